@@ -319,7 +319,7 @@ test-servers: server $(OLDEST_SPARK)/.requirements-installed ## Ten checks of ea
 	$(BIN)/python scripts/server_matrix.py; [ -z "$$failed" ] || { echo "failed:$$failed" >&2; exit 1; }
 
 # Half an hour by default; a failed run is repeated by its seed.
-.PHONY: soak soak-sink soak-tier soak-checkpoint soak-epochs soak-growth
+.PHONY: soak soak-sink soak-tier soak-evolutions soak-checkpoint soak-epochs soak-growth
 soak: server ## Kill and restart everything under a running stream; make soak MINUTES=30 SEED=1 CHECKPOINT=pulsar
 	$(BIN)/python tests/soak/run.py source $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) \
 	  $(if $(CHECKPOINT),--checkpoint $(CHECKPOINT)) $(if $(RESULT),--result $(RESULT))
@@ -339,9 +339,16 @@ soak-sink: server ## Kill driver, workers and broker under an exactly-once sink;
 	$(BIN)/python tests/soak/run.py sink $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED)) \
 	  $(if $(RESULT),--result $(RESULT))
 
-soak-tier: server ## Kill tierers, two of which run at once; make soak-tier KILLS=100 SEED=1 FORMAT=delta
+soak-tier: server ## Kill tierers, two of which run at once, then play schema evolutions; make soak-tier KILLS=100 EVOLUTIONS=2000 SEED=1 FORMAT=delta
 	$(BIN)/python tests/soak/run.py tier $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED)) \
 	  $(if $(FORMAT),--format $(FORMAT)) $(if $(RESULT),--result $(RESULT))
+	@$(MAKE) --no-print-directory soak-evolutions RESULT=$(if $(RESULT),$(basename $(RESULT))_evolutions.json)
+
+# Processor time of the server is mostly that of compiling, as in tests/integration.
+soak-evolutions: export JDK_JAVA_OPTIONS := -XX:TieredStopAtLevel=1
+soak-evolutions: server ## Change schemas of tiered topics at random, and compare each cell with the topic; make soak-evolutions EVOLUTIONS=2000 SEED=1
+	$(BIN)/python tests/soak/run.py evolutions $(if $(EVOLUTIONS),--evolutions $(EVOLUTIONS)) \
+	  $(if $(SEED),--seed $(SEED)) $(if $(RESULT),--result $(RESULT))
 
 .PHONY: golden
 golden: server ## Write the golden entries of the kernel's tests with the server's own Java client

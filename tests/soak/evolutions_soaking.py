@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from integration.tier.conftest import SMALL_LEDGERS
+from soak.evolution.compare import Difference
 from soak.evolution.damage import DAMAGES
 from soak.evolution.draw import draw_evolution
 from soak.evolution.play import Outcome, Player
@@ -27,9 +29,6 @@ from soak.evolution.topics import Place
 
 from pyspark_pulsar.standalone import LocalPulsar
 
-PROCESSES: Final = 4
-"""They wait for the server most of the time."""
-_BY_SPARK_EVERY: Final = 10
 _TOLD_EVERY: Final = 100
 
 Say = Callable[[str], None]
@@ -44,7 +43,10 @@ class Setting:
     folder: Path
     damage: str | None = None
     """The control: the name of a harm to tables, of `DAMAGES`."""
-    shrunk: int = 5
+    processes: int = 4
+    """They wait for the server half of the time."""
+    by_spark_every: int = 10
+    shrunk: int = 2
     """So many evolutions with a difference are shrunk by each process."""
 
     def player(self, name: str) -> Player:
@@ -60,6 +62,8 @@ class EvolutionsReport:
     evolutions: int = 0
     by_spark: int = 0
     reads: int = 0
+    refused: int = 0
+    """Reads that fail as the broker's do."""
     cells: int = 0
     """Cells that are those of the broker."""
     rows_after_trim: int = 0
@@ -76,6 +80,7 @@ class EvolutionsReport:
         outcome = played.outcome
         self.evolutions += 1
         self.reads += outcome.reads
+        self.refused += outcome.refused
         self.cells += outcome.cells
         self.rows_after_trim += outcome.rows_after_trim
         topic = f"{outcome.kind} in {outcome.table_format}"
@@ -106,22 +111,31 @@ class _Playing:
 
     def play(self, seed: int) -> Played:
         evolution = draw_evolution(seed)
-        outcome = self._player.play(evolution, self._reads)
+        try:
+            outcome = self._player.play(evolution, self._reads)
+        except Exception as fault:  # noqa: BLE001 - it must not end the others
+            outcome = Outcome(seed, evolution.kind, evolution.table_format)
+            text = "".join(traceback.format_exception(fault, limit=-5))
+            outcome.difference = Difference(f"{type(fault).__name__} of the soak itself", text)
+            return Played(outcome, f"seed {seed}: {text}")
         found = outcome.difference
         if found is None:
             return Played(outcome, "")
         if self._left_to_shrink:
             self._left_to_shrink -= 1
-            evolution, outcome = self._shrunk(evolution, outcome)
+            evolution, shortest = self._shrunk(evolution, outcome)
+            found = shortest.difference or found
         return Played(outcome, f"seed {seed}: {found.kind}: {found.text}\n  {evolution}")
 
     def _shrunk(self, evolution: Evolution, outcome: Outcome) -> tuple[Evolution, Outcome]:
         assert outcome.difference is not None
         last, kind = outcome, outcome.difference.kind
+        # Only what Spark alone shows needs Spark to be shown again.
+        reads = self._reads if outcome.step is None else None
 
         def shows_it(shorter: Evolution) -> bool:
             nonlocal last
-            again = self._player.play(shorter, self._reads)
+            again = self._player.play(shorter, reads)
             if again.difference is None or again.difference.kind != kind:
                 return False
             last = again
@@ -134,6 +148,7 @@ def evolutions_soak(
     folder: Path, seed: int, evolutions: int, say: Say, damage: str | None = None
 ) -> EvolutionsReport:
     """Play evolutions on a server of their own. `damage`: as `Setting` takes it."""
+    _silence()
     with LocalPulsar(data=folder / "pulsar", config=SMALL_LEDGERS) as server, spark_session(folder) as spark:
         setting = Setting(server.service_url, server.admin_url, folder, damage)
         return play_all(
@@ -142,7 +157,7 @@ def evolutions_soak(
 
 
 def play_all(setting: Setting, reads: SparkReads | None, seeds: range, say: Say) -> EvolutionsReport:
-    """Play the evolutions of the seeds, every tenth by Spark too where there are `reads`."""
+    """Play the evolutions of the seeds, some by Spark too where there are `reads`."""
     report, began = EvolutionsReport(seeds.start), time.monotonic()
     for played in _played(setting, reads, seeds, report):
         report.add(played)
@@ -160,9 +175,9 @@ def play_all(setting: Setting, reads: SparkReads | None, seeds: range, say: Say)
 def _played(
     setting: Setting, reads: SparkReads | None, seeds: range, report: EvolutionsReport
 ) -> Iterator[Played]:
-    by_spark = seeds[::_BY_SPARK_EVERY] if reads is not None else range(0)
+    by_spark = seeds[:: setting.by_spark_every] if reads is not None else range(0)
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(PROCESSES, context, _begin, (setting,)) as pool:
+    with ProcessPoolExecutor(setting.processes, context, _begin, (setting,)) as pool:
         futures = [pool.submit(_play, seed) for seed in seeds if seed not in by_spark]
         here = _Playing(setting, f"spark-{seeds.start}", reads)
         for seed in by_spark:
@@ -178,9 +193,13 @@ _playing: _Playing
 def _begin(setting: Setting) -> None:
     """Prepare a process of the pool."""
     global _playing  # noqa: PLW0603 - the state of a process that does nothing else
-    # Tiering and reading warn of what evolutions are drawn to do.
-    logging.disable(logging.WARNING)
+    _silence()
     _playing = _Playing(setting, f"process-{multiprocessing.current_process().pid}")
+
+
+def _silence() -> None:
+    """Log no warnings: tiering and reading warn of what evolutions are drawn to do."""
+    logging.disable(logging.WARNING)
 
 
 def _play(seed: int) -> Played:

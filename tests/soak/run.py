@@ -1,5 +1,4 @@
-"""A soak on servers of its own: source, exactly-once sink, tiering, schemas of topics with tables, checkpoints in Pulsar, or
-growth of a session.
+"""A soak on servers of its own: source, sink, tiering, schema evolutions, checkpoints in Pulsar, growth of a session.
 
     make soak             (or: python tests/soak/run.py source --minutes 30 --seed 1)
     make soak-sink        (or: python tests/soak/run.py sink --kills 100 --seed 1)

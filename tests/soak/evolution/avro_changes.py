@@ -138,11 +138,17 @@ class Changes:
         if rng.random() < 0.12:
             return draw_type(rng, self.names, 1)
         name = kind if isinstance(kind, str) else kind["type"]
-        if name in SCALARS:
-            if rng.random() < 0.2:
-                return rng.sample([kind, *rng.sample([each for each in SCALARS if each != name], 1)], 2)
-            return rng.choice(PROMOTIONS.get(name, SCALARS) if rng.random() < 0.6 else SCALARS)
-        match name:
+        return self._changed_scalar(kind, name) if name in SCALARS else self._changed_named(kind)
+
+    def _changed_scalar(self, kind: Any, name: str) -> Any:
+        rng = self.rng
+        if rng.random() < 0.2:
+            return rng.sample([kind, *rng.sample([each for each in SCALARS if each != name], 1)], 2)
+        return rng.choice(PROMOTIONS.get(name, SCALARS) if rng.random() < 0.6 else SCALARS)
+
+    def _changed_named(self, kind: dict[str, Any]) -> Any:
+        rng = self.rng
+        match kind["type"]:
             case "enum":
                 return self._changed_enum(kind)
             case "array":

@@ -144,7 +144,11 @@ def draw_value(rng: random.Random, kind: Any) -> Any:
             return {key: draw_value(rng, kind["values"]) for key in keys}
         case "record":
             return {field["name"]: draw_value(rng, field["type"]) for field in kind["fields"]}
-    match kind["logicalType"]:
+    return _draw_logical(rng, kind["logicalType"])
+
+
+def _draw_logical(rng: random.Random, name: str) -> Any:
+    match name:
         case "date":
             return rng.choice([0, 19_000, -1])
         case "decimal":

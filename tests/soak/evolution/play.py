@@ -40,6 +40,8 @@ class Outcome:
     step: int | None = None
     """The index of the step that found the difference."""
     reads: int = 0
+    refused: int = 0
+    """Reads that fail as the broker's do."""
     cells: int = 0
     """Cells that were compared and are the same."""
     rows_after_trim: int = 0
@@ -82,7 +84,9 @@ class Play:
         self.twins = twins
         self._damage = damage
         self._latest: int | None = None
+        self._is_open_empty = True
         self._has_untiered = False
+        """Whether closed ledgers have messages that are not in the table."""
         self._trimmed_up_to = 0
         self.outcome = Outcome(evolution.seed, evolution.kind, evolution.table_format)
 
@@ -96,14 +100,17 @@ class Play:
             case Send(version, messages, is_batch, names_version) if version in self.twins.registered:
                 named = version if names_version else None
                 self.twins.send(named, messages, is_batch=is_batch)
-                self._has_untiered = True
+                self._is_open_empty = False
             case Close():
                 self.twins.close_ledger()
+                self._has_untiered = self._has_untiered or not self._is_open_empty
+                self._is_open_empty = True
             case Tier():
                 self._tier()
             case Trim() if not self._has_untiered:
                 self.twins.trim()
-                self._trimmed_up_to = len(self.twins.positions)
+                if self._is_open_empty:
+                    self._trimmed_up_to = len(self.twins.positions)
             case Read() if self._latest is not None:
                 self._read(step)
 
@@ -137,6 +144,8 @@ class Play:
         outcome.difference = difference(expected, union, self.twins.positions)
         if isinstance(expected, pa.Table) and isinstance(union, Exception):
             outcome.errors[f"{how}: {type(union).__name__}"] += 1
+        elif isinstance(union, Exception):
+            outcome.refused += 1
         elif isinstance(union, pa.Table):
             outcome.cells += union.num_rows * union.num_columns
             outcome.rows_after_trim += min(union.num_rows, self._trimmed_up_to)

@@ -41,9 +41,7 @@ class RecordVersions:
         if self._is_json:
             text = json.dumps(self._members(document, value), default=_json_text)
             return Message(text.encode(), text)
-        encoded = io.BytesIO()
-        fastavro.schemaless_writer(encoded, fastavro.parse_schema(document), value)
-        return Message(encoded.getvalue(), f"{value}")
+        return Message(encoded(document, value), f"{value}")
 
     def _members(self, record: dict[str, Any], value: dict[str, Any]) -> dict[str, Any]:
         """The value as an object in which members may be null or absent, and others may be there."""
@@ -74,6 +72,13 @@ class RecordVersions:
                 return self._members(kind, value)
         # JSON has no such numbers.
         return 2.5 if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def encoded(document: dict[str, Any], value: dict[str, Any]) -> bytes:
+    """A value in Avro's binary encoding."""
+    sink = io.BytesIO()
+    fastavro.schemaless_writer(sink, fastavro.parse_schema(document), value)
+    return sink.getvalue()
 
 
 def _json_text(value: Any) -> Any:

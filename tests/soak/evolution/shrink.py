@@ -10,7 +10,7 @@ from soak.evolution.steps import Evolution, Send, Step
 ShowsIt = Callable[[Evolution], bool]
 
 
-def shrunk(evolution: Evolution, shows_it: ShowsIt, most_tries: int = 60) -> Evolution:
+def shrunk(evolution: Evolution, shows_it: ShowsIt, most_tries: int = 30) -> Evolution:
     """Drop steps, and then messages, as long as the rest shows the difference. `most_tries`: how often it is played."""
     tries = 0
     while True:

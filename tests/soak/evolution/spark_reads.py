@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from soak.evolution.compare import outcome_of, sorted_by_position
@@ -21,6 +23,8 @@ from soak.evolution.topics import BAD_ROWS, Twins, rows
 from pyspark_pulsar import errors
 from pyspark_pulsar.schema.metadata_columns import FIELDS
 from pyspark_pulsar.session.configure import EXTENSIONS_CLASS, catalog_jar, catalog_settings
+
+Way = Callable[[], pa.Table]
 
 _METADATA = ["__messageId", "__messageProperties", "__key", "__eventTime", "__schemaVersion"]
 
@@ -61,27 +65,36 @@ class SparkReads:
         if isinstance(plain, Exception):
             read = Read(DROPMALFORMED)
             plain = outcome_of(lambda: rows(twins.options(twins.kept, read, None)))
-        if isinstance(plain, pa.Table):
-            values = [name for name in plain.column_names if name not in FIELDS]
-            if len({name.lower() for name in values}) < len(values):
-                return  # Spark takes such columns for one.
-            names = [f"`{name}`" for name in [*values, *_METADATA]]
-            plain = plain.select([*values, *_METADATA])
-        else:
-            names = ["*", *_METADATA]
-        for how, frame in (("Spark batch", self._batch), ("SQL", self._in_sql)):
-            union = outcome_of(lambda frame=frame: _arrow(frame(twins, read).selectExpr(*names)))
-            play.compare(plain, union, how)
+        if isinstance(plain, Exception):
+            return  # The topic has no columns to ask for.
+        values = [name for name in plain.column_names if name not in FIELDS]
+        if len({name.lower() for name in values}) < len(values):
+            return  # Spark takes such columns for one.
+        plain = plain.select([*values, *_METADATA])
+        for how, expected, read_by_spark in self._ways(twins, read, plain):
+            play.compare(expected, outcome_of(read_by_spark), how)
             if play.outcome.difference is not None:
                 return
-        play.compare(plain, outcome_of(lambda: self._stream(twins, read, names)), "Spark stream")
+
+    def _ways(self, twins: Twins, read: Read, plain: pa.Table) -> Iterator[tuple[str, pa.Table, Way]]:
+        """Each way of reading, by its name, with the rows that it must give."""
+        names = [f"`{name}`" for name in plain.column_names]
+        yield "Spark batch", plain, lambda: _arrow(self._batch(twins, read).selectExpr(*names))
+        yield "SQL", plain, lambda: _arrow(self._in_sql(twins, read).selectExpr(*names))
+        for word, is_kept in (("is null", pc.is_null), ("is not null", pc.is_valid)):
+            wanted, condition = plain.filter(is_kept(plain.column(0))), f"{names[0]} {word}"
+            yield f"SQL {word}", wanted, partial(self._filtered, twins, read, condition, names)
+        yield "Spark stream", plain, lambda: self._stream(twins, read, names)
+
+    def _filtered(self, twins: Twins, read: Read, condition: str, names: list[str]) -> pa.Table:
+        return _arrow(self._in_sql(twins, read).where(condition).selectExpr(*names))
 
     def _batch(self, twins: Twins, read: Read) -> DataFrame:
         options = twins.options(twins.topic, read, None)
         return self._spark.read.format("pulsar").options(**options).load()
 
     def _in_sql(self, twins: Twins, read: Read) -> DataFrame:
-        name = f"{self._catalog(twins)}.`{twins.namespace}`.t"
+        name = f"{self._catalog(twins)}.`{twins.place.namespace}`.`{twins.name}`"
         return self._spark.read.options(mode=read.mode, columnNameOfCorruptRecord=BAD_ROWS).table(name)
 
     def _stream(self, twins: Twins, read: Read, names: list[str]) -> pa.Table:

@@ -97,19 +97,23 @@ class Evolution:
     def lines(self) -> Iterator[str]:
         """The evolution in words, a line for each step."""
         yield f"seed {self.seed}: {self.kind} topic, {self.table_format} table"
+        known: set[int] = set()
         for step in self.steps:
-            yield from _words(step, self.versions)
+            if isinstance(step, Register):
+                # Of a version whose predecessor was left out, changes say nothing.
+                words = self.versions[step.version].changes if step.version - 1 in known else ()
+                known.add(step.version)
+                changed = f" ({'; '.join(words)})" if words else ""
+                yield f"register v{step.version}{changed}: {self.versions[step.version].text}"
+            else:
+                yield from _words(step)
 
     def __str__(self) -> str:
         return "\n  ".join(self.lines())
 
 
-def _words(step: Step, versions: tuple[Version, ...]) -> Iterator[str]:
+def _words(step: Step) -> Iterator[str]:
     match step:
-        case Register(number):
-            version = versions[number]
-            changed = f" ({'; '.join(version.changes)})" if version.changes else ""
-            yield f"register v{number}{changed}: {version.text}"
         case Send(number, messages, is_batch, names_version):
             unnamed = "" if names_version else ", which the entries do not name"
             yield f"send {len(messages)} messages by v{number}{' in one entry' if is_batch else ''}{unnamed}:"

@@ -40,16 +40,24 @@ class Place:
     admin_url: str
     folder: Path
     name: str
-    """Begins the names of namespaces; no two places of a server have the same."""
+    """The name of its namespace; no two places of a server have the same."""
     admin: Admin
     sender: EntrySender
 
     @classmethod
     def open(cls, service_url: str, admin_url: str, folder: Path, name: str) -> Place:
         folder.mkdir(parents=True, exist_ok=True)
-        return cls(service_url, admin_url, folder, name, Admin(admin_url), EntrySender(service_url))
+        place = cls(service_url, admin_url, folder, name, Admin(admin_url), EntrySender(service_url))
+        place._make_namespace(place.namespace)
+        place._make_namespace(f"{place.namespace}-kept")
+        return place
 
-    def make_namespace(self, name: str) -> None:
+    @property
+    def namespace(self) -> str:
+        """The namespace of topics whose ledgers are removed. It has the topic of one evolution at a time."""
+        return f"public/{self.name}"
+
+    def _make_namespace(self, name: str) -> None:
         policies = {"schema_compatibility_strategy": "ALWAYS_COMPATIBLE", "retention_policies": _FOR_EVER}
         answer = self.admin.request("PUT", f"namespaces/{name}", policies)
         assert answer.status in (204, 409), (answer.status, answer.data)
@@ -60,7 +68,7 @@ class Twins:
     """The two topics of one evolution."""
 
     place: Place
-    namespace: str
+    name: str
     table_format: str
     positions: Positions = field(default_factory=dict)
     registered: dict[int, int] = field(default_factory=dict)
@@ -70,20 +78,18 @@ class Twins:
 
     @classmethod
     def make(cls, place: Place, name: str, table_format: str) -> Twins:
-        twins = cls(place, f"public/{place.name}-{name}", table_format)
-        for namespace in (twins.namespace, f"{twins.namespace}-kept"):
-            place.make_namespace(namespace)
+        twins = cls(place, name, table_format)
         for topic in (twins.topic, twins.kept):
             place.admin.create(topic)
         return twins
 
     @property
     def topic(self) -> str:
-        return f"persistent://{self.namespace}/t"
+        return f"persistent://{self.place.namespace}/{self.name}"
 
     @property
     def kept(self) -> str:
-        return f"persistent://{self.namespace}-kept/t"
+        return f"persistent://{self.place.namespace}-kept/{self.name}"
 
     @property
     def catalog(self) -> dict[str, str]:
@@ -100,9 +106,18 @@ class Twins:
         return parse_options(ReadOptions, {**self.texts(self.topic), "columns": ",".join(["*", *FIELDS])})
 
     def register(self, version: int, kind: str, document: str) -> None:
-        for topic in (self.topic, self.kept):
-            self.place.admin.register(topic, kind, document)
-        self.registered[version] = len(self.registered)
+        numbers = {self._registered(topic, kind, document) for topic in (self.topic, self.kept)}
+        (self.registered[version],) = numbers
+
+    def _registered(self, topic: str, kind: str, document: str) -> int:
+        """The number of a version that is new to the registry."""
+        path = f"schemas/{topic.removeprefix('persistent://')}/schema"
+        body = {"type": kind, "schema": document, "properties": {}}
+        answer = self.place.admin.request("POST", path, body)
+        assert answer.status == 200, (answer.status, answer.data, document)
+        number = int(json.loads(answer.data)["version"]["version"])
+        assert number == len(self.registered), (number, self.registered)
+        return number
 
     def send(self, version: int | None, messages: Sequence[Message], *, is_batch: bool) -> None:
         number = None if version is None else self.registered[version]
@@ -123,7 +138,7 @@ class Twins:
 
     def trim(self) -> None:
         """Remove all ledgers but the last."""
-        admin, path = self.place.admin, f"persistent/{self.namespace}/t"
+        admin, path = self.place.admin, f"persistent/{self.place.namespace}/{self.name}"
         admin.retain_nothing(self.topic)
 
         def is_trimmed() -> bool:
