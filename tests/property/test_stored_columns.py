@@ -11,8 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from google.protobuf import descriptor_pb2
-from hypothesis import Phase, event, given, settings, strategies as st
-from property import json_strategies
+from hypothesis import event, given, settings, strategies as st
+from property import avro_wire, json_strategies
+from property.avro_evolution_strategies import evolved_fields
 from property.protobuf_strategies import files, fill, loaded, native_info, new_message
 from property.protobuf_wire import odd
 from property.stored_columns import (
@@ -30,6 +31,7 @@ from property.stored_columns import (
 
 from pyspark_pulsar._kernel import EntryBatch
 from pyspark_pulsar.columnar.columns.stored_types import Leaf, delta_leaf, iceberg_leaf, stored_type
+from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
 
@@ -37,7 +39,7 @@ TIMES = int(os.environ.get("PYSPARK_PULSAR_EXAMPLES", "1"))
 LEAVES = st.sampled_from([delta_leaf, iceberg_leaf])
 
 
-@settings(print_blob=True, deadline=None, phases=[Phase.generate, Phase.shrink], max_examples=200 * TIMES)
+@settings(print_blob=True, deadline=None, max_examples=200 * TIMES)
 @given(file=files(), data=st.data(), leaf=LEAVES)
 def test_protobuf(file: descriptor_pb2.FileDescriptorProto, data: st.DataObject, leaf: Leaf) -> None:
     descriptor = loaded(file)
@@ -52,7 +54,7 @@ def test_protobuf(file: descriptor_pb2.FileDescriptorProto, data: st.DataObject,
     assert payloads_of(found.entries()) == [payloads[index] for index in found.told]
 
 
-@settings(print_blob=True, deadline=None, phases=[Phase.generate, Phase.shrink], max_examples=100 * TIMES)
+@settings(print_blob=True, deadline=None, max_examples=100 * TIMES)
 @given(file=files(), data=st.data())
 def test_protobuf_of_official_libraries_is_not_kept(
     file: descriptor_pb2.FileDescriptorProto, data: st.DataObject
@@ -64,7 +66,7 @@ def test_protobuf_of_official_libraries_is_not_kept(
         assert found.told == [0]
 
 
-@settings(print_blob=True, deadline=None, phases=[Phase.generate, Phase.shrink], max_examples=300 * TIMES)
+@settings(print_blob=True, deadline=None, max_examples=300 * TIMES)
 @given(written=json_strategies.records(), data=st.data(), leaf=LEAVES)
 def test_json(written: json_strategies.Document, data: st.DataObject, leaf: Leaf) -> None:
     payloads = [
@@ -79,6 +81,26 @@ def test_json(written: json_strategies.Document, data: st.DataObject, leaf: Leaf
     for reader in (own, later):
         expected = as_read(reader, messages([payloads[index] for index in found.told]), own)
         assert as_read(reader, found.entries(), own) == expected, (reader, payloads)
+
+
+@settings(print_blob=True, deadline=None, max_examples=300 * TIMES)
+@given(written=avro_wire.records(), data=st.data(), leaf=LEAVES)
+def test_avro(written: avro_wire.Document, data: st.DataObject, leaf: Leaf) -> None:
+    payloads = [data.draw(avro_wire.payloads(written)) for _ in range(data.draw(st.integers(1, 4)))]
+    later = {**written, "fields": data.draw(evolved_fields(written["fields"]))}
+    own, reader = (
+        SchemaInfo("R", SchemaType.AVRO, json.dumps(document).encode(), version=VERSION_BYTES)
+        for document in (written, later)
+    )
+    found = Stored.of(own, messages(payloads), leaf)
+    event("told" if found.told else "kept")
+    for schema in (own, reader):
+        try:
+            expected = as_read(schema, messages([payloads[index] for index in found.told]), own)
+        except SchemaError:
+            event("schema refused")
+            return
+        assert as_read(schema, found.entries(), own) == expected, (schema, payloads)
 
 
 def as_read(reader: SchemaInfo, entries: EntryBatch, written: SchemaInfo) -> Any:
