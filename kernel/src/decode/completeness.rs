@@ -48,10 +48,12 @@ impl Completeness {
             Self::Protobuf(protobuf) => protobuf.tells_all(payload),
             Self::Pair(sides) => {
                 let Ok(parts) = split(payload) else { return false };
-                sides
-                    .iter()
-                    .zip(parts)
-                    .all(|(side, part)| part.is_none_or(|part| side.is_stored() && side.tells_all(part)))
+                // The columns of two nulls are those of a null value.
+                let is_null_value = parts.iter().all(Option::is_none);
+                let is_told = |(side, part): (&Self, Option<&[u8]>)| {
+                    part.is_none_or(|part| side.is_stored() && side.tells_all(part))
+                };
+                !is_null_value && sides.iter().zip(parts).all(is_told)
             }
         }
     }
