@@ -365,6 +365,35 @@ fn avro_without_bytes() {
 }
 
 #[test]
+fn avro_in_odd_forms() {
+    let definition = r#"{"type": "record", "name": "R", "fields": [
+      {"name": "d", "type": ["null", {"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": 0}]},
+      {"name": "m", "type": {"type": "array", "items": {"type": "map", "values": "int"}}}]}"#;
+    let maps = list_of(map_between(DataType::Utf8, DataType::Int32));
+    let fields = nullable([("d", DataType::Decimal128(5, 0)), ("m", maps)]);
+    let value =
+        PayloadSchema { value_schema: Some(Arc::new(Schema::new(fields.clone()))), ..avro(definition) };
+    let cases: [(&[u8], bool); 11] = [
+        (b"\x00\x00", false),
+        (b"\x02\x02\x05\x00", false),
+        (b"\x02\x04\x00\x80\x00", false),
+        (b"\x02\x04\xff\x7f\x00", false),
+        // More bytes than the number needs, and none.
+        (b"\x02\x04\x00\x05\x00", true),
+        (b"\x02\x04\xff\x80\x00", true),
+        (b"\x02\x00\x00", true),
+        // Two maps with one key each; one with two; a key twice, also in two blocks.
+        (b"\x00\x04\x02\x02k\x02\x00\x02\x02k\x02\x00\x00", false),
+        (b"\x00\x02\x04\x02k\x02\x02l\x02\x00\x00", false),
+        (b"\x00\x02\x04\x02k\x02\x02k\x04\x00\x00", true),
+        (b"\x00\x02\x01\x06\x02k\x02\x02\x02k\x04\x00\x00", true),
+    ];
+    for (payload, is_kept) in cases {
+        assert_eq!(kept(&value, &fields, &[payload]), [is_kept], "{payload:x?}");
+    }
+}
+
+#[test]
 fn pairs_keep_the_payload_of_the_message() {
     let fields = nullable([("key", DataType::Utf8), ("value", DataType::Struct(record_fields().into()))]);
     let value = PayloadSchema {
@@ -377,4 +406,30 @@ fn pairs_keep_the_payload_of_the_message() {
     };
     let payloads: [&[u8]; 2] = [br#"{"a": 1}"#, br#"{"a": 1, "b": 2}"#];
     assert_eq!(kept(&value, &fields, &payloads), [false, true]);
+}
+
+#[test]
+fn sides_without_a_column() {
+    let empty = DataType::Struct(nullable([]).into());
+    let fields = nullable([("key", DataType::Utf8), ("value", empty)]);
+    let record = PayloadSchema {
+        value_schema: Some(Arc::new(Schema::empty())),
+        definition: Some(r#"{"type": "record", "name": "R", "fields": []}"#.to_owned()),
+        ..PayloadSchema::of_type("json")
+    };
+    let value = PayloadSchema {
+        pair: Some(Box::new(_kernel::payload_schema::KeyValueSchema {
+            key: PayloadSchema::of_type("string"),
+            value: record,
+            separated: false,
+        })),
+        ..PayloadSchema::of_type("key_value")
+    };
+    let payloads: [&[u8]; 3] = [
+        b"\0\0\0\x01k\0\0\0\x02{}",
+        // Null, which the column tells; two nulls, which look like a null value.
+        b"\0\0\0\x01k\xff\xff\xff\xff",
+        b"\xff\xff\xff\xff\xff\xff\xff\xff",
+    ];
+    assert_eq!(kept(&value, &fields, &payloads), [true, false, true]);
 }

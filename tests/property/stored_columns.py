@@ -1,16 +1,16 @@
 """Messages as a table stores them: their columns, or their payloads where the columns do not tell all."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
-from unit.codec.stored_entries import stored
 
 from pyspark_pulsar._kernel import EntryBatch
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.codec.payload_rows import entries_of
 from pyspark_pulsar.columnar.columns.stored_types import Leaf, stored_type
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
+from pyspark_pulsar.schema.payload import PayloadSchema
 from pyspark_pulsar.schema.read_schema import ReadSchema, resolve_read_schema
 
 TOPIC = "persistent://public/default/orders"
@@ -55,12 +55,9 @@ class Stored:
 
     def entries(self) -> EntryBatch:
         """The rows as messages again, each in an entry of its own."""
-        found = EntryBatch()
-        for number, data in enumerate(
-            entries_of(self.rows, self.schema.value, VERSION, batching="none") if self.told else ()
-        ):
-            found.push(7, number, data)
-        return found
+        if not self.told:
+            return EntryBatch()
+        return _entries(entries_of(self.rows, self.schema.value, VERSION, batching="none"))
 
 
 def with_columns(schema: ReadSchema) -> ReadSchema:
@@ -81,9 +78,22 @@ def decoded(schema: ReadSchema, entries: EntryBatch, written: SchemaInfo) -> pa.
     return pa.Table.from_batches(batches, schema.output_schema)
 
 
-def messages(payloads: Sequence[bytes | None]) -> EntryBatch:
-    """Messages of version `VERSION`."""
-    return stored(payloads, VERSION_BYTES)
+def messages(payloads: Sequence[bytes | None], keys: Sequence[bytes | None] | None = None) -> EntryBatch:
+    """Messages of version `VERSION`, each in an entry of its own; None is a null value."""
+    rows = pa.record_batch(
+        {
+            "value": pa.array(payloads, pa.binary()),
+            "__key": pa.array(keys or [None] * len(payloads), pa.binary()),
+        }
+    )
+    return _entries(entries_of(rows, PayloadSchema("bytes"), VERSION, batching="none"))
+
+
+def _entries(found: Iterable[bytes]) -> EntryBatch:
+    entries = EntryBatch()
+    for number, data in enumerate(found):
+        entries.push(7, number, data)
+    return entries
 
 
 def payloads_of(entries: EntryBatch) -> list[bytes | None]:

@@ -4,6 +4,7 @@
 //! the columns would not give that reader what the message gives it: a member or field that no column holds, or a value
 //! that stands for an absent one. Where this is not sure, the answer is no.
 
+use super::avro::completeness::AvroCompleteness;
 use super::json::completeness::JsonCompleteness;
 use super::key_value::split;
 use super::protobuf::completeness::ProtobufCompleteness;
@@ -15,8 +16,8 @@ use crate::payload_schema::PayloadSchema;
 pub enum Completeness {
     /// Primitives are their bytes.
     Always,
-    /// An Avro record is what its writer's schema says, so that the caller knows.
-    Avro,
+    /// The caller knows what schemas decide.
+    Avro(AvroCompleteness),
     Json(JsonCompleteness),
     Protobuf(ProtobufCompleteness),
     /// The sides of a pair in its inline form.
@@ -27,7 +28,7 @@ impl Completeness {
     /// Raises "schema" for a definition that is not valid.
     pub fn new(schema: &PayloadSchema) -> Result<Self> {
         Ok(match schema.value_type.as_str() {
-            "avro" => Self::Avro,
+            "avro" => Self::Avro(AvroCompleteness::new(schema.definition()?)?),
             "json" => Self::Json(JsonCompleteness::new(schema.definition()?)?),
             "protobuf" => Self::Protobuf(ProtobufCompleteness::new(schema.definition()?)?),
             "key_value" => {
@@ -42,16 +43,17 @@ impl Completeness {
     pub fn tells_all(&self, payload: &[u8]) -> bool {
         match self {
             Self::Always => true,
-            // The columns of a record without bytes could be those of a null value.
-            Self::Avro => !payload.is_empty(),
+            Self::Avro(avro) => avro.tells_all(payload),
             Self::Json(json) => json.tells_all(payload),
             Self::Protobuf(protobuf) => protobuf.tells_all(payload),
             Self::Pair(sides) => {
                 let Ok(parts) = split(payload) else { return false };
-                sides
-                    .iter()
-                    .zip(parts)
-                    .all(|(side, part)| part.is_none_or(|part| side.is_stored() && side.tells_all(part)))
+                // The columns of two nulls are those of a null value.
+                let is_null_value = parts.iter().all(Option::is_none);
+                let is_told = |(side, part): (&Self, Option<&[u8]>)| {
+                    part.is_none_or(|part| side.is_stored() && side.tells_all(part))
+                };
+                !is_null_value && sides.iter().zip(parts).all(is_told)
             }
         }
     }

@@ -4,7 +4,7 @@ A table keeps the columns of a message and lets its payload go. A later reader m
 schema, so the columns must be as good as the payload.
 
     AVRO      a message is exactly what its writer's schema says. Its columns are whole where they were made by that
-              very schema, and where no type loses digits on the way
+              very schema, and no type loses digits on the way. The kernel looks for maps and decimals in odd forms
     PROTOBUF  the kernel looks at each message. But a reader also refuses all messages of a version that has one of its
               fields with another type, so the columns' schema must have all fields of the version
     JSON      the kernel looks at each message
@@ -86,6 +86,27 @@ def _side(payload: PayloadSchema, name: str) -> PayloadSchema:
     if payload.pair is None:
         return payload
     return payload.pair.key if name == "key" else payload.pair.value
+
+
+def _has_leaf(kind: tree.Type) -> bool:
+    """Return whether anything is left of a column without structs that have no members."""
+    if isinstance(kind, tree.Omitted) or kind == tree.NULL:
+        return False
+    inner = _within(kind)
+    return any(map(_has_leaf, inner)) if inner or isinstance(kind, tree.RecordType) else True
+
+
+def _within(kind: tree.Type) -> tuple[tree.Type, ...]:
+    match kind:
+        case tree.RecordType():
+            return tuple(member.type for member in kind.fields)
+        case tree.Union():
+            return kind.branches
+        case tree.Array():
+            return (kind.items,)
+        case tree.Map():
+            return (kind.values,)
+    return ()
 
 
 def _is_finer(node: Any) -> bool:

@@ -179,6 +179,8 @@ def _retention_used(options: ReadOptions, topic: TopicName) -> float | None:
     """Return the used share of retention of the first ledger that is not tiered, and log a warning if it is large."""
     try:
         (status,) = tier_status(options, [topic])
+    except PulsarError:
+        return None
     except Exception:  # noqa: BLE001 - a warning must not fail what it warns of
         _log.debug("%s: the lag against retention is not known", topic, exc_info=True)
         return None

@@ -177,18 +177,17 @@ def test_a_renamed_field(tier: Tier, same: Same) -> None:
 def test_a_type_that_changes_under_one_name(tier: Tier, same: Same) -> None:
     """The table has one column of the name, so the rows of the other type keep their payloads."""
     allow_every_schema(tier)
-    for kind in ("int", "string", "int"):
+    for kind in ("int", "string", "double"):
         _send(tier, "AVRO", document(field("id", kind), field("x", "long")), {"x": 7}, ENTRIES)
         tier.roll()
         assert tier.run().rows == ENTRIES
         bad = {"mode": "PERMISSIVE", "columns": "id,x,_corrupt_record,__messageId"}
         found = same(**bad)
-        assert found.column("id").null_count == found.num_rows - ENTRIES * (
-            2 if len(found) == 3 * ENTRIES else 1
-        )
+        # A double holds ints, and neither is a string.
+        assert found.column("id").null_count == (0 if kind == "int" else ENTRIES)
     assert set(tier.places(mode="PERMISSIVE")) == {"columns"}
     has_payloads = {file.ledgers: file.has_payloads for file in tier.table.files()}
-    assert [has_payloads[bounds] for bounds in sorted(has_payloads)] == [False, True, False]
+    assert [has_payloads[bounds] for bounds in sorted(has_payloads)] == [False, True, True]
 
 
 @both_formats

@@ -1,6 +1,7 @@
 //! Avro payloads to columns, each resolved from the schema version it was written with.
 
 mod columns;
+pub mod completeness;
 mod cursor;
 mod decimal;
 pub mod default;
