@@ -165,8 +165,8 @@ fn json_of_types_that_lose_something() {
         (br#"{"m": {"a": 1, "\u0061": 2}}"#, true),
         (br#"{"m": {"a": "1"}}"#, true),
         (br#"{"empty": null, "nulls": null}"#, false),
-        (br#"{"empty": {}}"#, true),
-        (br#"{"nulls": {}}"#, true),
+        (br#"{"empty": {}}"#, false),
+        (br#"{"nulls": {}}"#, false),
         // Only another fraction reads a fraction.
         (br#"{"d": "1.50"}"#, false),
         (br#"{"d": 1e0}"#, false),
@@ -287,7 +287,7 @@ fn numbers_that_a_closed_enum_does_not_have() {
 }
 
 #[test]
-fn messages_without_a_column_inside() {
+fn messages_without_fields_are_told_by_their_presence() {
     let plan = r#"{"messages": [
       {"name": "M", "oneofs": ["o"], "fields": [
         {"name": "x", "number": 1, "kind": "int32", "shape": "optional"},
@@ -319,14 +319,13 @@ fn messages_without_a_column_inside() {
     ]);
     let cases: [(&[u8], bool); 8] = [
         (b"\x08\x05", false),
-        (b"\x12\x00", true),
-        (b"\x1a\x00", true),
-        (b"\x22\x00", true),
-        // A map without values has no column.
-        (b"\x2a\x04\x08\x01\x12\x00", true),
+        (b"\x12\x00", false),
+        (b"\x1a\x00", false),
+        (b"\x22\x00", false),
+        (b"\x2a\x04\x08\x01\x12\x00", false),
         (b"\x32\x00", false),
         (b"\x32\x02\x10\x01", false),
-        (b"\x32\x02\x0a\x00", true),
+        (b"\x32\x02\x0a\x00", false),
     ];
     for (payload, is_kept) in cases {
         assert_eq!(kept(&message::schema(plan), &columns, &[payload]), [is_kept], "{payload:x?}");
@@ -409,7 +408,7 @@ fn pairs_keep_the_payload_of_the_message() {
 }
 
 #[test]
-fn sides_without_a_column() {
+fn sides_without_fields() {
     let empty = DataType::Struct(nullable([]).into());
     let fields = nullable([("key", DataType::Utf8), ("value", empty)]);
     let record = PayloadSchema {
@@ -431,5 +430,5 @@ fn sides_without_a_column() {
         b"\0\0\0\x01k\xff\xff\xff\xff",
         b"\xff\xff\xff\xff\xff\xff\xff\xff",
     ];
-    assert_eq!(kept(&value, &fields, &payloads), [true, false, true]);
+    assert_eq!(kept(&value, &fields, &payloads), [false, false, true]);
 }

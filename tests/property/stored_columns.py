@@ -8,7 +8,8 @@ import pyarrow as pa
 from pyspark_pulsar._kernel import EntryBatch
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.codec.payload_rows import entries_of
-from pyspark_pulsar.columnar.columns.stored_types import Leaf, stored_type
+from pyspark_pulsar.columnar.columns.projection import ColumnProjection, FieldIndex
+from pyspark_pulsar.columnar.columns.stored_types import Leaf, stored_schema
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.payload import PayloadSchema
 from pyspark_pulsar.schema.read_schema import ReadSchema, resolve_read_schema
@@ -47,9 +48,9 @@ class Stored:
         columns = {}
         for name in (*schema.value_columns.names, "__key"):
             column = rows.column(name).combine_chunks()
-            kind = stored_type(column.type, leaf)
-            if kind is not None:
-                columns[name] = column.cast(kind).cast(column.type)
+            field = pa.field(name, column.type)
+            for kind in stored_schema(pa.schema([field]), leaf):
+                columns[name] = projected(kind, field, projected(field, kind, column))
         batch = pa.record_batch(columns) if columns else pa.RecordBatch.from_pylist([{}] * len(told))
         return cls(schema, batch, told)
 
@@ -102,3 +103,9 @@ def payloads_of(entries: EntryBatch) -> list[bytes | None]:
     found = decoded(resolve_read_schema(info, topic=TOPIC, columns=["value"]), entries, info)
     payloads: list[bytes | None] = found.column("value").to_pylist()
     return payloads
+
+
+def projected(source: pa.Field, target: pa.Field, column: pa.Array) -> pa.Array:
+    """Return a column of the type of `source` as one of the type of `target`."""
+    batch = pa.RecordBatch.from_arrays([column], names=[source.name])
+    return ColumnProjection(target, source, FieldIndex([source])).of(batch)

@@ -30,7 +30,13 @@ impl KeptPayloads {
     /// Of messages that are read by `schema`. Raises "schema" for a definition that is not valid.
     pub fn new(schema: &PayloadSchema) -> Result<Self> {
         let completeness = Completeness::new(schema)?;
-        Ok(Self { completeness, versions: HashSet::new(), keeps_all: false, bytes: Vec::new(), rows: Vec::new() })
+        Ok(Self {
+            completeness,
+            versions: HashSet::new(),
+            keeps_all: false,
+            bytes: Vec::new(),
+            rows: Vec::new(),
+        })
     }
 
     /// Keep all messages of a version.

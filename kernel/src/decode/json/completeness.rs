@@ -2,8 +2,7 @@
 //!
 //! They tell less where an object has a member that is no field or comes twice, or lacks a field whose default stands
 //! for it, and where a number is written otherwise than the encoder writes it. Objects and arrays of a union are not
-//! looked into, because the branch that they belong to depends on the reader. A type without a leaf inside has no
-//! column in a table, so only null is told of it.
+//! looked into, because the branch that they belong to depends on the reader.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,7 +14,6 @@ use crate::error::Result;
 #[derive(Debug)]
 pub struct JsonCompleteness {
     root: Shape,
-    is_stored: bool,
 }
 
 /// What a value may have inside.
@@ -56,12 +54,7 @@ impl JsonCompleteness {
     pub fn new(definition: &str) -> Result<Self> {
         let kind = AvroType::parse_for_json(definition)?;
         let root = RecordShape::new(kind.fields()?);
-        Ok(Self { root: Shape::Record(root), is_stored: is_stored(&kind) })
-    }
-
-    /// Whether a struct of the message's columns has any.
-    pub fn is_stored(&self) -> bool {
-        self.is_stored
+        Ok(Self { root: Shape::Record(root) })
     }
 
     /// Whether the columns tell all of a payload. False for a text that is no JSON.
@@ -70,32 +63,17 @@ impl JsonCompleteness {
     }
 }
 
-/// Whether a column of the type has a leaf inside; a table cannot store another one.
-fn is_stored(kind: &AvroType) -> bool {
-    match kind {
-        AvroType::Null | AvroType::Reference(_) | AvroType::Omitted(_) => false,
-        AvroType::Nullable { inner, .. } => is_stored(inner),
-        AvroType::Array(item) => is_stored(item),
-        AvroType::Map(value) => is_stored(value),
-        AvroType::Record(record) => record.fields.iter().any(|field| is_stored(&field.kind)),
-        AvroType::Union(branches) => branches.iter().any(is_stored),
-        _ => true,
-    }
-}
-
 impl Shape {
     fn new(kind: &AvroType) -> Self {
         match kind {
-            kind if !is_stored(kind) => Self::Null,
+            AvroType::Null | AvroType::Reference(_) | AvroType::Omitted(_) => Self::Null,
             AvroType::Nullable { inner, .. } => Self::new(inner),
             AvroType::Array(item) => Self::Items(Box::new(Self::new(item))),
             AvroType::Map(value) => Self::Values(Box::new(Self::new(value))),
             AvroType::Record(record) => Self::Record(RecordShape::new(&record.fields)),
             AvroType::Union(_) => match kind.members().as_slice() {
                 [only] => Self::new(only),
-                members if members.iter().all(|member| is_stored(member)) => Self::Union,
-                // A value of a branch without a column is null in the others.
-                _ => Self::Null,
+                _ => Self::Union,
             },
             AvroType::Enum(kind) => Self::Enum(kind.symbols.clone()),
             AvroType::Int(LogicalType::Number) | AvroType::Long(LogicalType::Number) => Self::Whole,

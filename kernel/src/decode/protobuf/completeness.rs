@@ -4,8 +4,7 @@
 //! same from both. The encoder writes known fields in the order of their numbers, each once, in as few bytes as
 //! possible, and no zero of a field without presence. Most official libraries write such messages.
 //!
-//! A message type without a column inside it is a struct without members, which no table stores: its presence is not
-//! told. Groups are not looked into.
+//! Groups are not looked into.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -31,8 +30,6 @@ pub struct ProtobufCompleteness {
 #[derive(Debug)]
 struct MessageShape {
     meaning: Meaning,
-    /// Whether its column has a leaf inside.
-    is_stored: bool,
     /// Ascending by number.
     fields: Vec<FieldShape>,
 }
@@ -79,16 +76,7 @@ impl ProtobufCompleteness {
                 }
             }
         }
-        // Messages refer to each other in any order.
-        while let Some(found) = messages.iter().position(|message| message.gains_column(&messages)) {
-            messages.iter_mut().skip(found).take(1).for_each(|message| message.is_stored = true);
-        }
         Ok(Self { messages })
-    }
-
-    /// Whether a struct of the message's columns has any.
-    pub fn is_stored(&self) -> bool {
-        self.messages.first().is_some_and(|root| root.is_stored)
     }
 
     /// Whether the columns tell all of a payload. False for bytes that are no message, and for a payload without bytes:
@@ -150,8 +138,7 @@ impl ProtobufCompleteness {
         cursor: &mut ProtobufCursor<'a>,
         keys: &mut HashSet<&'a [u8]>,
     ) -> ProtobufResult<bool> {
-        let is_stored = self.messages.get(index).is_some_and(|message| message.is_stored);
-        if !is_stored || wire != DELIMITED || !cursor.is_shortest() {
+        if wire != DELIMITED || !cursor.is_shortest() {
             return Ok(false);
         }
         let mut message = cursor.message()?;
@@ -170,16 +157,7 @@ impl MessageShape {
         let mut fields: Vec<_> =
             fields.into_iter().map(|field| FieldShape::new(plan, field)).collect::<Result<_>>()?;
         fields.sort_by_key(|field| field.number);
-        Ok(Self { meaning: message.meaning, is_stored: message.meaning != Meaning::Struct, fields })
-    }
-
-    /// Whether some field has a column, though that was not known until now.
-    fn gains_column(&self, messages: &[Self]) -> bool {
-        let is_stored = |field: &FieldShape| match field.value {
-            ValueShape::Message(index) => messages.get(index).is_some_and(|message| message.is_stored),
-            ValueShape::Number(_) | ValueShape::Enum(_) | ValueShape::Any => true,
-        };
-        !self.is_stored && self.fields.iter().any(is_stored)
+        Ok(Self { meaning: message.meaning, fields })
     }
 }
 
