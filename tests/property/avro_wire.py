@@ -4,7 +4,7 @@ import struct
 from typing import Any
 
 from hypothesis import strategies as st
-from property.avro_evolution_strategies import named, types as plain_types
+from property.avro_evolution_strategies import evolved_fields, named, types as plain_types
 from property.protobuf_wire import varint
 
 Document = dict[str, Any]
@@ -18,7 +18,7 @@ _EXTRAS: list[Any] = [
     {"type": "long", "logicalType": "local-timestamp-micros"},
     {"type": "long", "logicalType": "timestamp-nanos"},
     {"type": "string", "logicalType": "uuid"},
-    {"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": 2},
+    *[{"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": 2}] * 3,
     {"type": "record", "fields": []},
     {"type": "fixed", "size": 0},
     {"type": "fixed", "size": 3, "logicalType": "decimal", "precision": 5, "scale": 1},
@@ -41,10 +41,11 @@ _KEYS = st.sampled_from([b"", b"k", b"l"])
 
 @st.composite
 def _types(draw: st.DrawFn, depth: int) -> Any:
-    shapes = ["plain", "plain", "extra", *(["union", "record", "null", "array", "map"] if depth else [])]
+    shapes = ["plain", "extra", *(["union", "record", "null", "array", "map"] if depth else [])]
     match draw(st.sampled_from(shapes)):
         case "extra":
-            return dict(extra) if isinstance(extra := draw(st.sampled_from(_EXTRAS)), dict) else extra
+            extra = draw(st.sampled_from(_EXTRAS))
+            return dict(extra) if isinstance(extra, dict) else extra
         case "union":
             atoms = draw(
                 st.lists(st.sampled_from(["int", "string", "double"]), min_size=1, max_size=2, unique=True)
@@ -80,6 +81,22 @@ def records(draw: st.DrawFn) -> Document:
     """A record with names."""
     found: Document = named(_record(draw, 2, 1))
     return found
+
+
+@st.composite
+def evolved(draw: st.DrawFn, record: Document) -> Document:
+    """What a later version may have in place of the record, perhaps without the meanings of its types."""
+    fields = draw(evolved_fields(record["fields"]))
+    made = {**record, "fields": fields}
+    return _without_meanings(made) if draw(st.booleans()) else made
+
+
+def _without_meanings(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_without_meanings(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    return {key: _without_meanings(each) for key, each in node.items() if key != "logicalType"}
 
 
 @st.composite

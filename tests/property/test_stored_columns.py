@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from google.protobuf import descriptor_pb2
 from hypothesis import event, given, settings, strategies as st
 from property import avro_wire, json_strategies
-from property.avro_evolution_strategies import evolved_fields
 from property.protobuf_strategies import files, fill, loaded, native_info, new_message
 from property.protobuf_wire import odd
 from property.stored_columns import (
@@ -90,7 +89,7 @@ def test_json(written: json_strategies.Document, data: st.DataObject, leaf: Leaf
 @given(written=avro_wire.records(), data=st.data(), leaf=LEAVES)
 def test_avro(written: avro_wire.Document, data: st.DataObject, leaf: Leaf) -> None:
     payloads = [data.draw(avro_wire.payloads(written)) for _ in range(data.draw(st.integers(1, 4)))]
-    later = {**written, "fields": data.draw(evolved_fields(written["fields"]))}
+    later = data.draw(avro_wire.evolved(written))
     own, reader = (
         SchemaInfo("R", SchemaType.AVRO, json.dumps(document).encode(), version=VERSION_BYTES)
         for document in (written, later)
@@ -112,8 +111,7 @@ def sides(draw: st.DrawFn) -> tuple[SchemaInfo, SchemaInfo, st.SearchStrategy[by
     kind = draw(st.sampled_from([SchemaType.STRING, SchemaType.INT32, SchemaType.AVRO, SchemaType.JSON]))
     if kind is SchemaType.AVRO:
         avro = draw(avro_wire.records())
-        later = {**avro, "fields": draw(evolved_fields(avro["fields"]))}
-        return side_of(kind, avro), side_of(kind, later), avro_wire.payloads(avro)
+        return side_of(kind, avro), side_of(kind, draw(avro_wire.evolved(avro))), avro_wire.payloads(avro)
     if kind is SchemaType.JSON:
         written = draw(json_strategies.records())
         later = draw(json_strategies.evolved_record(written))
@@ -159,10 +157,12 @@ def inline(key: bytes | None, value: bytes | None) -> bytes:
 
 def as_read(reader: SchemaInfo, entries: EntryBatch, written: SchemaInfo) -> Any:
     """Return the columns of a read, and which rows are bad."""
-    table = decoded(with_columns(resolve_read_schema(reader, topic=TOPIC, columns=["*"])), entries, written)
+    table = decoded(
+        with_columns(resolve_read_schema(reader, topic=TOPIC, columns=["*", "__key"])), entries, written
+    )
     bad = pc.is_valid(table.column(BAD)).to_pylist()
     # As text, in which NaN is itself, and -0.0 is not 0.0.
-    columns = table.drop_columns([BAD, KEPT]).combine_chunks().columns
+    columns = table.drop_columns([BAD, KEPT, "__key"]).combine_chunks().columns
     return [column.to_string(window=99, container_window=99) for column in columns], bad
 
 
