@@ -10,7 +10,6 @@ import struct
 from dataclasses import replace
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 from google.protobuf import descriptor_pb2
 from hypothesis import event, given, settings, strategies as st
@@ -31,7 +30,7 @@ from property.stored_columns import (
 )
 
 from pyspark_pulsar._kernel import EntryBatch
-from pyspark_pulsar.columnar.columns.stored_types import Leaf, delta_leaf, iceberg_leaf, stored_type
+from pyspark_pulsar.columnar.columns.stored_types import Leaf, delta_leaf, iceberg_leaf
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import KeyValueSchemas, join
@@ -63,8 +62,7 @@ def test_protobuf_of_official_libraries_is_not_kept(
 ) -> None:
     payload = fill(data.draw, new_message(loaded(file))).SerializeToString()
     found = Stored.of(native_info(file, VERSION), messages([payload]), delta_leaf)
-    kinds = found.schema.value_columns.types
-    if payload and file.syntax == "proto3" and all(map(is_held, kinds)):
+    if payload and file.syntax == "proto3":
         assert found.told == [0]
 
 
@@ -164,12 +162,3 @@ def as_read(reader: SchemaInfo, entries: EntryBatch, written: SchemaInfo) -> Any
     # As text, in which NaN is itself, and -0.0 is not 0.0.
     columns = table.drop_columns([BAD, KEPT, "__key"]).combine_chunks().columns
     return [column.to_string(window=99, container_window=99) for column in columns], bad
-
-
-def is_held(kind: pa.DataType) -> bool:
-    """Whether a table has a column for the whole of the type."""
-    return stored_type(kind, without_change) == kind
-
-
-def without_change(kind: pa.DataType) -> Any:
-    return kind

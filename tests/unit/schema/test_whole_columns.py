@@ -35,14 +35,14 @@ def is_whole(reader: SchemaInfo, written: SchemaInfo | None = None) -> bool:
         ({"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}, True),
         (record(("a", "int"), ("n", "null"), name="I"), True),
         ({"type": "long", "logicalType": "timestamp-nanos"}, False),
-        # No table stores the struct of these.
-        (EMPTY, False),
-        (["null", EMPTY], False),
-        (["null", "int", EMPTY], False),
-        (["null", NULLS], False),
-        ({"type": "map", "values": NULLS}, False),
-        ({"type": "map", "values": "null"}, False),
-        (record(("a", "int"), ("e", ["null", EMPTY]), name="I"), False),
+        # A table stores the presence of these.
+        (EMPTY, True),
+        (["null", EMPTY], True),
+        (["null", "int", EMPTY], True),
+        (["null", NULLS], True),
+        ({"type": "map", "values": NULLS}, True),
+        ({"type": "map", "values": "null"}, True),
+        (record(("a", "int"), ("e", ["null", EMPTY]), name="I"), True),
     ],
 )
 def test_types(kind: Any, expected: bool) -> None:
@@ -64,7 +64,26 @@ def test_sides(separated: bool) -> None:
         return join(KeyValueSchemas(key, value, separated=separated))
 
     text, some, empty = SchemaInfo("", SchemaType.STRING), info_of(("a", "int")), info_of(("n", "null"))
-    assert is_whole(pair(text, some))
-    assert is_whole(pair(some, text))
-    assert not is_whole(pair(text, empty))
-    assert not is_whole(pair(empty, some))
+    for one, other in ((text, some), (some, text), (text, empty), (empty, some)):
+        assert is_whole(pair(one, other))
+    assert not is_whole(pair(text, info_of(("a", "long"))), pair(text, some))
+
+
+def plan(*fields: dict[str, Any]) -> PayloadSchema:
+    nodes = [{"kind": "int32", "shape": "implicit", "packed": False, **field} for field in fields]
+    return PayloadSchema(
+        "protobuf", definition=json.dumps({"messages": [{"name": "M", "fields": nodes}], "enums": []})
+    )
+
+
+def test_a_protobuf_version_with_a_field_that_the_columns_lack() -> None:
+    """A reader refuses all messages of a version with another type of its field, also those without the field."""
+    own = plan({"name": "a", "number": 1}, {"name": "b", "number": 2})
+    for written, expected in (
+        (plan({"name": "x", "number": 1}), True),
+        (plan({"name": "a", "number": 1}, {"name": "c", "number": 3}), False),
+        (plan({"name": "a", "number": 1, "kind": "string"}), False),
+        (plan({"name": "a", "number": 1, "shape": "repeated"}), False),
+    ):
+        assert columns_are_whole(own, written, own) is expected
+        assert columns_are_whole(own, written, None)
