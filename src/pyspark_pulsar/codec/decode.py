@@ -133,10 +133,8 @@ class EntryDecoder:
         `codec.intake.TransactionsUnknown`, after which the entries from there on must come from the broker.
         """
         try:
-            # Messages that are not visible, or not wanted, must not fail for their version.
-            certain = self._row_filter.wants_all and not entries.unfiltered
             for version in self._decoder.unknown_versions(entries):
-                self._learn(version, certain=certain)
+                self._learn(version)
             self._decoder.push(entries)
         except KernelError as error:
             raise read_error(error, topic=self._full_name) from None
@@ -174,14 +172,14 @@ class EntryDecoder:
             why = error.message
         raise version_error(why, topic=self._full_name, version=version, reader=reader)
 
-    def _learn(self, version: bytes, *, certain: bool) -> None:
-        """Raises SchemaError for a version that is lost or does not resolve; or makes its messages bad rows, in mode
-        FAILFAST errors when they come, where it is not `certain` that they do."""
+    def _learn(self, version: bytes) -> None:
+        """Make a version known, or make its messages bad rows if it is lost or does not resolve.
+
+        Messages that are not visible, not wanted, or null values must not fail for their version.
+        """
         try:
             self.learn(version)
         except SchemaError as fault:
-            if self._mode == "FAILFAST" and certain:
-                raise
             self._decoder.refuse_version(version, str(fault).removeprefix(f"{self._prefix}: "))
 
     def _written(self, version: bytes) -> PayloadSchema:

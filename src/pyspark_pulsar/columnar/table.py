@@ -14,6 +14,7 @@ from typing import ClassVar, Final
 
 import pyarrow as pa
 
+from pyspark_pulsar.columnar.columns.stored_types import paths_of
 from pyspark_pulsar.columnar.data_file import DataFile
 from pyspark_pulsar.columnar.layout import BY_DAY, FileLayout, PartitionField
 from pyspark_pulsar.columnar.positions import TieredPositions
@@ -213,34 +214,35 @@ class TableCatalog(ABC):
         """Whether there was one. Raises `ColumnsUnavailable`."""
 
 
-def check_conflicts(
+def is_whole(
     table: str, stored: Sequence[pa.Field], fitting: Sequence[pa.Field], decisive: Collection[str]
-) -> None:
-    """Log which columns of a schema a table cannot hold.
+) -> bool:
+    """Return whether a table can hold all columns of a schema; otherwise log which it cannot hold.
 
     Args:
         table: Its name.
         stored: The columns of the schema.
         fitting: The part of them that the table can hold.
-        decisive: The names of columns that rows are apart or sorted by.
+        decisive: The names of columns that rows are partitioned or sorted by.
 
     Raises:
-        SchemaError: One of these conflicts with the table's.
+        SchemaError: The table cannot hold one of these.
 
     """
-    there = {column.name: column for column in fitting}
-    conflicts = [column for column in stored if column.name not in there or there[column.name] != column]
-    lost = [column.name for column in conflicts if column.name in decisive]
+    there = set(paths_of(fitting))
+    lost = {path[0]: None for path in paths_of(stored) if path not in there}
+    for name in lost:
+        if name in decisive:
+            raise SchemaError(
+                f"table {table}: expected column {name!r}, which rows are partitioned or sorted by, to keep its type, "
+                f"got another type in the topic's schema; drop the tier and make it again (pyspark-pulsar tier drop)"
+            )
     if lost:
-        raise SchemaError(
-            f"table {table}: expected column {lost[0]!r}, which rows are partitioned or sorted by, to keep its type, "
-            f"got another type in the topic's schema; drop the tier and make it again (pyspark-pulsar tier drop)"
-        )
-    if conflicts:
         _log.warning(
             "table %s cannot hold columns of the topic's schema, because their types or names conflict with the "
             "table's: %s; it keeps the payloads of all messages that are tiered by this schema, so reads of the topic "
             "lose nothing, and other engines see no values in these columns",
             table,
-            ", ".join(f"{column.name} ({column.type})" for column in conflicts),
+            ", ".join(f"{column.name} ({column.type})" for column in stored if column.name in lost),
         )
+    return not lost

@@ -141,7 +141,9 @@ class Play:
     def compare(self, expected: pa.Table | Exception, union: pa.Table | Exception, how: str) -> None:
         outcome = self.outcome
         outcome.reads += 1
-        outcome.difference = difference(expected, union, self.twins.positions)
+        outcome.difference = difference(
+            expected, union, self.twins.positions, is_json=self._evolution.kind == "JSON"
+        )
         if isinstance(expected, pa.Table) and isinstance(union, Exception):
             outcome.errors[f"{how}: {type(union).__name__}"] += 1
         elif isinstance(union, Exception):

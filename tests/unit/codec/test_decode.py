@@ -170,7 +170,7 @@ def test_a_payload_that_unpacks_to_too_much_names_both_sizes_and_the_option() ->
 
 def test_version_that_the_registry_lost() -> None:
     over = decoder(SchemaInfo("x", SchemaType.AVRO, NEW.encode()), fetch=lambda _: None)
-    with pytest.raises(SchemaError, match=r"orders-partition-2: .* schema version 2,"):
+    with pytest.raises(SchemaError, match=r"orders-partition-2, ledger 7, entry 0: .* schema version 2,"):
         list(over.decode(pushed(entry(b"\2\0", (16, V2)))))
 
 

@@ -17,6 +17,7 @@ from pyspark_pulsar.schema.avro import tree
 
 _WIDENED: Final = (("int", "long"),)
 _WIDENED_IN_AVRO: Final = (*_WIDENED, ("float", "double"))
+_RAW: Final = "any"
 _EXACT_IN_JSON: Final = ("boolean", "int", "long", "string")
 """Types whose JSON values the kernel tells whole, or keeps the payload."""
 
@@ -136,7 +137,8 @@ class AvroFields:
         return False
 
     def _differ(self, tiered: tree.Type, reader: tree.Type, found: Found) -> None:
-        if self._is_json and not all(map(_is_exact, tree.branches(tiered))):
+        is_exact = all(map(_is_exact, tree.branches(tiered))) and not any(map(_is_raw, tree.branches(reader)))
+        if self._is_json and not is_exact:
             found.give_up(
                 f"its type was changed from {_words(tiered)} to {_words(reader)}, and the table does not tell how JSON "
                 f"wrote its values"
@@ -158,5 +160,14 @@ def _is_exact(kind: tree.Type) -> bool:
     )
 
 
+def _is_raw(kind: tree.Type) -> bool:
+    """Return whether a reader sees the text of a value as JSON has it."""
+    return isinstance(kind, tree.Leaf) and kind.form == _RAW
+
+
 def _words(kind: tree.Type) -> str:
-    return " or ".join(map(tree.label, tree.branches(kind))) or "null"
+    return " or ".join(map(_word, tree.branches(kind))) or "null"
+
+
+def _word(kind: tree.Type) -> str:
+    return (isinstance(kind, tree.Leaf) and (kind.logical or kind.form)) or tree.label(kind)

@@ -64,7 +64,9 @@ def _value_columns(
         found.decode()
         return []
     if tiered.pair is not None and reader.pair is not None:
-        if tiered.pair.separated != reader.pair.separated:
+        is_other_key = tiered.pair.key.definition != reader.pair.key.definition
+        if tiered.pair.separated != reader.pair.separated or (tiered.pair.separated and is_other_key):
+            # The table has each key as it was sent, also that of a null value, whose payload it cannot keep.
             found.decode()
             return []
         sides = (

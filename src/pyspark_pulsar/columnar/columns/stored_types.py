@@ -13,7 +13,7 @@ All other types are stored as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 import pyarrow as pa
@@ -86,7 +86,8 @@ def fitting_field(column: pa.Field, table: pa.Field | None, *, may_widen: bool) 
         may_widen: Whether the format also widens leaves; otherwise it only adds members.
 
     Returns:
-        The column without the members, at any depth, whose types conflict; None where nothing is left.
+        The column without the members, at any depth, whose types conflict, and with the table's types where these are
+        wider; None where nothing is left.
 
     """
     if table is None:
@@ -107,13 +108,15 @@ def _fitting_type(kind: pa.DataType, table: pa.DataType, *, may_widen: bool) -> 
     if types.is_map(table) and types.is_map(kind):
         key = _fitting_type(kind.key_type, table.key_type, may_widen=may_widen)
         item = fitting_field(kind.item_field, table.item_field, may_widen=may_widen)
-        # Half a map is none, and its keys tell entries apart.
-        return None if item is None or key != kind.key_type else pa.map_(kind.key_field, item)
+        return None if item is None or key is None else pa.map_(kind.key_field.with_type(key), item)
     if types.is_list(table) and types.is_list(kind):
         item = _fitting_type(kind.value_type, table.value_type, may_widen=may_widen)
         return None if item is None else pa.list_(kind.value_field.with_type(item))
-    fits = _is_narrower(kind, table) or (kind == table if not may_widen else _is_wider(table, kind))
-    return kind if fits else None
+    if types.is_nested(kind) or types.is_nested(table):
+        return None
+    if _is_wider(kind, table):
+        return table
+    return kind if may_widen and _is_wider(table, kind) else None
 
 
 def inner_fields(kind: pa.DataType) -> list[pa.Field]:
@@ -169,9 +172,12 @@ def _type_of_table(kind: pa.DataType, table: pa.DataType) -> pa.DataType:
     return table
 
 
-def _is_narrower(column: pa.DataType, table: pa.DataType) -> bool:
-    """Return whether the table's type holds all values of `column`, such as after another schema has widened it."""
-    return not types.is_nested(column) and _is_wider(column, table)
+def paths_of(fields: Iterable[pa.Field], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the path of each field, at every depth."""
+    for field in fields:
+        path = (*above, field.name)
+        yield path
+        yield from paths_of(inner_fields(field.type), path)
 
 
 def _is_wider(table: pa.DataType, column: pa.DataType) -> bool:

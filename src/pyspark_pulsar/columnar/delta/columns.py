@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from pyarrow import types
 
-from pyspark_pulsar.columnar.columns.stored_types import inner_fields
+from pyspark_pulsar.columnar.columns.stored_types import inner_fields, paths_of
 from pyspark_pulsar.columnar.layout import IDENTITY
 from pyspark_pulsar.errors import SchemaError
 
@@ -69,7 +69,7 @@ def hides_local_times(kind: pa.DataType) -> bool:
 
 def check_names(columns: pa.Schema, table: str, present: Iterable[pa.Field] = ()) -> None:
     """Raises `SchemaError` for names of columns that Delta does not have, also beside those that are there."""
-    wrong = [".".join(path) for path in _paths((), columns) if _FORBIDDEN.search(path[-1]) or not path[-1]]
+    wrong = [".".join(path) for path in paths_of(columns) if _FORBIDDEN.search(path[-1]) or not path[-1]]
     if wrong:
         raise SchemaError(
             f"table {table}: expected names of columns without blanks, line ends, tabs and the letters ,;{{}}()= which "
@@ -81,17 +81,10 @@ def check_names(columns: pa.Schema, table: str, present: Iterable[pa.Field] = ()
 def _check_distinct(columns: Iterable[pa.Field], table: str) -> None:
     """Delta does not tell capital letters from small ones."""
     seen: dict[tuple[str, ...], tuple[str, ...]] = {}
-    for path in _paths((), columns):
+    for path in paths_of(columns):
         key = tuple(name.lower() for name in path)
         if seen.setdefault(key, path) != path:
             raise SchemaError(
                 f"table {table}: expected names of columns that differ in more than capital letters, as Delta does not "
                 f"tell them apart, got {'.'.join(seen[key])!r} and {'.'.join(path)!r}; tier the topic to Iceberg"
             )
-
-
-def _paths(path: tuple[str, ...], fields: Iterable[pa.Field]) -> Iterator[tuple[str, ...]]:
-    """Of columns and of members at any depth."""
-    for field in fields:
-        yield (*path, field.name)
-        yield from _paths((*path, field.name), inner_fields(field.type))

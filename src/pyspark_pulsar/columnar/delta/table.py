@@ -65,7 +65,7 @@ from pyspark_pulsar.columnar.table import (
     TableCatalog,
     TableDefinition,
     TableMoved,
-    check_conflicts,
+    is_whole,
 )
 from pyspark_pulsar.columnar.tiered_schema import (
     parse_tiered_schema,
@@ -283,7 +283,7 @@ class DeltaColumnarTable(ColumnarTable):
             if column.name.lower() not in apart
             and (part := fitting_field(column, there.get(column.name), may_widen=False)) is not None
         ]
-        check_conflicts(self.name, stored, fitting, self._decisive_columns)
+        holds_all = is_whole(self.name, stored, fitting, self._decisive_columns)
         try:
             if not self.holds(pa.schema(fitting)):
                 self._add_columns(pa.schema(fitting))
@@ -293,7 +293,7 @@ class DeltaColumnarTable(ColumnarTable):
                 f"that delta-rs refuses ({fault}); drop the tier and make it again"
             ) from None
         columns = columns_of_table(fitting, self.columns)
-        text = schema.tiered(pa.schema(columns), is_whole=fitting == list(stored)).text
+        text = schema.tiered(pa.schema(columns), is_whole=holds_all).text
         self._note({property_of(text): text})
         return text
 

@@ -50,7 +50,7 @@ from pyspark_pulsar.columnar.table import (
     ColumnarTable,
     NewSchema,
     TableMoved,
-    check_conflicts,
+    is_whole,
 )
 from pyspark_pulsar.columnar.table_files import Parts, TableFiles
 from pyspark_pulsar.columnar.tiered_schema import (
@@ -234,13 +234,13 @@ class IcebergTable(ColumnarTable):
             if column.name.lower() not in taken
             and (part := fitting_field(column, present.get(column.name), may_widen=True)) is not None
         ]
-        check_conflicts(self.name, stored, fitting, self._decisive_columns)
+        holds_all = is_whole(self.name, stored, fitting, self._decisive_columns)
         try:
             with self._committing() as transaction:
                 with transaction.update_schema() as update:
                     update.union_by_name(pa.schema(fitting))
                 columns = columns_of_table(fitting, _columns(transaction.table_metadata.schema()))
-                text = schema.tiered(pa.schema(columns), is_whole=fitting == list(stored)).text
+                text = schema.tiered(pa.schema(columns), is_whole=holds_all).text
                 transaction.set_properties({property_of(text): text})
         except ValueError as fault:
             raise SchemaError(
