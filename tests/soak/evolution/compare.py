@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 from soak.evolution.entries import NUMBER
-from soak.evolution.topics import BAD_ROWS
+from soak.evolution.steps import BAD_ROWS
 
 from pyspark_pulsar.errors import PulsarError, TieringFailed
 

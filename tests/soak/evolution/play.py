@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from soak.evolution.compare import Difference, difference, is_named, outcome_of
 from soak.evolution.steps import (
+    BAD_ROWS,
     Close,
     Evolution,
     Read,
@@ -19,7 +20,7 @@ from soak.evolution.steps import (
     Tier,
     Trim,
 )
-from soak.evolution.topics import BAD_ROWS, Place, Twins, rows, stream_rows
+from soak.evolution.topics import Place, Twins, rows, stream_rows
 
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType

@@ -17,8 +17,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from soak.evolution.compare import outcome_of, sorted_by_position
 from soak.evolution.play import Play
-from soak.evolution.steps import DROPMALFORMED, FAILFAST, Read
-from soak.evolution.topics import BAD_ROWS, Twins, rows
+from soak.evolution.steps import BAD_ROWS, DROPMALFORMED, FAILFAST, Read
+from soak.evolution.topics import Twins, rows
 
 from pyspark_pulsar import errors
 from pyspark_pulsar.schema.metadata_columns import FIELDS

@@ -13,6 +13,8 @@ DELTA = "delta"
 PERMISSIVE = "PERMISSIVE"
 FAILFAST = "FAILFAST"
 DROPMALFORMED = "DROPMALFORMED"
+BAD_ROWS = "bad_rows"
+"""The column of messages that do not decode."""
 
 
 @dataclass(frozen=True)

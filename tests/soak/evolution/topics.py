@@ -14,7 +14,7 @@ from integration.tier.conftest import tables_in
 from integration.tier.test_streams import Query
 from soak.evolution.compare import Positions
 from soak.evolution.entries import EntrySender, Sent
-from soak.evolution.steps import Message, Read
+from soak.evolution.steps import BAD_ROWS, Message, Read
 
 from pyspark_pulsar.columnar.topic_tables import TopicTables
 from pyspark_pulsar.options import ReadOptions, parse_options
@@ -28,7 +28,6 @@ from pyspark_pulsar.tiering.run import tier_topics
 from pyspark_pulsar.tiering.writers import ProcessWriters
 from pyspark_pulsar.topic import TopicName
 
-BAD_ROWS = "bad_rows"
 _FOR_EVER = {"retentionTimeInMinutes": -1, "retentionSizeInMB": -1}
 
 
