@@ -114,4 +114,4 @@ def numbers_of(table: pa.Table) -> list[int]:
 def sorted_by_position(table: pa.Table) -> pa.Table:
     """The rows of a query in SQL, which have no order."""
     order: list[tuple[Any, ...]] = [tuple(each.values())[:3] for each in table["__messageId"].to_pylist()]
-    return table.take(sorted(range(len(order)), key=order.__getitem__))
+    return table.take(pa.array(sorted(range(len(order)), key=order.__getitem__), pa.int64()))

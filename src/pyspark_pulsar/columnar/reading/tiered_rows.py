@@ -48,6 +48,8 @@ class TieredRows:
         self._batch_rows = request.batch_rows
         self._absent = absent_columns(request.schema.value)
         self._resolutions: dict[int, Resolution] = {}
+        self._numbers: dict[tuple[str, int], tuple[int, ...]] = {}
+        """The ids of the schemas of row groups, by the file's URL and the row group's index."""
         self._payloads: PayloadRows | None = None
 
     def decodes(self, group: RowGroup, names: frozenset[str]) -> bool:
@@ -72,58 +74,47 @@ class TieredRows:
             ColumnsUnavailable: The table does not tell one of the columns, or another engine has dropped it.
 
         """
-        file = FieldIndex(group.file.parquet.schema_arrow)
-        numbers = self._schemas(group)
+        numbers, file = self._schemas(group), FieldIndex(group.file.parquet.schema_arrow)
         try:
             rows = {number: self._rows(number, group, fields, file) for number in numbers}
-            tiered_by = None if len(rows) == 1 else self._tiered_by(file)
         except ValueError as fault:
-            raise ColumnsUnavailable(
-                f"{self._partition}: expected data file {group.file.file.url} of table {self._table.name} to hold the "
-                f"columns that were tiered, but {fault}; restore the column, read other columns, or drop the tier and "
-                f"make it again (pyspark-pulsar tier drop)"
-            ) from None
+            raise self._unavailable(group, f"the columns that were tiered, but {fault}") from None
         sources = {source: None for one in rows.values() for source in one.sources}
+        tiered_by = self._source(file, TIERED_BY) if len(rows) > 1 else None
         if tiered_by is not None:
             sources[tiered_by] = None
-        for batch in group.batches(list(sources) or [self._smallest(file)], self._batch_rows):
+        for batch in group.batches(list(sources) or [self._source(file, IDENTITY)], self._batch_rows):
             if tiered_by is None:
                 yield from (one.of(batch) for one in rows.values())
             else:
-                yield self._mixed(batch, batch.column(tiered_by), rows)
+                yield _of_several(batch, batch.column(tiered_by), rows)
 
-    def _mixed(
-        self, batch: pa.RecordBatch, tiered_by: pa.Array, rows: Mapping[int, _SchemaRows]
-    ) -> pa.RecordBatch:
-        parts, places = [], []
-        for number, one in rows.items():
-            chosen = pc.indices_nonzero(pc.fill_null(pc.equal(tiered_by, number), fill_value=False))
-            if len(chosen):
-                parts.append(one.of(batch.take(chosen)))
-                places.append(chosen)
-        if sum(map(len, places)) != batch.num_rows:
-            raise ColumnsUnavailable(
-                f"{self._partition}: expected rows of table {self._table.name} to name a schema of its properties in "
-                f"column {TIERED_BY}, got others; another engine has written rows or removed properties: restore the "
-                f"table, or drop the tier and make it again (pyspark-pulsar tier drop)"
-            )
-        if not parts:
-            return next(iter(rows.values())).of(batch)
-        order = pc.sort_indices(pa.concat_arrays(places))
-        (ordered,) = pa.Table.from_batches(parts).take(order).combine_chunks().to_batches()
-        return ordered
+    def _schemas(self, group: RowGroup) -> tuple[int, ...]:
+        """Return the ids of the schemas that tiered rows of the row group. Raises `ColumnsUnavailable`."""
+        place = (group.file.file.url, group.index)
+        if place not in self._numbers:
+            bounds = group.tiered_by
+            if bounds is not None and bounds[0] == bounds[1]:
+                numbers: tuple[int | None, ...] = bounds[:1]
+            else:
+                # Another engine has put rows of several schemas together.
+                name = self._source(FieldIndex(group.file.parquet.schema_arrow), TIERED_BY)
+                column = group.file.parquet.read_row_group(group.index, [name], use_threads=False).column(0)
+                numbers = tuple(column.unique().to_pylist())
+            unknown = [number for number in numbers if number not in self._table.schemas]
+            if unknown:
+                raise self._unavailable(
+                    group, f"a schema of the table's properties in {TIERED_BY}, got {unknown[0]}"
+                )
+            self._numbers[place] = tuple(number for number in numbers if number is not None)
+        return self._numbers[place]
 
-    def _schemas(self, group: RowGroup) -> list[int]:
-        """Return the ids of the schemas that rows of the row group may have. Raises `ColumnsUnavailable`."""
-        known, bounds = self._table.schemas, group.tiered_by
-        numbers = [number for number in known if bounds is None or bounds[0] <= number <= bounds[1]]
-        if not numbers:
-            raise ColumnsUnavailable(
-                f"{self._partition}: expected table {self._table.name} to keep the schemas of its rows as properties, "
-                f"got none for {group.file.file.url}; somebody has removed properties: restore the table, or drop the "
-                f"tier and make it again (pyspark-pulsar tier drop)"
-            )
-        return numbers
+    def _unavailable(self, group: RowGroup, expected: str) -> ColumnsUnavailable:
+        return ColumnsUnavailable(
+            f"{self._partition}: expected data file {group.file.file.url} of table {self._table.name} to hold "
+            f"{expected}; restore what another engine has changed, read other columns, or drop the tier and make it "
+            f"again (pyspark-pulsar tier drop)"
+        )
 
     def _tiered(self, number: int) -> TieredSchema:
         return parse_tiered_schema(self._table.schemas[number], f"table {self._table.name}")
@@ -176,15 +167,18 @@ class TieredRows:
             fetch_schema=lambda _: None,
         )
 
-    def _tiered_by(self, file: FieldIndex) -> str | None:
-        some = self._tiered(next(iter(self._table.schemas)))
-        return ColumnProjection(pa.field(TIERED_BY, pa.int64()), some.stored.field(TIERED_BY), file).source
-
-    def _smallest(self, file: FieldIndex) -> str:
-        """Return a column to count rows by."""
-        some = self._tiered(next(iter(self._table.schemas)))
-        column = some.stored.field(IDENTITY)
-        return str(ColumnProjection(column, column, file).source)
+    def _source(self, file: FieldIndex, name: str) -> str:
+        """Return the name of a column of each schema in a file. Raises `ColumnsUnavailable` where it is not there."""
+        for text in self._table.schemas.values():
+            column = parse_tiered_schema(text, f"table {self._table.name}").stored.field(name)
+            found = file.matching(column)
+            if found is not None:
+                return str(found[1].name)
+        raise ColumnsUnavailable(
+            f"{self._partition}: expected table {self._table.name} to keep the schemas of its rows as properties, and "
+            f"column {name} in its files, got others; restore the table, or drop the tier and make it again "
+            f"(pyspark-pulsar tier drop)"
+        )
 
 
 @dataclass(frozen=True)
@@ -280,3 +274,17 @@ class _SchemaRows:
         if pair is None:
             return self.payload.value_type in _RECORDS
         return pair.separated and pair.value.value_type in _RECORDS
+
+
+def _of_several(
+    batch: pa.RecordBatch, tiered_by: pa.Array, rows: Mapping[int, _SchemaRows]
+) -> pa.RecordBatch:
+    """Return the columns of rows that several schemas tiered, in their order."""
+    parts, places = [], []
+    for number, one in rows.items():
+        chosen = pc.indices_nonzero(pc.equal(tiered_by, number))
+        parts.append(one.of(batch.take(chosen)))
+        places.append(chosen)
+    order = pc.sort_indices(pa.concat_arrays(places))
+    (ordered,) = pa.Table.from_batches(parts).take(order).combine_chunks().to_batches() or parts[:1]
+    return ordered
