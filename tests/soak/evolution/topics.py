@@ -155,8 +155,8 @@ class Twins:
         return [] if table is None else [Path(urlsplit(file.url).path) for file in table.files()]
 
     def delete(self) -> None:
-        for topic in (self.topic, self.kept):
-            self.place.admin.delete(topic)
+        """Delete the topic that changes of its namespace's retention would reach. Its twin costs nothing."""
+        self.place.admin.delete(self.topic)
 
     def options(self, topic: str, read: Read, columns: Sequence[str] | None) -> dict[str, str]:
         """The options of a read of one of the topics."""
