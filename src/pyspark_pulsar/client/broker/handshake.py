@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 from pyspark_pulsar.client.bounded import within
@@ -131,7 +132,9 @@ def _first_command(transport: Transport, deadline: float) -> wire.BaseCommand:
             return wire.BaseCommand.FromString(commands[0])
 
 
+@cache
 def _client_version() -> str:
+    """Return the name and the version of this package, which takes 5 ms to read from its metadata."""
     try:
         return f"pyspark-pulsar-{version('pyspark-pulsar')}"
     except PackageNotFoundError:
