@@ -45,7 +45,7 @@ class Setting:
     """The control: the name of a harm to tables, of `DAMAGES`."""
     processes: int = 4
     """They wait for the server half of the time."""
-    by_spark_every: int = 10
+    by_spark_every: int = 40
     shrunk: int = 2
     """So many evolutions with a difference are shrunk by each process."""
 
@@ -178,12 +178,16 @@ def _played(
     by_spark = seeds[:: setting.by_spark_every] if reads is not None else range(0)
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(setting.processes, context, _begin, (setting,)) as pool:
-        futures = [pool.submit(_play, seed) for seed in seeds if seed not in by_spark]
+        playing = {pool.submit(_play, seed) for seed in seeds if seed not in by_spark}
         here = _Playing(setting, f"spark-{seeds.start}", reads)
         for seed in by_spark:
             report.by_spark += 1
             yield here.play(seed)
-        for future in as_completed(futures):
+            # A difference is told when it is found.
+            played = {future for future in playing if future.done()}
+            playing -= played
+            yield from (future.result() for future in played)
+        for future in as_completed(playing):
             yield future.result()
 
 
