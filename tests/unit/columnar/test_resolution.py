@@ -153,6 +153,27 @@ def test_protobuf_fields_are_their_numbers(reader: PayloadSchema, expected: dict
     assert names(resolved(message(("a", 1, "int32"), ("b", 2, "string")), reader)) == expected
 
 
+def test_fields_that_a_oneof_joins_are_for_the_decoder() -> None:
+    def plan(first: int | None, second: int | None) -> PayloadSchema:
+        fields = [
+            {"name": name, "number": number, "kind": "int32", "shape": "optional", "oneof": oneof}
+            for name, number, oneof in (("a", 1, first), ("b", 2, second))
+        ]
+        document = {"messages": [{"name": "M", "fields": fields}], "enums": []}
+        columns = pa.schema([("a", pa.int32()), ("b", pa.int32())])
+        return PayloadSchema("protobuf", columns, json.dumps(document))
+
+    for tiered, reader, is_decoded in (
+        (plan(None, None), plan(0, 0), True),
+        (plan(0, None), plan(0, 0), True),
+        (plan(0, 1), plan(0, 0), True),
+        (plan(0, 0), plan(None, None), False),
+        (plan(0, 0), plan(1, 1), False),
+        (plan(None, None), plan(0, 1), False),
+    ):
+        assert (resolved(tiered, reader).columns is None) is is_decoded
+
+
 def test_other_kinds_of_payloads_are_decoded() -> None:
     raw, text = PayloadSchema("bytes"), PayloadSchema("string")
     assert resolved(raw, raw).columns == pa.schema([("value", pa.binary())])

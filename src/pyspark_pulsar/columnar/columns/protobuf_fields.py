@@ -34,6 +34,8 @@ class ProtobufFields:
 
     def _message(self, tiered: int, reader: int, stored: Sequence[pa.Field], found: Found) -> list[pa.Field]:
         written = {node["number"]: node for node in self._tiered["messages"][tiered]["fields"]}
+        if self._joins_fields(written, reader):
+            found.decode()
         columns, out = by_name(stored), []
         for member in self._reader["messages"][reader]["fields"]:
             source = written.get(member["number"])
@@ -48,6 +50,17 @@ class ProtobufFields:
             if column is not None:
                 out.append(renamed(column, member["name"], kind))
         return out
+
+    def _joins_fields(self, written: Mapping[int, Node], reader: int) -> bool:
+        """Return whether a oneof of the reader has fields that a message may have together: the last one counts."""
+        oneofs: dict[int, set[tuple[str, int]]] = {}
+        for member in self._reader["messages"][reader]["fields"]:
+            source = written.get(member["number"])
+            if source is not None and member.get("oneof") is not None:
+                oneof = source.get("oneof")
+                group = ("field", source["number"]) if oneof is None else ("oneof", oneof)
+                oneofs.setdefault(member["oneof"], set()).add(group)
+        return any(len(groups) > 1 for groups in oneofs.values())
 
     def _field(self, tiered: Node, reader: Node, kind: pa.DataType, found: Found) -> pa.DataType:
         if any(tiered.get(name) != reader.get(name) for name in ("shape", "absent")):
