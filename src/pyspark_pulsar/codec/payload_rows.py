@@ -60,7 +60,8 @@ class PayloadRows:
             fetch_schema: Returns the registry's schema of a version, as `EntryDecoder` takes it.
 
         """
-        values = [field for field in schema.output_schema if field.name in schema.value_columns.names]
+        names = frozenset(schema.value_columns.names)
+        values = [field for field in schema.output_schema if field.name in names]
         self._schema = replace(
             schema,
             output_schema=pa.schema([*values, pa.field(BAD_COLUMN, pa.binary())]),

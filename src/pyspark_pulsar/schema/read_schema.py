@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -142,7 +143,7 @@ def _select(
             raise SchemaError(
                 f"topic {topic} has no column {name}{suggestion(name, known)}; it has {', '.join(known)}"
             )
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated or not names:
         raise SchemaError(
             f"topic {topic}: expected columns, each once, got "

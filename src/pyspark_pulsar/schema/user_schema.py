@@ -97,7 +97,8 @@ def _widened(resolved: ReadSchema, user_schema: pa.Schema, topic: str, unfolding
     info, document = resolved.info, resolved.value.definition
     if info is None or info.type not in _BY_DOCUMENT or document is None:
         return resolved
-    values = [field for field in user_schema if field.name in resolved.value_columns.names]
+    names = frozenset(resolved.value_columns.names)
+    values = [field for field in user_schema if field.name in names]
     return _by_document(resolved, info, promoted(document, values), topic, unfolding)
 
 

@@ -237,8 +237,15 @@ class IcebergTable(ColumnarTable):
         holds_all = is_whole(self.name, stored, fitting, self._decisive_columns)
         try:
             with self._committing() as transaction:
-                with transaction.update_schema() as update:
-                    update.union_by_name(pa.schema(fitting))
+                # pyiceberg looks at all columns of the table for each of these.
+                changed = [
+                    column
+                    for column in fitting
+                    if column.name not in present or present[column.name].type != column.type
+                ]
+                if changed:
+                    with transaction.update_schema() as update:
+                        update.union_by_name(pa.schema(changed))
                 columns = columns_of_table(fitting, _columns(transaction.table_metadata.schema()))
                 text = schema.tiered(pa.schema(columns), is_whole=holds_all).text
                 transaction.set_properties({property_of(text): text})

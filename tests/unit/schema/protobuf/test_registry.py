@@ -236,7 +236,7 @@ def test_an_incompatible_version_names_both() -> None:
         SchemaError,
         match=r"schema version 4, .*: field id \(number 1\): expected uint64 as in schema version 7, got sint64",
     ):
-        decoder.decode(stored([b""], version=(4).to_bytes(8, "big")))
+        [*decoder.decode(stored([b""], version=(4).to_bytes(8, "big"))), *decoder.finish()]
 
 
 def test_a_version_with_a_type_that_contains_itself_does_no_harm() -> None:
