@@ -190,8 +190,8 @@ def entries_of(
         frames = encoder.encode(batch, 0)
     except KernelError as error:
         raise ProtocolError(
-            f"expected columns of the schema that messages were written with, got others: {error.message}; please "
-            f"report this"
+            f"rows of a table: expected columns of the schema that messages were written with, got others: "
+            f"{error.message}; please report this"
         ) from None
     for sent in frames:
         yield from _stored(sent)
