@@ -6,11 +6,14 @@ import json
 from typing import Any
 
 import pytest
-from integration.tier.conftest import Tier, both_formats
+from integration.tier.conftest import Tier, both_formats, on_delta
 from integration.tier.test_schemas import Same, allow_every_schema, document, field
 from pulsar.schema import AvroSchema, BytesSchema
+from pyspark.sql import SparkSession
 
+from pyspark_pulsar.columnar.layout import PartitionField
 from pyspark_pulsar.errors import DecodeError, OptionError, SchemaError
+from pyspark_pulsar.tiering.definition import TableSettings
 
 
 def _send(tier: Tier, written: dict[str, Any], *rows: dict[str, Any]) -> None:
@@ -170,3 +173,19 @@ def test_messages_that_name_no_version(tier: Tier, same: Same) -> None:
     _tier(tier, 1)
     _register(tier, "AVRO", ID, NAME)
     assert same().column("name").to_pylist() == ["x"]
+
+
+@on_delta
+def test_a_null_value_keeps_what_its_partition_says(tier: Tier, same: Same, spark: SparkSession) -> None:
+    """Files of Delta tables do not hold partition columns. A null value has no defaults, but it has these."""
+    allow_every_schema(tier)
+    rows = spark.sql("SELECT id, cast('k' AS binary) AS __key FROM VALUES (1L), (2L) AS t(id)")
+    tombstone = spark.sql("SELECT cast(null AS bigint) AS id, cast('k' AS binary) AS __key")
+    for frame in (rows, tombstone):
+        writer = frame.coalesce(1).write.format("pulsar").option("service.url", tier.server.service_url)
+        writer = writer.options(topic=tier.topic, valueFormat="avro", writeTombstones="true")
+        writer.option("admin.url", tier.server.admin_url).mode("append").save()
+    tier.roll()
+    assert tier.run(TableSettings((PartitionField.parse("__partition"),))).rows == 3
+    assert set(tier.places()) == {"columns"}
+    assert same(columns="id,__partition,__key").column("__partition").to_pylist() == [-1, -1, -1]

@@ -78,11 +78,6 @@ class ColumnProjection:
             else _conversion(source.type, table.type, target.type, absent, target.name)
         )
 
-    @property
-    def default(self) -> pa.Array | None:
-        """The value of all rows, in one row; None for null, and where the values are read."""
-        return None if self.source is not None else self._absent.value
-
     def of(self, batch: pa.RecordBatch) -> pa.Array:
         """Return the values of exactly the target's type."""
         if self.source is None:

@@ -153,7 +153,13 @@ class TieredRows:
             rows.payloads = self._payloads = self._payloads or self._payload_rows()
             rows.tiered = {column.name: stored.projection(column) for column in tiered.values}
             rows.further[_KEY] = stored.projection(metadata_columns.FIELDS[_KEY])
-        if rows.is_decoded or rows.has_defaults:
+        elif tiered.payload.value_type in _RECORDS:
+            rows.defaults = [
+                name
+                for name in values
+                if name not in found.columns and self._absent.get(name, NULL).value is not None
+            ]
+        if rows.is_decoded or rows.defaults:
             rows.further[_SIZE] = stored.projection(metadata_columns.FIELDS[_SIZE])
         return rows
 
@@ -215,6 +221,8 @@ class _SchemaRows:
     further: dict[str, ColumnProjection] = field(default_factory=dict)
     """Metadata columns that are needed beside those of the read."""
     payloads: PayloadRows | None = None
+    defaults: list[str] = field(default_factory=list)
+    """The columns of the read that are defaults of a record's fields, which a null value does not have."""
 
     @property
     def sources(self) -> list[str]:
@@ -222,22 +230,12 @@ class _SchemaRows:
         all_of_them = [*self.projections.values(), *self.tiered.values(), *self.further.values()]
         return [one.source for one in all_of_them if one is not None and one.source is not None]
 
-    @property
-    def has_defaults(self) -> bool:
-        """Whether a column of a record is a default other than null, which a null value does not have."""
-        return self.payload.value_type in _RECORDS and any(
-            one is not None and one.default is not None for one in self.projections.values()
-        )
-
     def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         columns = {name: one.of(batch) for name, one in self.projections.items() if one is not None}
-        if self.has_defaults and not self.is_decoded:
+        if self.defaults:
             is_null = pc.equal(self.further[_SIZE].of(batch), 0)
-            if pc.any(is_null).as_py():
-                for name, one in self.projections.items():
-                    if one is not None and one.default is not None:
-                        values = columns[name]
-                        columns[name] = pc.if_else(is_null, pa.scalar(None, values.type), values)
+            for name in self.defaults if pc.any(is_null).as_py() else ():
+                columns[name] = pc.if_else(is_null, pa.scalar(None, columns[name].type), columns[name])
         if IS_DECODED in self.projections:
             is_kept = pc.is_valid(columns[PAYLOAD_COLUMN])
             columns[IS_DECODED] = is_kept
