@@ -161,11 +161,12 @@ def _is_whole(file: DataFile, layout: FileLayout, storage: TableStorage) -> bool
     """Return whether a file has all columns of its schema, and its rows in order. Other engines leave columns out."""
     try:
         with _open(storage, file) as opened:
-            _projections(opened, layout.schema)
+            try:
+                _projections(opened, layout.schema)
+            except ValueError:
+                return False
             is_ordered = (opened.metadata.metadata or {}).get(ORDER_KEY) == BY_POSITION
             return is_ordered or bool(layout.sort_columns)
-    except ValueError:
-        return False
     except (OSError, pa.ArrowException) as fault:
         raise ColumnsUnavailable(
             f"data file {file.url} cannot be read: {type(fault).__name__}: {fault}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from fixtures.columnar import (
 
 from pyspark_pulsar.columnar.data_file import DataFile
 from pyspark_pulsar.columnar.delta.table import DeltaFolder
+from pyspark_pulsar.errors import ColumnsUnavailable
 from pyspark_pulsar.tiering.upkeep import compact, small_neighbours, sweep
 
 
@@ -128,3 +130,12 @@ def test_old_states_are_forgotten(folder: DeltaFolder, table: Any, tmp_path: Pat
     assert table.positions == loaded(folder).positions == behind(2)
     add_ledger(table, 3)
     assert values(table) == ledgers(1, 2, 3)
+
+
+def test_a_file_that_cannot_be_read_is_named(table: Any) -> None:
+    """It is not one of the files that may not be joined."""
+    url = table.files()[0].url
+    path = Path(url.removeprefix("file://"))
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(ColumnsUnavailable, match=re.escape(f"data file {url} cannot be read: ArrowInvalid")):
+        compact(table)
