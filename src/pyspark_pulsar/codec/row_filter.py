@@ -23,10 +23,6 @@ class RowFilter:
     exclusive; messages without either go by their producer's name and their sequence id."""
 
     @property
-    def wants_all(self) -> bool:
-        return self == RowFilter()
-
-    @property
     def published_from(self) -> int | None:
         """Of the window, as are the next two."""
         return self.window.published_from

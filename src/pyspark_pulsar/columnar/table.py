@@ -24,7 +24,7 @@ from pyspark_pulsar.columnar.table_files import NotScannable, Parts, TableFiles
 from pyspark_pulsar.columnar.tiered_schema import TieredSchema
 from pyspark_pulsar.columnar.writing.writer import WrittenFile
 from pyspark_pulsar.errors import SchemaError
-from pyspark_pulsar.schema.payload import PayloadSchema
+from pyspark_pulsar.schema.payload import PayloadSchema, columns_of
 
 _log: Final = logging.getLogger(__name__)
 
@@ -71,7 +71,9 @@ class NewSchema:
             is_whole: Whether there is a column for each field.
 
         """
-        return TieredSchema(self.digest, self.payload, stored, keeps_all=not is_whole)
+        # A message without value columns is told by its payload alone.
+        keeps_all = not is_whole or not len(columns_of(self.payload))
+        return TieredSchema(self.digest, self.payload, stored, keeps_all=keeps_all)
 
 
 class ColumnarTable(ABC):

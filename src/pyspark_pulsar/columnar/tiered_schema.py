@@ -48,7 +48,8 @@ class TieredSchema:
     """The columns of its rows' files, under the names that the schema gives them: with field ids where the table's
     format has them. A field that the table has no column for is not among them."""
     keeps_all: bool
-    """Whether all payloads are kept, because the table lacks a column for some field."""
+    """True if the payloads of all messages are kept, because the table lacks a column for some field, or the schema has
+    no fields."""
 
     @cached_property
     def values(self) -> pa.Schema:

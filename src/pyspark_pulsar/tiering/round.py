@@ -121,9 +121,7 @@ class TierRound:
             except TableMoved as moved:
                 return _lost_race(topic, tables.identifier(topic), moved)
             storage, layout = table.storage, table.layout(text)
-            tiered = parse_tiered_schema(text, f"table {table.name}")
-            # Of a message without columns nothing else is kept.
-            keeps_all = tiered.keeps_all or not len(tiered.values)
+            keeps_all = parse_tiered_schema(text, f"table {table.name}").keeps_all
             schema = replace(schema, keeps_all_payloads=keeps_all)
             held: dict[TopicPartition, int] = {}
             while True:

@@ -75,7 +75,7 @@ def keep_up(
 
 def compact(table: ColumnarTable) -> tuple[int, int]:
     """How many files became how many. Raises `ColumnsUnavailable`, `TableMoved`."""
-    storage = table.rows.storage
+    storage = table.storage
     groups = [
         (group, layout)
         for neighbours in small_neighbours(table.files(), table.file_bytes)
@@ -228,7 +228,7 @@ def _rows(
 def sweep(table: ColumnarTable, older_than: float = SWEEP_AFTER_SECONDS) -> int:
     """Delete files of ours that no state of the table names, and that are older (seconds). How many. Raises
     `ColumnsUnavailable`."""
-    storage, folder = table.rows.storage, table.folder
+    storage, folder = table.storage, table.folder
     try:
         system, path = storage.located(folder)
         listed = system.get_file_info(fs.FileSelector(path, allow_not_found=True, recursive=True))

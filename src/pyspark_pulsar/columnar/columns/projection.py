@@ -180,9 +180,7 @@ def _list(
         return None
 
     def convert(values: pa.ListArray) -> pa.ListArray:
-        items = values.values if inner is None else inner(values.values)
-        buffers = values.buffers()[:2]
-        return pa.Array.from_buffers(target, len(values), buffers, values.null_count, values.offset, [items])
+        return _around(values.values if inner is None else inner(values.values), values, target)
 
     return convert
 
@@ -202,12 +200,15 @@ def _map(
             for side, inner in ((values.keys, keys), (values.items, items))
         ]
         entries = pa.StructArray.from_arrays(sides, fields=[target.key_field, target.item_field])
-        buffers = values.buffers()[:2]
-        return pa.Array.from_buffers(
-            target, len(values), buffers, values.null_count, values.offset, [entries]
-        )
+        return _around(entries, values, target)
 
     return convert
+
+
+def _around(items: pa.Array, values: pa.Array, target: pa.DataType) -> pa.Array:
+    """Return lists or maps of these items, with the lengths and nulls of `values`."""
+    buffers = values.buffers()[:2]
+    return pa.Array.from_buffers(target, len(values), buffers, values.null_count, values.offset, [items])
 
 
 def _leaf(kind: pa.DataType, target: pa.DataType) -> Convert:

@@ -128,6 +128,15 @@ def inner_fields(kind: pa.DataType) -> list[pa.Field]:
     return [kind.value_field] if types.is_list(kind) or types.is_large_list(kind) else []
 
 
+def leaves_of(fields: Iterable[pa.Field]) -> Iterator[pa.Field]:
+    """Yield the fields, at every depth, that have no others inside."""
+    for field in fields:
+        if types.is_nested(field.type):
+            yield from leaves_of(inner_fields(field.type))
+        else:
+            yield field
+
+
 def plain_schema(columns: pa.Schema) -> pa.Schema:
     """The same without the types that differ only in how much they can hold: what Spark has."""
     return pa.schema([_plain_field(column) for column in columns], columns.metadata)

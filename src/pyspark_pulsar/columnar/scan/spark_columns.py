@@ -30,6 +30,7 @@ from pyarrow import types
 
 from pyspark_pulsar.columnar.columns.absent import ITEM, NULL, Absent
 from pyspark_pulsar.columnar.columns.projection import field_id
+from pyspark_pulsar.columnar.columns.stored_types import leaves_of
 from pyspark_pulsar.columnar.table_files import NotScannable, TableFiles
 
 _WIDENED: Final = ((pa.int32(), pa.int64()), (pa.float32(), pa.float64()))
@@ -97,7 +98,7 @@ def _scanned_member(path: str, member: pa.Field, stored: pa.StructType) -> pa.Fi
 
 
 def _unstored_type(path: str, kind: pa.DataType) -> pa.DataType:
-    if not all(_has_parquet(leaf) for leaf in _leaf_types(kind)):
+    if not all(_has_parquet(leaf.type) for leaf in leaves_of([pa.field(path, kind)])):
         raise NotScannable(f"{path} is {kind}, which Spark does not read from Parquet")
     return kind
 
@@ -116,19 +117,6 @@ def _is_wider_decimal(stored: pa.DataType, kind: pa.DataType) -> bool:
         and stored.scale == kind.scale
         and stored.precision <= kind.precision
     )
-
-
-def _leaf_types(kind: pa.DataType) -> Iterator[pa.DataType]:
-    if types.is_struct(kind):
-        for member in kind:
-            yield from _leaf_types(member.type)
-    elif types.is_map(kind):
-        yield from _leaf_types(kind.key_type)
-        yield from _leaf_types(kind.item_type)
-    elif types.is_list(kind):
-        yield from _leaf_types(kind.value_type)
-    else:
-        yield kind
 
 
 # What files lack
@@ -156,19 +144,10 @@ def _defaulted(kind: pa.DataType, stored: pa.DataType, absent: Absent, path: str
 
 
 def _leaf_ids(field: pa.Field) -> Iterator[int]:
-    kind = field.type
-    if types.is_struct(kind):
-        for member in kind:
-            yield from _leaf_ids(member)
-    elif types.is_map(kind):
-        yield from _leaf_ids(kind.key_field)
-        yield from _leaf_ids(kind.item_field)
-    elif types.is_list(kind):
-        yield from _leaf_ids(kind.value_field)
-    else:
-        number = field_id(field)
+    for leaf in leaves_of([field]):
+        number = field_id(leaf)
         if number is None:
-            raise NotScannable(f"{field.name} has no field id")
+            raise NotScannable(f"{leaf.name} has no field id")
         yield number
 
 

@@ -16,7 +16,7 @@ from pyspark_pulsar.columnar.columns.absent import NULL, Absent
 from pyspark_pulsar.columnar.columns.matching import STORED_NAME, by_name
 from pyspark_pulsar.columnar.columns.projection import field_id
 from pyspark_pulsar.columnar.columns.resolution import resolve
-from pyspark_pulsar.columnar.columns.stored_types import inner_fields
+from pyspark_pulsar.columnar.columns.stored_types import inner_fields, leaves_of
 from pyspark_pulsar.columnar.table_files import NotScannable, TableFiles
 from pyspark_pulsar.columnar.tiered_schema import TieredSchema
 from pyspark_pulsar.schema.payload import PayloadSchema
@@ -66,7 +66,7 @@ def _check(
     if resolution.columns is None:
         raise NotScannable("it has rows of an earlier schema, which must be decoded by the query's")
     found = by_name(resolution.columns)
-    is_ours = leaves == frozenset(_leaf_ids(tiered.stored))
+    is_ours = leaves == _leaf_ids(tiered.stored)
     for column in asked:
         source = found.get(column.name)
         lacks = _lacks([column], [] if source is None else [source], values, absent)
@@ -111,11 +111,6 @@ def _lacks(
         )
 
 
-def _leaf_ids(fields: Iterable[pa.Field]) -> Iterator[int]:
-    for field in fields:
-        inner = inner_fields(field.type)
-        number = field_id(field)
-        if inner:
-            yield from _leaf_ids(inner)
-        elif number is not None:
-            yield number
+def _leaf_ids(fields: Iterable[pa.Field]) -> frozenset[int]:
+    numbers = map(field_id, leaves_of(fields))
+    return frozenset(number for number in numbers if number is not None)
