@@ -40,7 +40,7 @@ class DataFile:
     has_payloads: bool | None = None
     """Whether there are rows that keep the payload of their message (`layout.PAYLOAD_COLUMN`)."""
     tiered_by: Bounds | None = None
-    """Of the ids of the schemas by which rows were tiered (`layout.TIERED_BY`)."""
+    """The least and the largest id of the schemas that tiered the rows (`layout.TIERED_BY`)."""
     key: tuple[Any, ...] = ()
     """The table's partition that it is in: values as the format has them."""
     deletes: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ class Found:
     """The outcome of matching, as far as it is known. Filled by the functions that match."""
 
     is_plain: bool = True
-    """Whether each field of the reader is a column, or absent."""
+    """True if each field of the reader is a column, or absent."""
     unclear: dict[str, str] = field(default_factory=dict)
     """For each column of the reader that the table's columns do not tell, the reason."""
     _column: str | None = None

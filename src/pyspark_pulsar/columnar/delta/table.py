@@ -145,7 +145,7 @@ class DeltaFolder(TableCatalog):
             partitions.check_partition_field(field, columns)
         fields = named_fields(definition.partition_fields, columns)
         check_sort_columns(definition.sort_columns, columns)
-        # Those with local times inside are added to a table that allows them.
+        # `add_schema` adds columns with local times inside maps, after it has let the table have them.
         now = pa.schema([column for column in columns if not hides_local_times(column.type)])
         configuration = {
             **_DEFAULTS,

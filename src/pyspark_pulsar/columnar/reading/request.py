@@ -42,7 +42,7 @@ class RowRequest:
     schema: ReadSchema
     row_filter: RowFilter
     mode: str
-    """What becomes of messages that do not decode: option `mode`."""
+    """The option `mode`, which says how a read handles messages that do not decode."""
     batch_rows: int
     fetch_schema: Callable[[bytes], SchemaInfo | None] = lambda _: None
     """Returns the registry's schema of a version, for messages that are decoded again."""

@@ -193,7 +193,7 @@ class _Columns:
 
     file: FieldIndex
     columns: Mapping[str, pa.Field]
-    """By the names that the reader has for them."""
+    """The table's columns, by the reader's names."""
     constants: Mapping[str, Any]
     """The values of columns that have one in all rows, by their names in the table; the file does not hold them."""
 
@@ -211,13 +211,13 @@ class _SchemaRows:
     """Converts rows of one file that one schema tiered."""
 
     payload: PayloadSchema
-    """That schema."""
+    """The schema that tiered the rows."""
     is_decoded: bool
-    """Whether the read decodes the rows again."""
+    """True if the read decodes the rows again."""
     projections: dict[str, ColumnProjection | None] = field(default_factory=dict)
-    """By the names of the columns of the read; None for `IS_DECODED`."""
+    """The conversion to each column of the read, by its name; None for `IS_DECODED`."""
     tiered: dict[str, ColumnProjection] = field(default_factory=dict)
-    """By the names of the value columns of the schema; only where the rows are decoded again."""
+    """The conversion to each value column of the schema, by its name; empty unless the rows are decoded again."""
     further: dict[str, ColumnProjection] = field(default_factory=dict)
     """Metadata columns that are needed beside those of the read."""
     payloads: PayloadRows | None = None

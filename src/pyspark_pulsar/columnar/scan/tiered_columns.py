@@ -1,4 +1,4 @@
-"""Whether Spark's own Parquet scan sees the fields of a reader's schema in rows that other schemas tiered. Pure.
+"""Checks that Spark's own Parquet scan sees the fields of a reader's schema in rows of other schemas. Pure.
 
 Spark finds columns by their names in files, and gives a column that a file lacks one value. So each schema that tiered
 rows must have the reader's fields under the reader's names, or lack them under any name. A default other than null is
@@ -45,7 +45,7 @@ def check_tiered(
     asked = list(columns)
     for bounds, leaves in files.layouts if asked else ():
         if bounds is None:
-            raise NotScannable("it has files of which nobody tells by which schema their rows were tiered")
+            raise NotScannable("its metadata does not say which schemas tiered the rows of some files")
         present = [tiered for number, tiered in schemas.items() if bounds[0] <= number <= bounds[1]]
         if not present:
             raise NotScannable("it has lost a schema by which rows were tiered")
