@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from soak.evolution.compare import outcome_of, sorted_by_position
 from soak.evolution.play import Play
@@ -139,9 +139,6 @@ def _named(fault: PySparkException) -> Exception:
     """The error of this package that Spark shows, or else Spark's own."""
     kinds, text = _subclasses(errors.PulsarError), str(fault)
     found = [kind for kind in kinds if re.search(rf"\b{kind.__name__}\b", text)]
-    if not found and isinstance(fault, AnalysisException):
-        # Spark refuses a query by name, such as one of times of day where these are switched off.
-        return errors.SchemaError(text)
     return found[0](text) if found else fault
 
 
