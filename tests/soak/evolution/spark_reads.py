@@ -26,6 +26,7 @@ from pyspark_pulsar.session.configure import EXTENSIONS_CLASS, catalog_jar, cata
 
 Way = Callable[[], pa.Table]
 
+_TIMES = "spark.sql.timeType.enabled"
 _METADATA = ["__messageId", "__messageProperties", "__key", "__eventTime", "__schemaVersion"]
 
 
@@ -84,7 +85,12 @@ class SparkReads:
         for word, is_kept in (("is null", pc.is_null), ("is not null", pc.is_valid)):
             wanted, condition = plain.filter(is_kept(plain.column(0))), f"{names[0]} {word}"
             yield f"SQL {word}", wanted, partial(self._filtered, twins, read, condition, names)
-        yield "Spark stream", plain, lambda: self._stream(twins, read, names)
+        # Spark streams no times of day unless it is told to.
+        self._spark.conf.set(_TIMES, "true")
+        try:
+            yield "Spark stream", plain, lambda: self._stream(twins, read, names)
+        finally:
+            self._spark.conf.unset(_TIMES)
 
     def _filtered(self, twins: Twins, read: Read, condition: str, names: list[str]) -> pa.Table:
         return _arrow(self._in_sql(twins, read).where(condition).selectExpr(*names))
