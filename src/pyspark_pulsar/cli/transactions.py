@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,7 +13,7 @@ from urllib.parse import urlsplit
 import click
 
 from pyspark_pulsar.cli.setting import key_and_value
-from pyspark_pulsar.errors import printable
+from pyspark_pulsar.errors import OptionError, printable
 
 if TYPE_CHECKING:
     from pyspark_pulsar.options import WriteOptions
@@ -74,13 +75,11 @@ def resolve(*, abort_open: bool, release: bool, **arguments: Any) -> None:
     id. With --journal TOPIC is not needed."""
     from pyspark_pulsar.write.exactly_once.resolve import resolve_journal
 
-    named = _named_journals(**arguments)
-    for prefix in named.journals:
-        for line in resolve_journal(
-            named.options, prefix, abort_open=abort_open, release=release, owner=named.owner
-        ):
-            click.echo(printable(line))
-    named.tell_without_id()
+    named = _named_journal(**arguments)
+    for line in resolve_journal(
+        named.options, named.journal, abort_open=abort_open, release=release, owner=named.owner
+    ):
+        click.echo(printable(line))
 
 
 @transactions.command(short_help="Delete the journal of a query or job that is over.")
@@ -95,13 +94,11 @@ def remove_journal(*, admin_url: str, yes: bool, **arguments: Any) -> None:
     """
     from pyspark_pulsar.write.exactly_once.resolve import remove_journal as remove
 
-    named = _named_journals(**arguments, admin_url=admin_url)
-    for prefix in named.journals:
-        if not yes:
-            click.confirm(f"Delete the journal {printable(prefix)}?", abort=True)
-        for line in remove(named.options, prefix, owner=named.owner):
-            click.echo(printable(line))
-    named.tell_without_id()
+    named = _named_journal(**arguments, admin_url=admin_url)
+    if not yes:
+        click.confirm(f"Delete the journal {printable(named.journal)}?", abort=True)
+    for line in remove(named.options, named.journal, owner=named.owner):
+        click.echo(printable(line))
 
 
 @transactions.command(short_help="End rows that hide what follows them.")
@@ -126,26 +123,16 @@ def unblock(topic: str, service_url: str, settings: tuple[str, ...]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _NamedJournals:
-    """The journals that the arguments of a command name."""
+class _NamedJournal:
+    """The journal that the arguments of a command name."""
 
     options: WriteOptions
-    journals: list[str]
+    journal: str
     owner: str | None
     """The id of the streaming query; None for batch jobs and named journals."""
-    nameless_checkpoint: str | None = None
-    """A checkpoint that does not tell its query's id."""
-
-    def tell_without_id(self) -> None:
-        if self.nameless_checkpoint is not None:
-            click.echo(
-                f"{printable(self.nameless_checkpoint)}: expected a local folder with Spark's file metadata, which "
-                f"names the query, got none; so only a journal of earlier versions was looked for. Give --query-id for "
-                f"another"
-            )
 
 
-def _named_journals(
+def _named_journal(
     *,
     topic: str | None,
     service_url: str,
@@ -154,10 +141,16 @@ def _named_journals(
     journal: str | None,
     settings: tuple[str, ...],
     admin_url: str | None = None,
-) -> _NamedJournals:
-    """Raises `OptionError`, and `click.UsageError` where neither topic nor journal is given."""
+) -> _NamedJournal:
+    """Find the journal that the arguments of a command name.
+
+    Raises:
+        OptionError: An option has an unexpected value, or the checkpoint does not tell the query's id.
+        click.UsageError: Neither topic nor journal is given.
+
+    """
     from pyspark_pulsar.options import WriteOptions, parse_options
-    from pyspark_pulsar.write.exactly_once.journal_names import journal_of_batch, journals_of_query
+    from pyspark_pulsar.write.exactly_once.journal_names import journal_of_batch, journal_of_stream
 
     if topic is None and journal is None:
         raise click.UsageError("Missing argument 'TOPIC', or option '--journal'.")
@@ -169,21 +162,25 @@ def _named_journals(
         "deliveryGuarantee": "exactly-once",
     }
     options = parse_options(WriteOptions, write_options)
-    if journal is not None or (checkpoint is None and query_id is None):
-        return _NamedJournals(options, [journal_of_batch(options).of(owner="")], query_id)
-    query_id = query_id or _id_in(checkpoint)
-    nameless = checkpoint if query_id is None else None
-    return _NamedJournals(options, journals_of_query(options, query_id, checkpoint), query_id, nameless)
+    if journal is None and query_id is None and checkpoint is not None:
+        query_id = _id_in(checkpoint)
+    if journal is not None or query_id is None:
+        return _NamedJournal(options, journal_of_batch(options).of(owner=""), query_id)
+    return _NamedJournal(options, journal_of_stream(options, checkpoint or "/").of(query_id), query_id)
 
 
-def _id_in(checkpoint: str | None) -> str | None:
-    """The query's id, where Spark has written it to a local folder."""
-    if checkpoint is None:
-        return None
+def _id_in(checkpoint: str) -> str:
+    """Return the id of the query whose checkpoint is in the local folder.
+
+    Raises:
+        OptionError: The path is not a local folder with Spark's file `metadata`.
+
+    """
     url = urlsplit(checkpoint)
-    if url.scheme not in ("", "file"):
-        return None
-    try:
-        return str(json.loads((Path(url.path) / "metadata").read_text())["id"])
-    except (OSError, ValueError, KeyError):
-        return None
+    if url.scheme in ("", "file"):
+        with suppress(OSError, ValueError, KeyError):
+            return str(json.loads((Path(url.path) / "metadata").read_text())["id"])
+    raise OptionError(
+        f"--checkpoint {checkpoint}: expected a local folder with Spark's file metadata, which names the query, got "
+        f"none; give --query-id, which Spark logs at the start of a query"
+    )

@@ -12,11 +12,10 @@ from integration.official import Admin
 
 from pyspark_pulsar.cli import cli
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.errors import JournalTaken, WriterFenced
+from pyspark_pulsar.errors import JournalTaken, OptionError, WriterFenced
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.write.exactly_once.delivery import ExactlyOnce
 from pyspark_pulsar.write.exactly_once.epochs import commit_epoch, take_over
-from pyspark_pulsar.write.exactly_once.journal import Journal
 from pyspark_pulsar.write.exactly_once.journal_names import JournalName, journal_of_stream
 from pyspark_pulsar.write.exactly_once.sink import Sink
 from pyspark_pulsar.write.exactly_once.state import BegunTransaction, PreparedTransaction, Writer
@@ -66,42 +65,26 @@ def test_a_released_journal_is_the_next_ones(pulsar: LocalPulsar, topic: str) ->
             take_over(sink, Writer("owner", "c"))
 
 
-def test_a_journal_of_the_first_version_goes_on(pulsar: LocalPulsar, topic: str) -> None:
-    """Named after the checkpoint, for the query that owns it; another one with such a checkpoint has its own."""
+def test_only_the_journal_of_the_named_query_is_resolved(
+    pulsar: LocalPulsar, topic: str, tmp_path: Path
+) -> None:
     given = options(pulsar, topic)
     name = journal_of_stream(given, f"/{topic}/checkpoint")
-    record = {"version": 1, "owner": "query", "run": "a", "epoch": 5, "transactions": [], "done": True}
-    record |= {"former": ["older"], "begun": "earliest", "ended": "earliest"}
     with BrokerClient(given) as client:
-        earlier = Journal(client, str(name.by_checkpoint))
-        with earlier.exclusive() as decider:
-            decider._writer.append(record)
-        for run in ("b", "c"):
-            writer = Writer("query", run, topic)
-            sink, last_state = Sink.open_of(client, name, writer)
-            state = take_over(sink, writer, may_be_empty=False, last_state=last_state)
-            assert (sink.journal.prefix, state.epoch, state.row_digest) == (name.by_checkpoint, 5, None)
-            # Its rows cannot be compared.
-            commit_epoch(sink, writer, 5, [])
-        commit_epoch(sink, Writer("query", "c", topic), 6, [])
-        other, last_state = Sink.open_of(client, name, Writer("other", "a", topic))
-        assert (other.journal.prefix, last_state) == (name.of("other"), None)
-        take_over(other, Writer("other", "a", topic))
-        with pytest.raises(WriterFenced):
-            commit_epoch(sink, Writer("query", "a", topic), 6, [])
-        found = earlier.state()
-        assert found is not None
-        assert (found.writer, found.epoch) == (Writer("query", "c"), 6)
-        arguments = ["transactions", "resolve", topic, "--service-url", pulsar.service_url]
-        arguments += ["--checkpoint", f"/{topic}/checkpoint"]
-        for query, said in (
-            ("query", "nothing is decided"),
-            ("other", "was left alone"),
-            (None, "--query-id"),
-        ):
-            more = [] if query is None else ["--query-id", query]
-            done = CliRunner().invoke(cli, [*arguments, *more, "--abort-open"], catch_exceptions=False)
-            assert said in done.output, done.output
+        for owner in ("query", "other"):
+            take_over(Sink.open(client, name.of(owner)), Writer(owner, "a", topic))
+    (tmp_path / "metadata").write_text('{"id": "query"}')
+    resolve = ["transactions", "resolve", topic, "--service-url", pulsar.service_url, "--abort-open"]
+    for arguments, line in (
+        (["--query-id", "query"], f"{name.of('query')}: nothing is decided."),
+        (["--checkpoint", str(tmp_path)], f"{name.of('query')}: nothing is decided."),
+        (["--query-id", "nobody"], f"{name.of('nobody')}: nothing was ever written with this journal."),
+        (["--query-id", "query", "--journal", name.of("other")], "was left alone"),
+    ):
+        done = CliRunner().invoke(cli, [*resolve, *arguments], catch_exceptions=False)
+        assert line in done.output, done.output
+    with pytest.raises(OptionError, match="expected a local folder with Spark's file metadata"):
+        CliRunner().invoke(cli, [*resolve, "--checkpoint", f"/{topic}/checkpoint"], catch_exceptions=False)
 
 
 def test_a_journal_is_removed_with_all_that_it_holds_open(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +14,6 @@ from pyspark_pulsar.write.exactly_once.journal_names import (
     JournalName,
     journal_of_batch,
     journal_of_stream,
-    journals_of_query,
 )
 from pyspark_pulsar.write.guarantee import delivery_of_job, delivery_of_query
 
@@ -62,11 +60,6 @@ def test_an_unknown_guarantee() -> None:
         parse_options(WriteOptions, given)
 
 
-def of_earlier_versions(place: str) -> str | None:
-    name = journal_of_stream(OPTIONS, place)
-    return name.by_checkpoint
-
-
 def test_a_query_has_a_journal_wherever_its_checkpoint_is() -> None:
     here, there = (journal_of_stream(OPTIONS, place) for place in ("/a/b", "s3a://c/d"))
     assert here.of("query") == there.of("query")
@@ -78,29 +71,6 @@ def test_another_topic_has_another_journal() -> None:
     here = journal_of_stream(OPTIONS, "/a/b")
     there = journal_of_stream(replace(OPTIONS, topic="t/n/others"), "/a/b")
     assert here.of("query") != there.of("query")
-
-
-def test_journals_to_resolve() -> None:
-    name = journal_of_stream(OPTIONS, "/a/b")
-    assert journals_of_query(OPTIONS, "query", "/a/b") == [name.of("query"), name.by_checkpoint]
-    assert journals_of_query(OPTIONS, "query", None) == [name.of("query")]
-    assert journals_of_query(OPTIONS, None, "/a/b") == [name.by_checkpoint]
-
-
-@pytest.mark.parametrize("place", ["/a/b", "/a/b/", "file:/a/b", "file:///a/b/", "/a/./b", "/a/c/../b"])
-def test_an_earlier_journal_is_found_however_the_checkpoint_is_spelled(place: str) -> None:
-    # As version 0.1 called it.
-    assert of_earlier_versions(place) == "persistent://t/n/__pyspark-pulsar-662b7b62a798bb2d53e67cad"
-
-
-def test_a_relative_checkpoint(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert of_earlier_versions("c") == of_earlier_versions(str(tmp_path / "c"))
-
-
-def test_other_checkpoints_had_other_journals() -> None:
-    places = ["/a/b", "/a/c", "s3a://a/b", "hdfs://h/a/b"]
-    assert len({of_earlier_versions(place) for place in places}) == len(places)
 
 
 def test_a_stream_without_a_checkpoint_is_told_what_to_give() -> None:

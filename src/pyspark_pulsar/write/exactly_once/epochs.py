@@ -110,10 +110,7 @@ def _commit(
     row_digest: RowDigest | None,
 ) -> None:
     state, journal = decider.state, sink.journal.prefix
-    committed = is_committed_job(state, writer)
-    if committed is None:
-        raise in_doubt(writer, epoch, journal, _taken_over_by_an_older_version(sink))
-    if committed:
+    if is_committed_job(state, writer):
         return
     refuse_others(state, writer, journal)
     if state is None or state.writer != writer:
@@ -269,15 +266,8 @@ def _abort_of_former(
 ) -> None:
     """Whoever has taken over has finished what was decided."""
     _abort_of(sink, state, writer, epoch, prepared)
-    committed = is_committed_job(state, writer)
-    if committed:
+    if is_committed_job(state, writer):
         raise committed_all_the_same(writer, epoch, sink.journal.prefix)
-    if committed is None and prepared:
-        raise in_doubt(writer, epoch, sink.journal.prefix, _taken_over_by_an_older_version(sink))
-
-
-def _taken_over_by_an_older_version(sink: Sink) -> str:
-    return f"an older version of pyspark-pulsar has taken {sink.journal.prefix} over"
 
 
 def _abort_of(

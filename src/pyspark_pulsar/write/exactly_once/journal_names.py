@@ -6,10 +6,8 @@ Names are those of three topics without their last parts; see `journal`.
 from __future__ import annotations
 
 import hashlib
-import os
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urlsplit
 
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import WriteOptions
@@ -29,8 +27,6 @@ class JournalName:
     fixed: str | None
     """Of a job, or by option `transactionJournal`; None: made of the query's id."""
     beside: str = ""
-    by_checkpoint: str | None = None
-    """What versions called it that did not know the query's id."""
 
     def of(self, owner: str) -> str:
         """The journal of that query or job."""
@@ -46,8 +42,7 @@ def journal_of_stream(options: WriteOptions, checkpoint: str | None) -> JournalN
             "deliveryGuarantee=exactly-once: expected the option checkpointLocation of this writeStream, or "
             "transactionJournal, to find what was decided before a restart; got neither"
         )
-    beside = _beside(_topic(options))
-    return JournalName(_target(options), None, beside, f"{beside}-{_digest(_normalized(checkpoint))}")
+    return JournalName(_target(options), None, _beside(_topic(options)))
 
 
 def journal_of_batch(options: WriteOptions) -> JournalName:
@@ -57,15 +52,6 @@ def journal_of_batch(options: WriteOptions) -> JournalName:
         return JournalName(_target(options), _checked(options))
     topic = _topic(options)
     return JournalName(_target(options), f"{_beside(topic)}-batch-{_digest(str(topic))}")
-
-
-def journals_of_query(options: WriteOptions, query: str | None, checkpoint: str | None) -> list[str]:
-    """Those that the query to option `topic` can have: by its id, and by its checkpoint as earlier versions called it;
-    without what is None."""
-    name = journal_of_stream(options, checkpoint or "/")
-    by_id = None if query is None else name.of(query)
-    by_checkpoint = None if checkpoint is None else name.by_checkpoint
-    return [journal for journal in (by_id, by_checkpoint) if journal is not None]
 
 
 def _target(options: WriteOptions) -> str:
@@ -95,14 +81,6 @@ def _topic(options: WriteOptions) -> TopicName:
 
 def _beside(topic: TopicName) -> str:
     return f"persistent://{topic.namespace}/{_PREFIX}"
-
-
-def _normalized(checkpoint: str) -> str:
-    """One spelling for the ways in which a local folder can be written."""
-    url = urlsplit(checkpoint)
-    if url.scheme in ("", "file"):
-        return os.path.abspath(url.path)  # noqa: PTH100 -- links stay
-    return checkpoint.rstrip("/")
 
 
 def _digest(text: str) -> str:

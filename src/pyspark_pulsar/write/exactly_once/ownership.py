@@ -35,10 +35,7 @@ def refuse_others(state: JournalState | None, writer: Writer, journal: str) -> N
         )
 
 
-def is_committed_job(state: JournalState | None, job: Writer) -> bool | None:
-    """Whether a job that was taken over from had been decided, and so is committed; None where nobody knows, False too
-    for one that was not taken over from."""
+def is_committed_job(state: JournalState | None, job: Writer) -> bool:
+    """Return whether another job took over from `job` after the epoch of `job` was decided, and so committed."""
     former = None if state is None else state.former_run(job)
-    if former is None or not job.is_job:
-        return False
-    return None if former.epoch is None else former.epoch >= EPOCH_OF_A_JOB
+    return former is not None and job.is_job and former.epoch >= EPOCH_OF_A_JOB

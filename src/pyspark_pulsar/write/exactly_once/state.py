@@ -1,7 +1,6 @@
 """What the journal of an exactly-once sink says: the state, whose changes are pure, and its records.
 
-Records are JSON objects of version 1. Fields that came later may be missing, and readers that do not know them pass
-over them: `target`, `former_epochs`, `rows`, `digest`, `released`; in records of `-begun` `partitions`.
+Records are JSON objects of version 1. Option `repeatedEpochCheck=none` leaves out `rows` and `digest`.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class Writer:
     run: str
     """New with each start; of a job, its owner."""
     target: str | None = field(default=None, compare=False)
-    """The topic, or the column that names topics; None in records of versions that did not write it down."""
+    """The topic, or the column that names topics; None in records of begun transactions, which do not hold it."""
 
     @property
     def is_job(self) -> bool:
@@ -59,8 +58,7 @@ class BegunTransaction:
     writer: Writer
     epoch: int
     partitions: tuple[str, ...] = ()
-    """Full names of the topic partitions that it may send rows to; none in records of versions that did not write them
-    down."""
+    """Full names of the topic partitions that it may send rows to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +66,8 @@ class FormerRun:
     """A run that was taken over from, or a job that was given up: it must not write any more."""
 
     run: str
-    epoch: int | None = None
-    """The last one that was decided by then, and is committed; None where an older version did not write it down."""
+    epoch: int
+    """The last one that was decided by then, and is committed; `NO_EPOCH` if none was."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +86,7 @@ class JournalState:
     ended: Position = EARLIEST
     """Markers before it are of epochs that are done."""
     row_digest: RowDigest | None = None
-    """The rows of `epoch`; None where nobody wrote it down."""
+    """The rows of `epoch`; None if option `repeatedEpochCheck` is `none`."""
     released: bool = False
     """Whether another owner may take over."""
 
@@ -103,7 +101,7 @@ class JournalState:
         """Whether `writer` may take over: the next start of the query with the same topic, or the next job."""
         owner = self.writer
         if owner.owner == writer.owner:
-            return None in (owner.target, writer.target) or owner.target == writer.target
+            return owner.target == writer.target
         return self.released or (owner.is_job and writer.is_job)
 
     def taken_over_by(self, writer: Writer) -> JournalState:
@@ -137,19 +135,17 @@ def state_record(state: JournalState) -> dict[str, Any]:
         "version": VERSION,
         "owner": state.writer.owner,
         "run": state.writer.run,
+        "target": state.writer.target,
         "epoch": state.epoch,
         "transactions": [
             [*prepared.transaction, prepared.partition, prepared.rows] for prepared in state.transactions
         ],
         "done": state.done,
-        "former": [former.run for former in state.former_runs],
+        "former": [[former.run, former.epoch] for former in state.former_runs],
         "begun": str(state.begun),
         "ended": str(state.ended),
-        "former_epochs": [former.epoch for former in state.former_runs],
         "released": state.released,
     }
-    if state.writer.target is not None:
-        record["target"] = state.writer.target
     if state.row_digest is not None:
         record.update(rows=state.row_digest.rows, digest=state.row_digest.digest)
     return record
@@ -164,25 +160,21 @@ def state_of(content: dict[str, Any], where: str) -> JournalState:
                 f"pyspark-pulsar that wrote them"
             )
         return JournalState(
-            writer=Writer(content["owner"], content["run"], content.get("target")),
+            writer=Writer(content["owner"], content["run"], content["target"]),
             epoch=content["epoch"],
             transactions=tuple(
                 PreparedTransaction((most, least), partition, rows)
                 for most, least, partition, rows in content["transactions"]
             ),
             done=content["done"],
-            former_runs=_former_runs(content["former"], content.get("former_epochs")),
+            former_runs=tuple(FormerRun(run, epoch) for run, epoch in content["former"]),
             begun=Position.parse(content["begun"]),
             ended=Position.parse(content["ended"]),
-            row_digest=RowDigest(content["rows"], content.get("digest")) if "rows" in content else None,
-            released=content.get("released", False),
+            row_digest=RowDigest(content["rows"], content["digest"]) if "rows" in content else None,
+            released=content["released"],
         )
     except (KeyError, TypeError, ValueError) as fault:
         raise _foreign(where, fault) from fault
-
-
-def _former_runs(runs: list[str], epochs: list[int | None] | None) -> tuple[FormerRun, ...]:
-    return tuple(FormerRun(run, epoch) for run, epoch in zip(runs, epochs or [None] * len(runs), strict=True))
 
 
 def begun_record(begun: BegunTransaction) -> dict[str, Any]:
@@ -199,7 +191,7 @@ def begun_of(content: dict[str, Any], where: str) -> BegunTransaction:
     """Raises `CommitError` for a record that is none."""
     try:
         writer = Writer(content["owner"], content["run"])
-        partitions = _named(content.get("partitions", {}))
+        partitions = _named(content["partitions"])
         return BegunTransaction(transaction_of(content["transaction"]), writer, content["epoch"], partitions)
     except (KeyError, TypeError, ValueError, AttributeError) as fault:
         raise _foreign(where, fault) from fault

@@ -93,9 +93,9 @@ def write_in_transaction(
     writer, epoch = _epoch_of_a_stream() if job is None else (job, EPOCH_OF_A_JOB)
     writer = replace(writer, target=journal.target)
     with pooled_client(options) as client:
-        sink, last_state = Sink.open_of(client, journal, writer)
+        sink = Sink.open(client, journal.of(writer.owner))
         may_be_empty = epoch == 0 or options.transaction_journal is not None
-        state = take_over(sink, writer, may_be_empty=may_be_empty, last_state=last_state)
+        state = take_over(sink, writer, may_be_empty=may_be_empty, last_state=sink.journal.state())
         if epoch <= state.epoch:
             row_digest = _repeated_rows(options, target, batches, client, state, epoch)
             return RowsPrepared(writer, sink.journal.prefix, None, row_digest)
