@@ -64,8 +64,9 @@ what is raised on purpose says all itself.
 
 | Where | What is shown |
 |---|---|
-| A session made with `pyspark_pulsar.configure`, in a program or a notebook | The message first and last, between \
-them the lines of your own program. Also where a cell ends in a value that fails when it is shown, as a DataFrame does \
+| A session made with `pyspark_pulsar.configure` (unless `error_hook=False`), in a program or a \
+notebook | The message first and last, between them the lines of your own program. \
+Also where a cell ends in a value that fails when it is shown, as a DataFrame does \
 over Spark Connect. |
 | Any other session, after `pyspark_pulsar.install_error_hook()` | The same. In IPython and Jupyter \
 `%load_ext pyspark_pulsar` does it too. |

@@ -64,33 +64,53 @@ def configure(
     catalog: str = "pulsar",
     checkpoints: str | None = None,
     options: Mapping[str, Any] | None = None,
+    error_hook: bool = True,
     **settings: Any,
 ) -> Builder:
-    """Give a `SparkSession.builder` all that a session needs to have the catalog; returns the builder.
+    """Add the catalog, its jar and the settings they need to a `SparkSession.builder`.
 
-    `settings`, and `options` for names with dots, are options of the data source and settings of the catalog, as
-    `spark.sql.catalog.<catalog>.` takes them: `{"pulsar.client.authPluginClassName": "token"}`. Jars and extensions of
-    the builder, of spark-defaults.conf and of PYSPARK_SUBMIT_ARGS are added to; what else they have is kept.
+    A builder of a Spark Connect client (`remote("sc://...")`) gets the settings of the catalog only. Jar, extension and
+    interpreters belong to the server; `pyspark-pulsar catalog conf` prints them.
 
-    Checkpoints of streams can lie in the same Pulsar: `checkpointLocation` is pulsar+checkpoint://tenant/namespace/name.
-    `checkpoints` says what keeps state on executors, "rocksdb" or "default" (Spark's default provider), and tells the
-    session what suits it best. That holds for all checkpoints of the session: see docs/checkpoints.md.
+    Jars and extensions of the builder, of spark-defaults.conf and of PYSPARK_SUBMIT_ARGS are extended; other settings
+    stay as they are.
 
-    Secrets among the settings go to the JVM by a file that this user alone may read, not by its command line.
+    `configure` also changes the process:
 
-    Where nothing says which Python the workers run, it becomes this program's: `spark.pyspark.python`, and the
-    variable PYSPARK_PYTHON, which is what Spark looks at. On a cluster say it yourself. Whether the workers of a
-    session have this package, `check_workers(spark)` tells.
+    - `error_hook` sets `sys.excepthook`, in IPython and Jupyter the exception handler of the shell, so that errors of
+      this package are shown without the frames of PySpark (`install_error_hook`).
+    - The environment variable PYSPARK_PYTHON, if unset, is set to the Python of the workers.
+    - The environment variable PYSPARK_SUBMIT_ARGS, if it names jars, gets the jar of the catalog. If a setting is a
+      secret, it also names a file with the secrets, which only this user may read and which is deleted at exit.
 
-    Errors of this package are shown first and last from then on, without the frames of PySpark (`install_error_hook`).
+    Args:
+        builder: The builder of a session that has not started.
+        service_url: Service URL of the brokers, such as `pulsar://localhost:6650`.
+        admin_url: Address of the admin REST API, such as `http://localhost:8080`.
+        catalog: Name of the catalog in SQL.
+        checkpoints: State store of streams on executors: "rocksdb", or "default" for Spark's default provider. Sets
+            what suits it best if `checkpointLocation` is pulsar+checkpoint://tenant/namespace/name, for all queries of
+            the session; see docs/checkpoints.md.
+        options: Further options of the data source and settings of the catalog whose names contain dots, such as
+            `{"pulsar.client.authPluginClassName": "token"}`.
+        error_hook: Whether to show errors of this package without the frames of PySpark in this whole process. A hook
+            that another program has set stays as it is.
+        **settings: Further options of the data source and settings of the catalog.
 
-    A builder of a Spark Connect client (`remote("sc://...")`) gets the catalog's settings alone: jar, extension and
-    interpreters are the server's, for which `pyspark-pulsar catalog conf` prints them.
+    Returns:
+        The same builder. If no setting names the Python of the workers, it is this program's
+        (`spark.pyspark.python`). On a cluster set it yourself; `check_workers(spark)` reports workers without this
+        package.
 
-    Raises `SessionStarted` where a session or its JVM runs without the jar or the extension, or with other settings of
-    this catalog (one that has them takes a further catalog); `OptionError`, `PrerequisiteMissing`.
+    Raises:
+        SessionStarted: A session or its JVM runs without the jar or the extension, or has other settings of this
+            catalog. A session with the catalog accepts a further catalog.
+        OptionError: A setting has an unexpected name or value.
+        PrerequisiteMissing: The jar is missing.
+
     """
-    install_error_hook()
+    if error_hook:
+        install_error_hook()
     given = builder_options(builder)
     own = catalog_settings(service_url, admin_url, catalog=catalog, options=options, **settings)
     if is_client(given):

@@ -61,6 +61,15 @@ def running_session(monkeypatch: pytest.MonkeyPatch, **conf: str) -> None:
     monkeypatch.setattr(environment, "_session_settings", lambda: found.get)
 
 
+def test_the_error_hook_is_an_argument(jar: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
+    configure(builder(), URL, error_hook=False)
+    configure(builder().remote("sc://h"), URL, error_hook=False)
+    assert sys.excepthook is sys.__excepthook__
+    configure(builder(), URL)
+    assert sys.excepthook is not sys.__excepthook__
+
+
 def test_a_plain_builder(jar: str) -> None:
     made = builder()
     assert configure(made, URL, "http://h:8080") is made
