@@ -174,10 +174,22 @@ fetched-server: $(VENV_DONE)
 demo: server ## Show the whole thing against a real Pulsar server
 	$(BIN)/python examples/demo.py
 
+# Each part notes its seconds; a part that fails does not stop the others. The longest begin first, three at a time: each
+# waits for servers most of its time.
+JOBS := 3
+PART = $(PYTHON) scripts/test_times.py run $@
 .PHONY: test
-test: check-lint-prerequisites check-browser ## Everything that CI runs: lint, then all tests; a real Pulsar server at the end
-	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target build lint-python fetched-server $(INSTALLED)
-	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target test-unit check-kernel $(PARTS) $(EARLIER) test-docs
+test: check-lint-prerequisites check-browser ## Everything that CI runs, in parts, and a table of their seconds; a real Pulsar server at the end
+	@$(PYTHON) scripts/test_times.py forget
+	@$(PYTHON) scripts/test_times.py run install-and-build $(MAKE) --no-print-directory --jobs $(JOBS) --output-sync=target \
+	  build lint-python fetched-server $(INSTALLED)
+	@status=0; $(MAKE) --no-print-directory --jobs $(JOBS) --output-sync=target --keep-going \
+	  test-unit check-kernel $(PARTS) $(EARLIER) test-docs || status=$$?; \
+	  $(PYTHON) scripts/test_times.py show; exit $$status
+
+.PHONY: test-one
+test-one: server $(SPARK_CLASSES) $(SPARK_BYTECODE) ## One test, file or folder; make test-one TEST=tests/integration/source/test_bounds.py TEST_SEED=7
+	$(BIN)/python -m pytest '$(TEST)'
 
 .PHONY: format
 format: $(VENV_DONE) ## Format all code
@@ -201,9 +213,7 @@ lint-kernel: $(VENV_DONE)
 # One after the other: cargo's commands wait for each other.
 .PHONY: check-kernel
 check-kernel:
-	@$(MAKE) --no-print-directory lint-kernel
-	@$(MAKE) --no-print-directory test-kernel
-	@$(MAKE) --no-print-directory fuzz
+	@$(PART) $(MAKE) --no-print-directory --jobs 1 lint-kernel test-kernel fuzz
 
 .PHONY: test-kernel
 test-kernel: $(VENV_DONE) ## The kernel's own tests
@@ -212,37 +222,28 @@ test-kernel: $(VENV_DONE) ## The kernel's own tests
 .PHONY: test-unit
 test-unit: $(BUILD_DONE) ## Tests that need no server
 	cargo fetch --quiet --locked --manifest-path $(KERNEL)  # crates of all platforms, whose licences are looked at
-	$(BIN)/python -m pytest tests/unit tests/property
+	$(PART) $(BIN)/python -m pytest tests/unit tests/property
 
-# Three parts at once, the longest begin first: each waits for servers most of its time. Each starts servers of its own on
-# free ports. Many short ones, or at the end one would have both cores for itself. pytest's exit code 5 (no test ran) is a
-# failure like any other.
-PART_1 := $(addprefix tests/integration/,package)
-PART_2 := $(addprefix tests/integration/,sink)
-PART_4 := $(addprefix tests/integration/,catalog security)
-PART_5 := $(addprefix tests/integration/,cluster)
-PART_6 := $(addprefix tests/integration/,checkpoint)
-PART_7 := $(addprefix tests/integration/,monitoring schema stream)
-PART_8 := $(addprefix tests/integration/,servers tier)
-OTHER_PARTS := $(foreach number,1 2 4 5 6 7 8,$(PART_$(number)))
-PARTS := $(addprefix test-part-,1 5 6 3 8 7 2 4)
+# A part for each folder. Each starts servers of its own on free ports. pytest's exit code 5 (no test ran) is a failure like
+# any other.
+FOLDERS := package cluster checkpoint source tier stream schema catalog security sink monitoring
+PARTS := $(addprefix test-,$(FOLDERS)) test-newest-server
 EARLIER := test-oldest-spark test-former-linkage
 .PHONY: test-integration test-former-spark $(EARLIER) $(PARTS)
 # The tests start JVMs by the hundred, most of them Spark's, and each lives for seconds: loading classes and compiling them
 # as for days would be most of the tests' processor time.
-test-integration test-former-spark $(EARLIER) $(PARTS): export JDK_JAVA_OPTIONS := \
+test-one test-integration test-former-spark $(EARLIER) $(PARTS): export JDK_JAVA_OPTIONS := \
   -XX:TieredStopAtLevel=1 -XX:SharedArchiveFile=$(CURDIR)/$(SPARK_CLASSES) -Xlog:disable
 $(PARTS): $(SPARK_CLASSES)
 test-integration test-former-spark $(EARLIER) $(PARTS): $(SPARK_BYTECODE)
-test-integration: server ## Tests against real Pulsar servers
-	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target $(PARTS) $(EARLIER)
-test-part-1: server $(CONNECT_DONE) $(WHEELS_DONE)
-	$(BIN)/python -m pytest $(PART_1)
-test-part-3: server
-	$(BIN)/python -m pytest tests/integration $(addprefix --ignore=,$(OTHER_PARTS))
-# The newest server version is fetched for its checks at the first run.
-$(filter-out test-part-1 test-part-3,$(PARTS)): test-part-%: server
-	$(BIN)/python -m pytest $(PART_$*)
+test-integration: server ## Tests against real Pulsar servers; each folder of tests/integration alone: make test-source, test-tier, ...
+	@$(MAKE) --no-print-directory --jobs $(JOBS) --output-sync=target $(PARTS) $(EARLIER)
+test-package: $(CONNECT_DONE) $(WHEELS_DONE)
+$(addprefix test-,$(FOLDERS)): test-%: server
+	$(PART) $(BIN)/python -m pytest tests/integration/$*
+# The newest server version is fetched at the first run.
+test-newest-server: server
+	$(PART) $(BIN)/python -m pytest tests/integration/servers
 
 DOCS_DONE := .venv/.docs-requirements-installed
 $(DOCS_DONE): requirements/docs.txt $(VENV_DONE)
@@ -265,7 +266,7 @@ docs: $(BUILD_DONE) $(DOCS_DONE) ## Write the generated pages and build the site
 check-browser:
 	@bash scripts/find_browser.sh >/dev/null
 test-docs: check-browser $(BUILD_DONE) $(DOCS_DONE) ## Build the site, and look at every page with a browser
-	$(BIN)/python -m pytest tests/docs
+	$(PART) $(BIN)/python -m pytest tests/docs
 
 # The same jar, and of each kind of query one. Each run looks up in the version between what the jar refers to.
 # What depends on Spark and its plans; what the package's own processes do, or a server's rights, is tested on the newest.
@@ -279,7 +280,7 @@ OF_STREAMS := restarts_while_a_producer_sends_neither_lose_nor_repeat[plain] \
 test-oldest-spark: export PYTHONPATH := $(CURDIR)/$(OLDEST_SPARK)
 test-oldest-spark: server ## Some of the tests on PySpark 4.1, the oldest that the package takes
 	$(BIN)/python -c 'import pyspark; assert pyspark.__version__ == "4.1.0", pyspark.__version__'
-	$(BIN)/python -m pytest $(addprefix tests/integration/,package/test_linkage.py package/test_without_jar.py \
+	$(PART) $(BIN)/python -m pytest $(addprefix tests/integration/,package/test_linkage.py package/test_without_jar.py \
 	  $(addprefix catalog/test_catalog.py::test_,$(OF_CATALOG)) \
 	  $(addprefix stream/test_streaming.py::test_,$(OF_STREAMS)) \
 	  $(addprefix sink/test_exactly_once.py::test_,a_job_is_there_once nothing_of_a_job_that_fails_is_there) \
@@ -288,7 +289,7 @@ test-oldest-spark: server ## Some of the tests on PySpark 4.1, the oldest that t
 	  checkpoint/test_queries.py::test_kinds_of_queries_go_on[rocksdb-2])
 test-former-spark test-former-linkage: export PYTHONPATH := $(CURDIR)/$(FORMER_SPARK)
 test-former-linkage: $(BUILD_DONE) $(FORMER_SPARK)/.requirements-installed
-	$(BIN)/python -m pytest tests/integration/package/test_linkage.py
+	$(PART) $(BIN)/python -m pytest tests/integration/package/test_linkage.py
 test-former-spark: server $(FORMER_BYTECODE) ## A few of them on PySpark 4.2
 	$(BIN)/python -c 'import pyspark; assert pyspark.__version__ == "4.2.0", pyspark.__version__'
 	$(BIN)/python -m pytest $(addprefix tests/integration/,package/test_linkage.py \

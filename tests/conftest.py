@@ -3,11 +3,12 @@
 from hypothesis import settings
 
 # A test says what is right, not how long it may take: a busy machine is no fault.
-settings.register_profile("untimed", deadline=None)
+settings.register_profile("untimed", deadline=None, print_blob=True)
 settings.load_profile("untimed")
 
 pytest_plugins = [
     "fixtures.fix_pulsar",
+    "fixtures.fix_seed",
     "fixtures.fix_security",
     "fixtures.fix_spark",
     "fixtures.fix_tables",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import secrets
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -32,14 +30,6 @@ def java_client(pulsar: LocalPulsar) -> JavaClient:
 @pytest.fixture(scope="session")
 def admin(pulsar: LocalPulsar) -> Admin:
     return Admin(pulsar.admin_url)
-
-
-@pytest.fixture
-def rng() -> random.Random:
-    """Random numbers from a fresh seed, which pytest shows when the test fails."""
-    seed = secrets.randbits(32)
-    print(f"random seed: {seed}")  # noqa: T201
-    return random.Random(seed)
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ goes over TLS, shows tokens and certificates, and has the rights that docs/secur
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,10 +31,8 @@ def spark_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkClu
 
 
 def test_every_message_once_through_all_interruptions(
-    cluster: PulsarCluster, spark_workers: SparkCluster, tmp_path: Path
+    cluster: PulsarCluster, spark_workers: SparkCluster, tmp_path: Path, seed: int
 ) -> None:
-    seed = secrets.randbits(32)
-    _say(f"seed {seed}")
     report = soak(cluster, spark_workers, tmp_path, seed, SECONDS, _say, to_topic=True)
     _say(str(report))
     assert report.faults == []

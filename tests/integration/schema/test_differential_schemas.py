@@ -7,7 +7,6 @@ type is a line there. All of them go through two runs of the Java program, since
 from __future__ import annotations
 
 import json
-import secrets
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -57,9 +56,7 @@ def java(pulsar: LocalPulsar) -> Jobs:
 
 
 @pytest.fixture(scope="module")
-def exchanges(java: Jobs) -> dict[str, Exchange]:
-    seed = secrets.randbits(32)
-    print(f"random seed: {seed}")  # noqa: T201 - pytest shows it when a test fails
+def exchanges(java: Jobs, seed: int) -> dict[str, Exchange]:
     jobs: list[dict[str, Any]] = []
     topics = {name: f"persistent://public/default/typed-{uuid.uuid4().hex}" for name in NAMES}
     for number, (name, topic) in enumerate(topics.items()):

@@ -95,21 +95,18 @@ def numbers(pulsar: LocalPulsar, topic: str) -> Iterator[Numbers]:
 
 
 def test_kill_workers_and_drivers(
-    spark: SparkSession, pulsar: LocalPulsar, topic: str, numbers: Numbers, tmp_path: Path
+    spark: SparkSession, pulsar: LocalPulsar, topic: str, numbers: Numbers, tmp_path: Path, rng: random.Random
 ) -> None:
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")  # noqa: T201
-    chance = random.Random(seed)
     killed_workers = 0
     query = query_of(pulsar, topic, tmp_path)
     try:
         for _ in range(ROUNDS):
             query.start()
             assert query.await_commits(1, _DEADLINE_SECONDS), query.end_of_log()
-            time.sleep(chance.uniform(0.0, 0.5))
-            killed_workers += query.kill_a_worker(chance, _DEADLINE_SECONDS)
+            time.sleep(rng.uniform(0.0, 0.5))
+            killed_workers += query.kill_a_worker(rng, _DEADLINE_SECONDS)
             assert query.await_commits(2, _DEADLINE_SECONDS), query.end_of_log()
-            time.sleep(chance.uniform(0.0, 1.0))
+            time.sleep(rng.uniform(0.0, 1.0))
             assert not query.has_ended, query.end_of_log()
             query.kill()
     finally:

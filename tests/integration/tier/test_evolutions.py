@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 from pathlib import Path
 
 import pytest
@@ -36,10 +35,8 @@ EVOLUTIONS = 100
 
 
 def test_table_and_topic_are_the_topic(
-    small_ledgers: LocalPulsar, spark: SparkSession, tmp_path: Path
+    small_ledgers: LocalPulsar, spark: SparkSession, tmp_path: Path, seed: int
 ) -> None:
-    seed = secrets.randbits(31)
-    print(f"random seed: {seed}")  # noqa: T201
     setting = Setting(
         small_ledgers.service_url, small_ledgers.admin_url, tmp_path, processes=2, by_spark_every=20, shrunk=1
     )

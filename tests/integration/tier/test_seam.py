@@ -16,9 +16,7 @@ from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.read.batch.plan import plan_batch
 
 
-def test_a_boundary_over_three_places(tier: Tier, spark: SparkSession, tmp_path: Path) -> None:
-    seed = random.randrange(1 << 32)
-    print("seed", seed)  # noqa: T201
+def test_a_boundary_over_three_places(tier: Tier, spark: SparkSession, tmp_path: Path, seed: int) -> None:
     tier.admin.create_partitioned(tier.topic, 3)
     with Sending(tier.official, tier.topic, random.Random(seed)) as sending:
         await_true("some ledgers", lambda: sending.count > 500)

@@ -62,10 +62,9 @@ def found(frame: DataFrame, filters: list[Filter]) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("table_format", ["iceberg", "delta"])
-def test_random_filters_over_odd_values(table_format: str, spark: SparkSession, tmp_path: Path) -> None:
-    seed = random.randrange(1 << 32)
-    print("seed", seed)  # noqa: T201
-    rng = random.Random(seed)
+def test_random_filters_over_odd_values(
+    table_format: str, spark: SparkSession, tmp_path: Path, rng: random.Random
+) -> None:
     catalog = in_folder(table_format, tmp_path)
     catalog.create(IDENTIFIER, definition(columns=SCHEMA))
     batches = odd_files(rng, FILES)

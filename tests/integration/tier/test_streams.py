@@ -113,10 +113,7 @@ def test_a_query_that_stood_still_while_its_ledgers_went(tier: Tier) -> None:
         list(query.rest())
 
 
-def test_a_live_producer_while_ledgers_are_tiered_and_removed(tier: Tier) -> None:
-    seed = random.randrange(1 << 32)
-    print("seed", seed)  # noqa: T201
-    rng = random.Random(seed)
+def test_a_live_producer_while_ledgers_are_tiered_and_removed(tier: Tier, rng: random.Random) -> None:
     sent, rows = 0, []
     tier.admin.create(tier.topic)
     with closing(Query(tier, maxRecordsPerTrigger="70")) as query:

@@ -35,14 +35,11 @@ def test_a_topic_with_its_table_reads_as_without_it(tier: Tier, same: Same) -> N
     assert same().num_rows == 4000
 
 
-def test_any_range_of_positions_and_times(tier: Tier, same: Same) -> None:
+def test_any_range_of_positions_and_times(tier: Tier, same: Same, rng: random.Random) -> None:
     tier.send(range(300), batching_enabled=False)
     tier.send(range(300, 2000), batching_enabled=True, batching_max_messages=40)
     tier.run()
     rows = tier.rows(readFrom="broker").to_pylist()
-    seed = random.randrange(1 << 32)
-    print("seed", seed)  # noqa: T201
-    rng = random.Random(seed)
     for _ in range(25):
         options = {"maxBytesPerPartition": str(rng.choice([500, 5000, 1 << 20]))}
         if rng.random() < 0.5:

@@ -151,10 +151,7 @@ def test_a_record_that_is_missing_in_between_is_seen(drawn: list, data: st.DataO
             replay.take(*behind[0])
 
 
-def test_the_first_of_many_creators_wins_in_every_order() -> None:
-    seed = random.randrange(2**32)
-    print("seed", seed)  # noqa: T201
-    rng = random.Random(seed)
+def test_the_first_of_many_creators_wins_in_every_order(rng: random.Random) -> None:
     head = as_records([])
     for _ in range(200):
         creators = [

@@ -38,11 +38,6 @@ Find = Callable[[Filter], list[int]]
 
 
 @pytest.fixture(scope="module")
-def seed() -> int:
-    return random.randrange(1 << 32)
-
-
-@pytest.fixture(scope="module")
 def places(tmp_path_factory: pytest.TempPathFactory, seed: int) -> dict[str, Any]:
     """A table of each format with the same rows, these rows, and a Delta table of them without statistics."""
     batches = odd_files(random.Random(seed), FILES)
@@ -148,7 +143,6 @@ ENGINES = [
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_random_filters_over_odd_values(engine: str, places: dict[str, Any], seed: int) -> None:
-    print("seed", seed)  # noqa: T201
     ours, plain = engines(places)[engine]
     rng = random.Random(seed)
     columns = [name for name in all_columns() if engine not in BY_DATASET or name not in WITHOUT_BOUNDS]
