@@ -14,7 +14,6 @@ from pyspark_pulsar.spark.logging import PrintableRecords
 if TYPE_CHECKING:
     __version__: str
     from pyspark_pulsar.datasource import (
-        PulsarDataSource as DefaultSource,
         PulsarDataSource as PulsarDataSource,
         register as register,
     )
@@ -32,45 +31,29 @@ if TYPE_CHECKING:
     from pyspark_pulsar.session.tier import tier as tier
     from pyspark_pulsar.spark.shipped import check_workers as check_workers
 
-__all__ = [
-    "DefaultSource",
-    "HistoryAndLive",
-    "PulsarDataSource",
-    "PulsarError",
-    "PulsarProgressListener",
-    "audit",
-    "catalog_jar",
-    "check_workers",
-    "configure",
-    "history_and_live",
-    "install_error_hook",
-    "plan",
-    "register",
-    "segments",
-    "stop_at_end",
-    "tier",
-    "watch",
-]
+    DefaultSource = PulsarDataSource
 
-_HOMES = {
-    "DefaultSource": ("datasource", "PulsarDataSource"),
-    "HistoryAndLive": ("session.history_and_live", "HistoryAndLive"),
-    "PulsarDataSource": ("datasource", "PulsarDataSource"),
-    "register": ("datasource", "register"),
-    "PulsarError": ("errors", "PulsarError"),
-    "PulsarProgressListener": ("monitoring.listener", "PulsarProgressListener"),
-    "audit": ("inspect.tables", "audit"),
-    "catalog_jar": ("session.configure", "catalog_jar"),
-    "check_workers": ("spark.shipped", "check_workers"),
-    "configure": ("session.configure", "configure"),
-    "history_and_live": ("session.history_and_live", "history_and_live"),
-    "install_error_hook": ("session.error_hook", "install_error_hook"),
-    "plan": ("inspect.tables", "plan"),
-    "segments": ("inspect.tables", "segments"),
-    "stop_at_end": ("monitoring.stop_at_end", "stop_at_end"),
-    "tier": ("session.tier", "tier"),
-    "watch": ("monitoring.watch", "watch"),
+# Public names, and the module of each. Type checkers read the same names above.
+_MODULES = {
+    "DefaultSource": "datasource",
+    "HistoryAndLive": "session.history_and_live",
+    "PulsarDataSource": "datasource",
+    "PulsarError": "errors",
+    "PulsarProgressListener": "monitoring.listener",
+    "audit": "inspect.tables",
+    "catalog_jar": "session.configure",
+    "check_workers": "spark.shipped",
+    "configure": "session.configure",
+    "history_and_live": "session.history_and_live",
+    "install_error_hook": "session.error_hook",
+    "plan": "inspect.tables",
+    "register": "datasource",
+    "segments": "inspect.tables",
+    "stop_at_end": "monitoring.stop_at_end",
+    "tier": "session.tier",
+    "watch": "monitoring.watch",
 }
+__all__ = [*_MODULES]  # noqa: PLE0604 -- names of the mapping
 
 logging.getLogger(__name__).addHandler(PrintableRecords())
 
@@ -85,12 +68,12 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("pyspark-pulsar")
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    module, attribute = _HOMES[name]
-    return getattr(import_module(f"{__name__}.{module}"), attribute)
+    module = import_module(f"{__name__}.{_MODULES[name]}")
+    return getattr(module, "PulsarDataSource" if name == "DefaultSource" else name)
 
 
 def __dir__() -> list[str]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from threading import Lock
 from typing import Final
 
 from pyspark_pulsar.columnar.table import ColumnarTable, TableCatalog
 from pyspark_pulsar.columnar.tier_note import catalog_place
+from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import TierMismatch
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.topic import TopicName
@@ -69,8 +69,9 @@ class TopicTables:
         names = {topic.without_partition(): self.identifier(topic) for topic in topics}
         present = self.catalog.present(names.values())
         wanted = {topic: identifier for topic, identifier in names.items() if identifier in present}
-        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-tables") as pool:
-            tables = dict(zip(wanted, pool.map(self.catalog.load, wanted.values()), strict=True))
+        tables = dict(
+            zip(wanted, map_concurrently(self.catalog.load, wanted.values(), _AT_ONCE), strict=True)
+        )
         checked = {topic: self._checked(topic, table) for topic, table in tables.items()}
         return {topic: table for topic, table in checked.items() if table is not None}
 

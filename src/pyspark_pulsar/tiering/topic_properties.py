@@ -11,10 +11,10 @@ They say nothing of where the tables are; the one who tiers says that. Driver on
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import OptionError, PermissionDenied, TopicNotFoundError
 from pyspark_pulsar.tiering.definition import TableSettings, parse_table_settings
 from pyspark_pulsar.topic import TopicName
@@ -25,7 +25,6 @@ SORT_BY: Final = "tier.sort_by"
 TIER_PROPERTIES: Final = (TIER, PARTITION_BY, SORT_BY)
 FORMATS: Final = ("iceberg", "delta")
 NONE: Final = "none"
-_AT_ONCE: Final = 16
 
 
 def check_tier_properties(properties: Mapping[str, str]) -> None:
@@ -66,9 +65,8 @@ def topic_settings(
 def topics_to_tier(admin: AdminClient, topics: Iterable[TopicName]) -> list[TopicName]:
     """Those whose property says so, sorted; some are asked at once. Raises the errors of `AdminClient`."""
     asked = sorted(set(topics))
-    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-properties") as pool:
-        stated = pool.map(lambda topic: _stated(admin, topic), asked)
-        return [topic for topic, value in zip(asked, stated, strict=True) if value in FORMATS]
+    stated = map_concurrently(lambda topic: _stated(admin, topic), asked)
+    return [topic for topic, value in zip(asked, stated, strict=True) if value in FORMATS]
 
 
 def _stated(admin: AdminClient, topic: TopicName) -> str | None:

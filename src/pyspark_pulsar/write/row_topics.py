@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.codec.row_digest import RowDigest
+from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.schema.metadata_columns import ROUTING
 from pyspark_pulsar.topic import TopicName
-from pyspark_pulsar.write.at_once import at_once
 from pyspark_pulsar.write.sender import DeliveryTerms, TopicSender, close_senders, open_senders
 from pyspark_pulsar.write.target import RowTargets, Target, settle_topic
 
@@ -68,7 +68,7 @@ class RowTopics:
         return max(1, self._options.max_pending_bytes // max(1, self._producers))
 
     def _open(self, names: list[str]) -> None:
-        targets = at_once(self._settled, names)
+        targets = map_concurrently(self._settled, names)
         opened = []
         for name, target in zip(names, targets, strict=True):
             sender = TopicSender(self._client, self._options, target, self._terms, self._producers + 1)

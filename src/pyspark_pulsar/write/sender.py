@@ -15,9 +15,9 @@ from pyspark_pulsar.client.broker.transaction_coordinator import OpenTransaction
 from pyspark_pulsar.codec.encode import BatchEncoder
 from pyspark_pulsar.codec.producing import producing
 from pyspark_pulsar.codec.row_digest import RowDigest
+from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import SendError
 from pyspark_pulsar.options import WriteOptions
-from pyspark_pulsar.write.at_once import at_once
 from pyspark_pulsar.write.target import Target
 
 _log = logging.getLogger(__name__)
@@ -179,10 +179,10 @@ def open_senders(senders: Iterable[TopicSender]) -> None:
     """`TopicSender.open` for several, whose partitions the caller adds to the transaction, if there is one. All
     partitions wait for their brokers together. Raises what `open` raises."""
     opened = list(senders)
-    at_once(Producer.open, [producer for sender in opened for producer in sender.producers])
+    map_concurrently(Producer.open, [producer for sender in opened for producer in sender.producers])
     for sender in opened:
         sender.begin()
 
 
 def close_senders(senders: Iterable[TopicSender]) -> None:
-    at_once(Producer.close, [producer for sender in senders for producer in sender.producers])
+    map_concurrently(Producer.close, [producer for sender in senders for producer in sender.producers])

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
+import pulsar as official_client
 import pytest
 
 from pyspark_pulsar.catalog.properties.table import format_properties, stored_properties
@@ -265,6 +266,22 @@ def test_namespaces(admin_client: AdminClient, options: WriteOptions) -> None:
     assert admin_client.tenants.exists("public")
     assert not admin_client.tenants.exists("nobody")
     assert "public" in admin_client.tenants.names()
+
+
+def test_a_topic_in_use_does_not_keep_the_other_topics_of_its_namespace(
+    admin_client: AdminClient, options: WriteOptions, official: official_client.Client
+) -> None:
+    namespace = Namespace("public", f"used-{uuid.uuid4().hex[:10]}")
+    create_namespace(admin_client, namespace, {})
+    used, *others = (TopicName("persistent", namespace, f"t{number:02}") for number in range(40))
+    for topic in (used, *others):
+        create_table(admin_client, topic, ORDER, {"partitions": "0"}, (), options)
+    consumer = official.subscribe(str(used), "reads")
+    with pytest.raises(CatalogUnsupported, match="t00: expected a topic that nobody uses"):
+        drop_namespace(admin_client, namespace, cascade=True)
+    assert admin_client.topics.of_namespace(namespace) == {used}
+    consumer.close()
+    assert drop_namespace(admin_client, namespace, cascade=True)
 
 
 def test_what_is_not_there_is_said_at_once(admin_client: AdminClient, namespace: Namespace) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from pyspark_pulsar.catalog.properties import retention
@@ -11,6 +10,7 @@ from pyspark_pulsar.catalog.properties.retention import RETENTION_PROPERTIES, ap
 from pyspark_pulsar.catalog.properties.spelling import refuse_slip
 from pyspark_pulsar.catalog.properties.units import printed_duration, printed_retention, ttl_seconds
 from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import CatalogUnsupported, NamespaceNotEmptyError, PermissionDenied, PulsarError
 from pyspark_pulsar.topic import Namespace, TopicName
 
@@ -18,7 +18,6 @@ _TTL: Final = "message_ttl"
 _QUOTA: Final = "backlog_quota"
 _POLICIES: Final = (*RETENTION_PROPERTIES, _TTL)
 _LOCATION, _OWNER = "location", "owner"
-_AT_ONCE: Final = 8
 
 
 def load_namespace(admin: AdminClient, namespace: Namespace) -> dict[str, str]:
@@ -68,13 +67,17 @@ def drop_namespace(admin: AdminClient, namespace: Namespace, *, cascade: bool) -
             "drop its tables, or say CASCADE"
         )
 
-    def drop(topic: TopicName) -> None:
-        admin.topics.delete(topic, partitioned=bool(admin.topics.partitions(topic)))
+    def drop(topic: TopicName) -> PulsarError | None:
+        try:
+            admin.topics.delete(topic, partitioned=bool(admin.topics.partitions(topic)))
+        except PulsarError as fault:
+            return fault
+        return None
 
-    with ThreadPoolExecutor(_AT_ONCE) as threads:
-        # A topic that cannot be dropped does not keep the others.
-        for _ in threads.map(drop, sorted(topics)):
-            pass
+    # A topic that cannot be dropped does not keep the others.
+    for fault in map_concurrently(drop, sorted(topics)):
+        if fault is not None:
+            raise fault
     admin.namespaces.delete(namespace)
     return True
 

@@ -24,6 +24,7 @@ from pyspark_pulsar.checkpoint.messages.place import Place
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.producer import Producer
 from pyspark_pulsar.client.broker.server_error import ProducerBusy
+from pyspark_pulsar.client.retrying import retry
 from pyspark_pulsar.codec.encode import BatchEncoder
 from pyspark_pulsar.codec.producing import Producing
 from pyspark_pulsar.errors import ConnectionFailed, PulsarError
@@ -35,7 +36,6 @@ KEEPER: Final = "pyspark-pulsar-checkpoint"
 _LOOK_SECONDS: Final = 0.2
 _PRODUCER_ID: Final = 1
 _BUSY_SECONDS: Final = 10.0
-_BUSY_PAUSE: Final = 0.05
 
 
 class LogWriter:
@@ -174,17 +174,9 @@ def open_producer(
         keep_for=KEEPER,
         on_stored=listener.stored if listener else None,
     )
-    deadline = time.monotonic() + _BUSY_SECONDS
-    while True:
-        try:
-            producer.open()
-        except ProducerBusy:
-            # An exclusive one writes the first record at this moment.
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(_BUSY_PAUSE)
-        else:
-            return producer
+    # An exclusive producer may be writing the first record.
+    retry(producer.open, ProducerBusy, lambda _: _BUSY_SECONDS)
+    return producer
 
 
 def encoder_of(producer: Producer) -> BatchEncoder:

@@ -19,6 +19,7 @@ owns the topic, always with the credentials of this moment. What may pass (no co
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import ssl
@@ -32,13 +33,6 @@ from typing import Any, Final, Self, TypeVar
 from urllib.parse import urljoin
 
 import urllib3
-from tenacity import (
-    RetryCallState,
-    Retrying,
-    retry_if_exception_type,
-    stop_before_delay,
-    wait_random_exponential,
-)
 from urllib3.exceptions import (
     HTTPError,
     MaxRetryError,
@@ -48,6 +42,7 @@ from urllib3.exceptions import (
 
 from pyspark_pulsar.client.admin.paths import check_path
 from pyspark_pulsar.client.bounded import within
+from pyspark_pulsar.client.retrying import retry
 from pyspark_pulsar.client.security.context import tls_of
 from pyspark_pulsar.client.security.credentials import credentials_of
 from pyspark_pulsar.client.security.tls import connection_fault
@@ -188,19 +183,15 @@ class RestClient:
 
     def _retried(self, path: str, version: str, where: str, once: Callable[[str], _T]) -> _T:
         check_path(path, where)
-        attempts = iter(range(1_000_000))
-        retry = Retrying(
-            retry=retry_if_exception_type(ConnectionFailed),
-            stop=self._is_over,
-            wait=wait_random_exponential(multiplier=0.1, max=2.0),
-            reraise=True,
-        )
-        return retry(lambda: once(f"{self._hosts[next(attempts) % len(self._hosts)]}/admin/{version}/{path}"))
+        hosts = itertools.cycle(self._hosts)
 
-    def _is_over(self, state: RetryCallState) -> bool:
-        """Whether nothing is asked again: an answer that comes meanwhile makes more patient."""
-        seconds = self._patience_seconds
-        return stop_before_delay(seconds if self._has_answered else min(_FIRST_SECONDS, seconds))(state)
+        def seconds(_: Exception) -> float:
+            """An answer that arrives meanwhile, to any request, makes the client more patient."""
+            return (
+                self._patience_seconds if self._has_answered else min(_FIRST_SECONDS, self._patience_seconds)
+            )
+
+        return retry(lambda: once(f"{next(hosts)}/admin/{version}/{path}"), ConnectionFailed, seconds)
 
     def _changed(
         self, method: str, url: str, where: str, body: str | None, expected: Collection[int]

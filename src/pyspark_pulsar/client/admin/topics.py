@@ -5,7 +5,6 @@ Source of the resources: `PersistentTopics` of Pulsar's admin API v2 (4.0.8).
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -19,13 +18,13 @@ from pyspark_pulsar.client.admin.paths import (
 )
 from pyspark_pulsar.client.admin.rest import RestClient
 from pyspark_pulsar.client.admin.schemas import Schemas
+from pyspark_pulsar.client.retrying import retry
 from pyspark_pulsar.client.topic_list import usable_topics
 from pyspark_pulsar.errors import CatalogUnsupported, TopicExistsError, TopicNotFoundError
 from pyspark_pulsar.topic import Namespace, TopicName, TopicPartition
 
 _NOT_FOUND, _CONFLICT, _PRECONDITION_FAILED = 404, 409, 412
 _IDLE_SECONDS: Final = 15.0
-_PAUSE_SECONDS: Final = 0.5
 
 
 class Topics:
@@ -105,15 +104,12 @@ class Topics:
         partitions = self.partitions(topic)
         if partitions is None:
             return False
-        deadline = time.monotonic() + _IDLE_SECONDS
-        while True:
-            try:
-                return self.delete(topic, partitioned=partitions > 0)
-            except CatalogUnsupported:
-                # Brokers take a moment to let go of our own connections.
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(_PAUSE_SECONDS)
+        # Brokers take a moment to let go of our own connections.
+        return retry(
+            lambda: self.delete(topic, partitioned=partitions > 0),
+            CatalogUnsupported,
+            lambda _: _IDLE_SECONDS,
+        )
 
     def properties(self, topic: TopicName) -> dict[str, str]:
         """Those of the topic's own; none of one that is not persistent, which cannot have any."""

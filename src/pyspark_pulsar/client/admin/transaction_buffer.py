@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 
 from pyspark_pulsar.client.admin.paths import transaction_resource
 from pyspark_pulsar.client.admin.rest import RestClient
+from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import (
     LedgerUnavailable,
     PermissionDenied,
@@ -82,8 +82,8 @@ class TransactionOutcomes:
             if before.aborted == 0:
                 return dict.fromkeys(transactions, False)
             try:
-                with ThreadPoolExecutor(min(_AT_ONCE, len(transactions))) as pool:
-                    outcomes = dict(zip(transactions, pool.map(self._is_aborted, transactions), strict=True))
+                answers = map_concurrently(self._is_aborted, transactions, _AT_ONCE)
+                outcomes = dict(zip(transactions, answers, strict=True))
             except TopicNotFoundError:
                 continue
             # An answer of a buffer that was recovering between is worth nothing.

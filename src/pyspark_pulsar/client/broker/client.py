@@ -12,7 +12,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
@@ -43,6 +43,7 @@ from pyspark_pulsar.client.security.context import security_of
 from pyspark_pulsar.client.security.url import BrokerAddress, parse_service_url
 from pyspark_pulsar.client.topic_list import TopicListing, usable_topics
 from pyspark_pulsar.client.wire import commands_pb2 as wire
+from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import (
     ConnectionFailed,
     DeadlineExceeded,
@@ -64,7 +65,6 @@ AT_ONCE: Final = 1000
 
 _MAX_REDIRECTS = 20
 _MOST_OWNERS: Final = 100_000
-_CONNECTING: Final = 16
 """Connections that `owner_connections` opens at the same time."""
 _MOST_CONNECT: Final = 2
 """A thread that waits for an attempt of another one leaves after so many times the attempt's own deadline."""
@@ -283,8 +283,7 @@ class BrokerClient:
         missing = [address for address in wanted if not self._knows(address)]
         if len(missing) <= 1:
             return {address: self._connection_or_fault(address) for address in wanted}
-        with ThreadPoolExecutor(min(_CONNECTING, len(missing)), thread_name_prefix="pulsar-connect") as pool:
-            return dict(zip(wanted, pool.map(self._connection_or_fault, wanted), strict=True))
+        return dict(zip(wanted, map_concurrently(self._connection_or_fault, wanted), strict=True))
 
     def _connection_or_fault(self, address: BrokerAddress) -> Connection | ConnectionFailed:
         try:

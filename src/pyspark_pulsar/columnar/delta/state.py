@@ -24,6 +24,7 @@ from pyspark_pulsar.columnar.delta.positions import (
 from pyspark_pulsar.columnar.layout import PartitionField
 from pyspark_pulsar.columnar.positions import TieredPositions
 from pyspark_pulsar.columnar.table import TOPIC
+from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import ColumnsUnavailable, TierMismatch
 from pyspark_pulsar.topic import TopicName
 
@@ -186,8 +187,8 @@ class TableState:
         return told
 
     def _numbers(self, names: Sequence[str]) -> list[int | None]:
-        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-delta") as pool, self.place.told():
-            return list(pool.map(self.delta.transaction_version, names))
+        with self.place.told():
+            return map_concurrently(self.delta.transaction_version, names, _AT_ONCE)
 
     def is_defined_as(self, other: TableState) -> bool:
         """Whether both are the same table with the same columns, settings and protocol."""

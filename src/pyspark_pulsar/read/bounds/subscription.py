@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any, Final
@@ -18,6 +17,7 @@ from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient, in_windows
 from pyspark_pulsar.client.broker.consumer import EntryConsumer
 from pyspark_pulsar.client.broker.subscribe import Subscribing, begin_subscribe
+from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import OptionError, PermissionDenied, ProtocolError, PulsarError, SubscriptionBusy
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.log_end import LogEnds
@@ -114,8 +114,7 @@ def _from_admin(
         return start
 
     try:
-        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-admin") as pool:
-            return dict(zip(partitions, pool.map(ask, partitions), strict=True))
+        return dict(zip(partitions, map_concurrently(ask, partitions, _AT_ONCE), strict=True))
     except PermissionDenied as fault:
         _log.warning("%s: the brokers are asked where subscription %r stands: %s", _OPTION, name, fault)
         return None

@@ -11,17 +11,16 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 from pyarrow import fs
 
+from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import OptionError
 
 _VERSION: Final = 1
-_AT_ONCE: Final = 16
 _SUFFIX: Final = ".json"
 
 T = TypeVar("T")
@@ -106,8 +105,7 @@ def audit_files(path: str) -> list[AuditFile]:
             for info in listed
             if info.is_file and info.extension == _SUFFIX[1:] and not info.base_name.startswith(".")
         ]
-        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-audit") as pool:
-            return list(pool.map(lambda name: _parse(store, name), names))
+        return map_concurrently(lambda name: _parse(store, name), names)
 
     return sorted(_told(path, "of audits", read), key=lambda file: (file.finished_ms, file.task))
 

@@ -41,11 +41,11 @@ from pyspark_pulsar.client.broker.producer import PROBE_ID, Producer
 from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators
 from pyspark_pulsar.codec.producing import Producing
 from pyspark_pulsar.codec.public_keys import DataKey
+from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.topic import TopicName
 from pyspark_pulsar.transaction_id import TransactionId
-from pyspark_pulsar.write.at_once import at_once
 from pyspark_pulsar.write.exactly_once.journal_topic import JournalTopicWriter
 from pyspark_pulsar.write.exactly_once.sink import Sink
 from pyspark_pulsar.write.exactly_once.state import BegunTransaction
@@ -147,7 +147,7 @@ def send_nothing(
     ]
     # A broker that cannot be reached is waited for once, and not once for each of its topics.
     owners = client.owner_connections(schemas)
-    at_once(lambda message: message.send(owners[message.topic]), messages)
+    map_concurrently(lambda message: message.send(owners[message.topic]), messages)
     return transaction, messages
 
 

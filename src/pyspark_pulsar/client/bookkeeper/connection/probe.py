@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Final
 
@@ -12,6 +11,7 @@ from pyspark_pulsar.client.bookkeeper.connection import status
 from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress
 from pyspark_pulsar.client.bookkeeper.connection.channel import BookieSecurity
 from pyspark_pulsar.client.bookkeeper.connection.connections import BookieConnections, ConnectionLost
+from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import PermissionDenied
 
 _AT_ONCE: Final = 32
@@ -30,9 +30,8 @@ def ask_bookies(
     if not addresses:
         return {}
     ask = partial(_ask, seconds=seconds, security=security)
-    with ThreadPoolExecutor(min(_AT_ONCE, len(addresses)), thread_name_prefix="pulsar-probe") as pool:
-        lost = pool.map(ask, addresses.items())
-        return {bookie: event for bookie, event in zip(addresses, lost, strict=True) if event is not None}
+    lost = map_concurrently(ask, addresses.items(), _AT_ONCE)
+    return {bookie: event for bookie, event in zip(addresses, lost, strict=True) if event is not None}
 
 
 def _ask(named: tuple[str, BookieAddress], seconds: float, security: BookieSecurity) -> ConnectionLost | None:

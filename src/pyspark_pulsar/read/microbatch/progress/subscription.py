@@ -8,13 +8,14 @@ back: where a query begins and goes on is what its options and its checkpoint sa
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Any, Final
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.subscription import Cursor, hold_cursor
+from pyspark_pulsar.client.retrying import retry
+from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import ConnectionFailed, SubscriptionBusy
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.topic import TopicPartition
@@ -22,7 +23,6 @@ from pyspark_pulsar.topic import TopicPartition
 _AT_ONCE: Final = 8
 # How long a broker may take to notice that the process that held the cursor before is gone.
 _BUSY_SECONDS: Final = 10.0
-_BUSY_PAUSE_SECONDS: Final = 0.25
 
 HasMessagesBefore = Callable[[TopicPartition, Position, Position], bool]
 """Whether a topic partition has messages from the first position (inclusive) to the second (exclusive)."""
@@ -115,12 +115,11 @@ class SubscriptionCursors:
         if not partitions:
             return
 
-        def hold(partition: TopicPartition) -> Cursor:
-            return self._client.retrying(lambda: self._hold_one(partition))
+        def hold(partition: TopicPartition) -> None:
+            # Kept at once, so that `close` finds it if another one fails.
+            self._cursors[partition] = self._client.retrying(lambda: self._hold_one(partition))
 
-        with ThreadPoolExecutor(min(_AT_ONCE, len(partitions)), thread_name_prefix="pulsar-cursor") as pool:
-            for partition, cursor in zip(partitions, pool.map(hold, partitions), strict=True):
-                self._cursors[partition] = cursor
+        map_concurrently(hold, partitions, _AT_ONCE)
 
     def _hold_again(self, partitions: Iterable[TopicPartition]) -> None:
         for partition in partitions:
@@ -130,16 +129,13 @@ class SubscriptionCursors:
                 _tell_behind(partition, fault)
 
     def _hold_one(self, partition: TopicPartition) -> Cursor:
-        deadline = time.monotonic() + _BUSY_SECONDS
-        while True:
-            try:
-                return hold_cursor(
-                    self._client, partition.name, self._subscription, is_replicated=self._is_replicated
-                )
-            except SubscriptionBusy:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(_BUSY_PAUSE_SECONDS)
+        return retry(
+            lambda: hold_cursor(
+                self._client, partition.name, self._subscription, is_replicated=self._is_replicated
+            ),
+            SubscriptionBusy,
+            lambda _: _BUSY_SECONDS,
+        )
 
     def _tell_if_ahead(self, partition: TopicPartition, position: Position) -> None:
         cursor = self._cursors[partition].position()

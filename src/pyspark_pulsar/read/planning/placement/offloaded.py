@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Final
 
 from pyspark_pulsar.client.admin.rest import RestClient
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.client.offload.policy import TieredStore, tiered_store
+from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import LedgerUnavailable, PrerequisiteMissing, TieredStorageUnavailable
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.sources.offloaded import open_copy
 from pyspark_pulsar.topic import TopicName, TopicPartition
 
 _log: Final = logging.getLogger(__name__)
-_AT_ONCE: Final = 16
 # A query that can do without tiered storage does not wait for it as long as one that cannot.
 _AUTO_SECONDS: Final = 5.0
 
@@ -47,8 +46,7 @@ def tiered_ledgers(
     must = options.read_from == "tiered"
     readable: dict[tuple[TopicPartition, int], TieredLedger] = {}
     topics = _by_topic(ledgers)
-    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-tiered") as pool:
-        stores = list(pool.map(lambda topic: tiered_store(options, admin, topic), topics))
+    stores = map_concurrently(lambda topic: tiered_store(options, admin, topic), topics)
     for (topic, offloaded), store in zip(topics.items(), stores, strict=True):
         if store is None:
             if must:
@@ -94,8 +92,7 @@ def _open_all(
     # What is about the store itself is not asked again for each ledger.
     if isinstance(first, (TieredStorageUnavailable, PrerequisiteMissing)):
         return [first] * len(offloaded)
-    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-tiered") as pool:
-        return [first, *pool.map(lambda pair: _open(store, patience, *pair), offloaded[1:])]
+    return [first, *map_concurrently(lambda pair: _open(store, patience, *pair), offloaded[1:])]
 
 
 def _open(

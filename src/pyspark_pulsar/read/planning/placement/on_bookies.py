@@ -7,17 +7,16 @@ admin REST API does not tell when that is over. So they are asked for an entry.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Final
 
 from pyspark_pulsar.client.ledger import Ledger
+from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.sources.bookkeeper import bookie_entries
 from pyspark_pulsar.topic import TopicPartition
 
-_AT_ONCE: Final = 16
 _IN_A_ROW: Final = 256
 
 
@@ -35,14 +34,13 @@ def kept_by_bookies(
         return frozenset()
     newest = sorted(ledgers, key=lambda pair: pair[1].id, reverse=True)
     kept: set[int] = set()
-    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-bookies") as pool:
-        for start in range(0, len(newest), _IN_A_ROW):
-            row = newest[start : start + _IN_A_ROW]
-            answers = pool.map(lambda pair: _is_kept(options, pair[0], pair[1], known), row)
-            kept_of_row = {ledger.id for (_, ledger), is_kept in zip(row, answers, strict=True) if is_kept}
-            if not kept_of_row:
-                break
-            kept |= kept_of_row
+    for start in range(0, len(newest), _IN_A_ROW):
+        row = newest[start : start + _IN_A_ROW]
+        answers = map_concurrently(lambda pair: _is_kept(options, pair[0], pair[1], known), row)
+        kept_of_row = {ledger.id for (_, ledger), is_kept in zip(row, answers, strict=True) if is_kept}
+        if not kept_of_row:
+            break
+        kept |= kept_of_row
     return frozenset(kept)
 
 

@@ -1,4 +1,4 @@
-"""Waits of a task that go on together."""
+"""Several calls at a time: their order, their number, and what an error ends."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ import time
 
 import pytest
 
-from pyspark_pulsar.write.at_once import at_once
+from pyspark_pulsar.concurrency import map_concurrently
 
 SECONDS = 20.0
 
 
-def test_sixteen_are_waited_for_together_and_their_answers_keep_their_order() -> None:
+def test_sixteen_calls_run_together_and_their_answers_keep_the_order_of_the_items() -> None:
     meeting = threading.Barrier(16)
 
     def wait(number: int) -> int:
         meeting.wait(SECONDS)
         return number * number
 
-    assert at_once(wait, range(32)) == [number * number for number in range(32)]
+    assert map_concurrently(wait, range(32)) == [number * number for number in range(32)]
 
 
-def test_one_is_waited_for_where_it_is_asked_for() -> None:
-    assert at_once(lambda _: threading.get_ident(), [0]) == [threading.get_ident()]
-    assert at_once(str, []) == []
+def test_a_single_call_runs_in_the_thread_of_the_caller() -> None:
+    assert map_concurrently(lambda _: threading.get_ident(), [0]) == [threading.get_ident()]
+    assert map_concurrently(str, []) == []
 
 
-def test_the_first_error_is_raised_and_nothing_goes_on_behind_it() -> None:
+def test_the_first_error_is_raised_and_no_call_starts_after_it() -> None:
     begun, ended = [], []
 
     def work(number: int) -> None:
@@ -38,7 +38,7 @@ def test_the_first_error_is_raised_and_nothing_goes_on_behind_it() -> None:
         ended.append(number)
 
     with pytest.raises(ValueError, match="the third"):
-        at_once(work, range(1_000))
+        map_concurrently(work, range(1_000))
     count = len(begun)
     assert count < 1_000
     assert sorted(ended) == [number for number in sorted(begun) if number != 3]
