@@ -359,7 +359,7 @@ class IntakeOptions(Protocol):
         stored, and at least 80 MiB. Never more than 1 GiB."""
 
 class DecoderOptions(Protocol):
-    """What a `Decoder` is made with; `codec.decoder_options.DecoderOptions` is one."""
+    """What a `Decoder` is made with; `codec.decode.DecoderOptions` is one."""
 
     @property
     def output_schema(self) -> ArrowSchemaExportable:

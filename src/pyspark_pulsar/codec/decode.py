@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from pyspark_pulsar._kernel import Decoder, KernelError
-from pyspark_pulsar.codec.decoder_options import DEFAULT_BATCH_ROWS, DecoderOptions
 from pyspark_pulsar.codec.decoder_pool import DECODERS
 from pyspark_pulsar.codec.intake import Intake, supply, tell_discarded, tell_lost
 from pyspark_pulsar.codec.kernel_errors import read_error, version_error, version_text
@@ -26,6 +25,7 @@ from pyspark_pulsar.topic import TopicName
 if TYPE_CHECKING:
     from pyspark_pulsar._kernel import EntryBatch, Position
 
+DEFAULT_BATCH_ROWS: Final = 16384
 NO_VERSION: Final = b""
 """The version that a message names which names none."""
 
@@ -33,6 +33,24 @@ _BAD_ROWS: Final = {"FAILFAST": "fail", "PERMISSIVE": "null", "DROPMALFORMED": "
 DONE_WITH_BAD_ROWS: Final = {"PERMISSIVE": "have no value", "DROPMALFORMED": "were left out"}
 
 _log: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecoderOptions:
+    """The kernel reads these attributes; `_kernel.pyi` says what each means, and holds this class to it."""
+
+    output_schema: pa.Schema
+    topic: str
+    partition: int
+    value: PayloadSchema
+    batch_rows: int = DEFAULT_BATCH_ROWS
+    start: Position | None = None
+    end: Position | None = None
+    row_filter: RowFilter = field(default_factory=RowFilter)
+    bad_rows: str = "fail"
+    corrupt_column: str | None = None
+    payload_column: str | None = None
+    intake: Intake = field(default_factory=Intake)
 
 
 @dataclass(slots=True)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_pulsar._kernel import Encoder, KernelError
+from pyspark_pulsar.codec.digests import RowDigest
 from pyspark_pulsar.codec.kernel_errors import write_error
-from pyspark_pulsar.codec.producing import Producing
-from pyspark_pulsar.codec.row_digest import RowDigest
+from pyspark_pulsar.codec.public_keys import DataKey, new_data_key
 from pyspark_pulsar.errors import SchemaError
+from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.schema.metadata_columns import TOMBSTONE
 from pyspark_pulsar.schema.write.columns import WriteSchema
 
@@ -22,6 +24,34 @@ if TYPE_CHECKING:
 DEFAULT_BATCHING_MAX_MESSAGES: Final = 1000
 DEFAULT_BATCHING_MAX_BYTES: Final = 128 * 1024
 DEFAULT_MAX_MESSAGE_BYTES: Final = 5 * 1024 * 1024
+
+_BROKERS_LIMIT = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Producing:
+    """`batching` is default, key or none; `chunk_bytes` None means that nothing is cut into chunks, else the kernel
+    takes the broker's limit where that is less. `tombstones`: see option `writeTombstones`; `key_column` makes none."""
+
+    batching: str = "default"
+    chunk_bytes: int | None = None
+    hashing: str = "JavaStringHash"
+    tombstones: bool = False
+    key_column: str | None = None
+    data_key: DataKey | None = None
+
+
+def producing(options: WriteOptions) -> Producing:
+    """For one encoder, as its data key is for no other. Executor only. Raises what `new_data_key` does."""
+    chunk_bytes = (options.chunk_max_message_size or _BROKERS_LIMIT) if options.chunking_enabled else None
+    return Producing(
+        batching=options.batching if options.batching_enabled else "none",
+        chunk_bytes=chunk_bytes,
+        hashing=options.hashing_scheme,
+        tombstones=options.write_tombstones,
+        key_column=options.key_column,
+        data_key=new_data_key(options),
+    )
 
 
 class BatchEncoder:

@@ -1,9 +1,13 @@
-"""Which messages of a range are wanted, by what they say of themselves."""
+"""Filters on metadata of messages: those of the kernel, which skips messages, and the same ones on decoded rows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
+import pyarrow as pa
+
+from pyspark_pulsar import _kernel
 from pyspark_pulsar.time_window import ALL_TIMES, TimeWindow
 
 
@@ -34,3 +38,18 @@ class RowFilter:
     @property
     def event_before(self) -> int | None:
         return self.window.event_before
+
+
+SLOT_COLUMNS: Final = ("__orderingKey", "__key", "__producerName", "__sequenceId")
+"""The metadata columns that decide about a row's slot."""
+
+
+def within_slots(rows: pa.RecordBatch, slots: tuple[int, int]) -> pa.BooleanArray:
+    """Return which rows `RowFilter.slots` wants, the same as those that the kernel decodes.
+
+    Args:
+        rows: Has the `SLOT_COLUMNS`, of the types that reads return.
+        slots: The first hash slot, and the first one after the last.
+
+    """
+    return pa.record_batch(_kernel.within_slots(rows.select(SLOT_COLUMNS), *slots)).column(0)

@@ -61,7 +61,7 @@ def _extras() -> str:
 
 def _kernel() -> str:
     try:
-        import_module("pyspark_pulsar.codec.checksum")
+        import_module("pyspark_pulsar.codec.digests")
     except ImportError as fault:
         raise PrerequisiteMissing(
             f"the Rust kernel cannot be loaded: {fault}; install the wheel for this kind of machine again, or build it "

@@ -67,7 +67,7 @@ def probe_workers(
         kernel = ""
         if package:
             try:
-                import_module("pyspark_pulsar.codec.checksum")
+                import_module("pyspark_pulsar.codec.digests")
             except ImportError as fault:
                 kernel = str(fault)
         told, reached = time.time(), {}

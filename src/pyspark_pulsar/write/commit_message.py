@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from pyspark.sql.datasource import WriterCommitMessage
 
-from pyspark_pulsar.codec.row_digest import RowDigest
+from pyspark_pulsar.codec.digests import RowDigest
 from pyspark_pulsar.write.exactly_once.state import PreparedTransaction, Writer
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.codec.row_digest import RowDigest
+from pyspark_pulsar.codec.digests import RowDigest
 from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.options import WriteOptions

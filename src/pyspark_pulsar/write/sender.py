@@ -12,9 +12,8 @@ import pyarrow as pa
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.producer import Producer
 from pyspark_pulsar.client.broker.transaction_coordinator import OpenTransaction
-from pyspark_pulsar.codec.encode import BatchEncoder
-from pyspark_pulsar.codec.producing import producing
-from pyspark_pulsar.codec.row_digest import RowDigest
+from pyspark_pulsar.codec.digests import RowDigest
+from pyspark_pulsar.codec.encode import BatchEncoder, producing
 from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import SendError
 from pyspark_pulsar.options import WriteOptions

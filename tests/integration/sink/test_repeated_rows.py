@@ -9,7 +9,7 @@ import pyarrow as pa
 from integration.official import Admin
 
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.codec.row_digest import RowDigest
+from pyspark_pulsar.codec.digests import RowDigest
 from pyspark_pulsar.options import WriteOptions, parse_options
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.write.exactly_once.repeated import digest_rows

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from pyspark_pulsar.checkpoint.index.records import VERSION, Kind, Record, decode, encode
-from pyspark_pulsar.codec.checksum import crc32c
+from pyspark_pulsar.codec.digests import crc32c
 from pyspark_pulsar.errors import CheckpointLost, UnsupportedEntryError
 
 places = st.none() | st.tuples(st.integers(0, 2**60), st.integers(0, 2**60))

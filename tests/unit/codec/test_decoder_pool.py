@@ -1,7 +1,7 @@
 import pyarrow as pa
 
 from pyspark_pulsar._kernel import Decoder
-from pyspark_pulsar.codec.decoder_options import DecoderOptions
+from pyspark_pulsar.codec.decode import DecoderOptions
 from pyspark_pulsar.codec.decoder_pool import DecoderPool, RestingDecoder
 from pyspark_pulsar.schema.payload import PayloadSchema
 

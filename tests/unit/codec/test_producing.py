@@ -13,9 +13,8 @@ from unit.codec.sent_entries import entries_of
 
 from pyspark_pulsar.codec.data_keys import DataKeys
 from pyspark_pulsar.codec.decode import EntryDecoder
-from pyspark_pulsar.codec.encode import BatchEncoder
+from pyspark_pulsar.codec.encode import BatchEncoder, Producing, producing
 from pyspark_pulsar.codec.intake import Intake
-from pyspark_pulsar.codec.producing import Producing, producing
 from pyspark_pulsar.codec.public_keys import new_data_key
 from pyspark_pulsar.errors import DecryptionError, OptionError
 from pyspark_pulsar.options import WriteOptions, parse_options

@@ -8,9 +8,8 @@ import pytest
 from unit.codec.sent_entries import entries_of
 
 from pyspark_pulsar._kernel import Decoder, SendFrames
-from pyspark_pulsar.codec.decoder_options import DecoderOptions
-from pyspark_pulsar.codec.encode import BatchEncoder
-from pyspark_pulsar.codec.producing import Producing
+from pyspark_pulsar.codec.decode import DecoderOptions
+from pyspark_pulsar.codec.encode import BatchEncoder, Producing
 from pyspark_pulsar.codec.public_keys import DataKey
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
 from pyspark_pulsar.schema.write.columns import resolve_write_schema

@@ -5,8 +5,7 @@ import pytest
 from unit.codec.sent_entries import entries_of
 
 from pyspark_pulsar.codec.decode import EntryDecoder
-from pyspark_pulsar.codec.encode import BatchEncoder
-from pyspark_pulsar.codec.producing import Producing, producing
+from pyspark_pulsar.codec.encode import BatchEncoder, Producing, producing
 from pyspark_pulsar.errors import OptionError, SchemaError
 from pyspark_pulsar.options import WriteOptions, parse_options
 from pyspark_pulsar.schema.info import SchemaInfo

@@ -12,7 +12,7 @@ from pyspark_pulsar.checkpoint.content.ledgers import LedgerPlaces
 from pyspark_pulsar.checkpoint.index.records import Chunk
 from pyspark_pulsar.checkpoint.messages.place import Place, place_text
 from pyspark_pulsar.checkpoint.messages.reader import MessageReader
-from pyspark_pulsar.codec.checksum import crc32c
+from pyspark_pulsar.codec.digests import crc32c
 from pyspark_pulsar.errors import (
     CheckpointLost,
     DataLossError,

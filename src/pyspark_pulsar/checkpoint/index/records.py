@@ -42,7 +42,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from pyspark_pulsar.checkpoint.messages.place import Place, parse_place, place_text
-from pyspark_pulsar.codec.checksum import crc32c
+from pyspark_pulsar.codec.digests import crc32c
 from pyspark_pulsar.errors import CheckpointLost, UnsupportedEntryError
 
 VERSION: Final = 1

@@ -25,8 +25,7 @@ from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.producer import Producer
 from pyspark_pulsar.client.broker.server_error import ProducerBusy
 from pyspark_pulsar.client.retrying import retry
-from pyspark_pulsar.codec.encode import BatchEncoder
-from pyspark_pulsar.codec.producing import Producing
+from pyspark_pulsar.codec.encode import BatchEncoder, Producing
 from pyspark_pulsar.errors import ConnectionFailed, PulsarError
 from pyspark_pulsar.schema.write.columns import WriteSchema, resolve_write_schema
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_pulsar.codec.payload_rows import BAD_COLUMN
-from pyspark_pulsar.codec.row_slots import SLOT_COLUMNS, within_slots
+from pyspark_pulsar.codec.row_filter import SLOT_COLUMNS, within_slots
 from pyspark_pulsar.columnar.data_file import DataFile
 from pyspark_pulsar.columnar.layout import IDENTITY, PARTITION, PAYLOAD_COLUMN
 from pyspark_pulsar.columnar.reading.kept_payloads import PAYLOAD_FIELDS, KeptPayloads

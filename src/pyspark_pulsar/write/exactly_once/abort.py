@@ -39,7 +39,7 @@ from pyspark_pulsar.client.broker.client import BrokerClient, in_windows
 from pyspark_pulsar.client.broker.connection import Connection
 from pyspark_pulsar.client.broker.producer import PROBE_ID, Producer
 from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators
-from pyspark_pulsar.codec.producing import Producing
+from pyspark_pulsar.codec.encode import Producing
 from pyspark_pulsar.codec.public_keys import DataKey
 from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import PulsarError

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.client_pool import pooled_client
 from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators
-from pyspark_pulsar.codec.row_digest import RowDigest
+from pyspark_pulsar.codec.digests import RowDigest
 from pyspark_pulsar.errors import CommitUnfinished, PulsarError
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.write.commit_message import RowsPrepared

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from pyspark_pulsar.codec.row_digest import RowDigest
+from pyspark_pulsar.codec.digests import RowDigest
 from pyspark_pulsar.errors import CommitError, PulsarError, RepeatedEpochDiffers, TransactionEnded
 from pyspark_pulsar.transaction_id import TransactionId
 from pyspark_pulsar.write.exactly_once.abort import abort_running

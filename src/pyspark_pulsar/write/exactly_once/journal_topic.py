@@ -20,8 +20,7 @@ from pyspark_pulsar.client.broker.producer import Producer
 from pyspark_pulsar.client.broker.subscribe import subscribe
 from pyspark_pulsar.client.broker.subscription import hold_cursor
 from pyspark_pulsar.codec.decode import EntryDecoder
-from pyspark_pulsar.codec.encode import BatchEncoder
-from pyspark_pulsar.codec.producing import Producing
+from pyspark_pulsar.codec.encode import BatchEncoder, Producing
 from pyspark_pulsar.errors import CommitError, DeadlineExceeded, TopicNotFoundError
 from pyspark_pulsar.position import EARLIEST, Position, after_entry
 from pyspark_pulsar.schema.read_schema import resolve_read_schema

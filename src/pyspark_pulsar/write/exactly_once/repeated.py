@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.codec.encode import BatchEncoder
-from pyspark_pulsar.codec.producing import Producing
-from pyspark_pulsar.codec.row_digest import RowDigest
+from pyspark_pulsar.codec.digests import RowDigest
+from pyspark_pulsar.codec.encode import BatchEncoder, Producing
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.topic import TopicName
 from pyspark_pulsar.write.key_column import keyed

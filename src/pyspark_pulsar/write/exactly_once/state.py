@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from pyspark_pulsar.codec.row_digest import RowDigest
+from pyspark_pulsar.codec.digests import RowDigest
 from pyspark_pulsar.errors import CommitError
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.topic import TopicName

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.client_pool import pooled_client
 from pyspark_pulsar.client.broker.transaction_coordinator import OpenTransaction, named
-from pyspark_pulsar.codec.row_digest import RowDigest
+from pyspark_pulsar.codec.digests import RowDigest
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.spark.task_context import present_epoch, present_partition

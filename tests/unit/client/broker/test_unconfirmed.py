@@ -14,8 +14,7 @@ import pytest
 from pyspark_pulsar._kernel import EntryBatch, SendFrames
 from pyspark_pulsar.client.broker.unconfirmed import NotStored, Unconfirmed
 from pyspark_pulsar.codec.decode import EntryDecoder
-from pyspark_pulsar.codec.encode import BatchEncoder
-from pyspark_pulsar.codec.producing import Producing
+from pyspark_pulsar.codec.encode import BatchEncoder, Producing
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
 from pyspark_pulsar.schema.write.columns import resolve_write_schema
 

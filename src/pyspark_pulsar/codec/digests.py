@@ -1,16 +1,24 @@
-"""What rows are like, whatever their order: their number, and a sum of hashes that the kernel makes."""
+"""Checksums of bytes, and digests of rows in any order; both are computed by the kernel."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
 
+from pyspark_pulsar._kernel import crc32c as _crc32c
+
 _MODULUS: Final = 2**64
+
+crc32c: Final = _crc32c
+"""CRC-32C (Castagnoli, RFC 3720), as Pulsar and BookKeeper use it, of the bytes that this package keeps in messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowDigest:
-    """Sums of those of parts are those of the whole. `digest` None: the rows were only counted."""
+    """The number of rows, and the sum of the hashes of the rows; None if the rows were only counted.
+
+    The digests of the parts add up to the digest of the whole.
+    """
 
     rows: int = 0
     digest: int | None = 0
@@ -21,7 +29,7 @@ class RowDigest:
         return RowDigest(self.rows + other.rows, digest)
 
     def agrees_with(self, other: RowDigest) -> bool:
-        """As far as both know."""
+        """Return whether both are equal, as far as both were computed."""
         unknown = self.digest is None or other.digest is None
         return self.rows == other.rows and (unknown or self.digest == other.digest)
 
