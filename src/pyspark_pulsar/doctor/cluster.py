@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
-from pyspark_pulsar.client.admin.brokers import BrokerVersion
 from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.client.admin.cluster import BrokerVersion
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.producer import Producer
 from pyspark_pulsar.client.security.url import PLAIN, TLS, parse_service_url

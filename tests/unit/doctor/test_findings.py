@@ -12,7 +12,7 @@ from click import unstyle
 from click.testing import CliRunner
 
 from pyspark_pulsar.cli import cli
-from pyspark_pulsar.client.admin.brokers import BrokerVersion
+from pyspark_pulsar.client.admin.cluster import BrokerVersion
 from pyspark_pulsar.doctor import examination
 from pyspark_pulsar.doctor.cluster import clock, server, skew
 from pyspark_pulsar.doctor.executors import first_line, of_worker

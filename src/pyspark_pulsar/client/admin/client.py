@@ -9,14 +9,11 @@ The subjects are those of Pulsar's own `PulsarAdmin`:
 
 from __future__ import annotations
 
-from pyspark_pulsar.client.admin.bookies import Bookies
-from pyspark_pulsar.client.admin.brokers import Brokers
-from pyspark_pulsar.client.admin.clusters import Clusters
+from pyspark_pulsar.client.admin.cluster import Bookies, Brokers, Clusters, Tenants
 from pyspark_pulsar.client.admin.namespaces import Namespaces
 from pyspark_pulsar.client.admin.policies import Policies
 from pyspark_pulsar.client.admin.rest import RestClient
 from pyspark_pulsar.client.admin.schemas import Schemas
-from pyspark_pulsar.client.admin.tenants import Tenants
 from pyspark_pulsar.client.admin.topic_operations import TopicOperations
 from pyspark_pulsar.client.admin.topics import Topics
 from pyspark_pulsar.options import ConnectionOptions
