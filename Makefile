@@ -226,8 +226,7 @@ test-unit: $(BUILD_DONE) ## Tests that need no server
 
 # A part for each folder. Each starts servers of its own on free ports. pytest's exit code 5 (no test ran) is a failure like
 # any other.
-FOLDERS := package cluster checkpoint source tier stream schema catalog security sink monitoring
-PARTS := $(addprefix test-,$(FOLDERS)) test-newest-server
+PARTS := $(addprefix test-,package cluster checkpoint source tier stream schema catalog security sink monitoring newest-server)
 EARLIER := test-oldest-spark test-former-linkage
 .PHONY: test-integration test-former-spark $(EARLIER) $(PARTS)
 # The tests start JVMs by the hundred, most of them Spark's, and each lives for seconds: loading classes and compiling them
@@ -239,7 +238,8 @@ test-integration test-former-spark $(EARLIER) $(PARTS): $(SPARK_BYTECODE)
 test-integration: server ## Tests against real Pulsar servers; each folder of tests/integration alone: make test-source, test-tier, ...
 	@$(MAKE) --no-print-directory --jobs $(JOBS) --output-sync=target $(PARTS) $(EARLIER)
 test-package: $(CONNECT_DONE) $(WHEELS_DONE)
-$(addprefix test-,$(FOLDERS)): test-%: server
+test-package test-cluster test-checkpoint test-source test-tier test-stream test-schema test-catalog test-security test-sink \
+  test-monitoring: test-%: server
 	$(PART) $(BIN)/python -m pytest tests/integration/$*
 # The newest server version is fetched at the first run.
 test-newest-server: server

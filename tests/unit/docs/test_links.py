@@ -44,6 +44,7 @@ def test_pages_of_the_site_link_only_inside_the_site() -> None:
 
 
 def test_make_targets_that_pages_name_exist() -> None:
-    targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    rules = re.findall(r"^([a-z][a-z -]*(?:\\\n[a-z -]+)*):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    targets = {target for rule in rules for target in rule.replace("\\\n", " ").split()}
     named = {a or b for page in PAGES for a, b in _MAKE.findall(page.read_text())}
     assert {"demo", "test"} <= named <= targets
