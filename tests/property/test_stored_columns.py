@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow.compute as pc
+import pytest
 from google.protobuf import descriptor_pb2
 from hypothesis import event, given, settings, strategies as st
 from property import avro_wire, json_strategies
@@ -101,6 +102,29 @@ def test_avro(written: avro_wire.Document, data: st.DataObject, leaf: Leaf) -> N
             event("schema refused")
             return
         assert as_read(schema, found.entries(), own) == expected, (schema, payloads)
+
+
+@pytest.mark.parametrize(
+    ("columns", "written"),
+    [
+        ([{"name": "f", "type": {"type": "array", "items": "null"}}], None),
+        ([], [{"name": "f", "type": "int"}]),
+        ([], None),
+    ],
+)
+def test_avro_without_value_columns(
+    columns: list[dict[str, Any]], written: list[dict[str, Any]] | None
+) -> None:
+    """A schema without columns keeps all payloads, of whatever version."""
+    own, other = (
+        SchemaInfo("R", SchemaType.AVRO, json.dumps(document).encode(), version=VERSION_BYTES)
+        for fields in (columns, columns if written is None else written)
+        for document in [{"type": "record", "name": "T", "fields": fields}]
+    )
+    payload = b"\2\0" if columns else b"\2" if written else b""
+    schema = with_columns(resolve_read_schema(own, topic=TOPIC, columns=["__key"]))
+    (found,) = decoded(schema, messages([payload]), other).column(KEPT).to_pylist()
+    assert found == payload
 
 
 @st.composite

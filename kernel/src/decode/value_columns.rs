@@ -44,13 +44,18 @@ pub struct ValueColumns {
     broken: bool,
     count: BadRowCount,
     kept: Option<KeptPayloads>,
+    /// There is no value column, so the version of a message alone tells whether its payload is kept.
+    keeps_all_of_a_version: bool,
 }
 
 impl ValueColumns {
     /// For the value columns `fields` of the output schema.
     pub fn new(options: &DecoderOptions, fields: Vec<FieldRef>) -> Result<Self> {
         let values = Values::new(&options.value, fields.clone(), options.batch_rows)?;
+        let is_versioned = matches!(options.value.value_type.as_str(), "avro" | "key_value" | "protobuf");
+        let keeps_all_of_a_version = options.payload_column.is_some() && fields.is_empty() && is_versioned;
         Ok(Self {
+            keeps_all_of_a_version,
             batch_rows: options.batch_rows,
             mode: options.bad_rows,
             values,
@@ -64,12 +69,12 @@ impl ValueColumns {
 
     /// Whether schema versions matter.
     pub fn needs_versions(&self) -> bool {
-        self.values.needs_versions()
+        self.keeps_all_of_a_version || self.values.needs_versions()
     }
 
     /// Whether `add_version` or `refuse_version` was called with it.
     pub fn knows(&self, version: &[u8]) -> bool {
-        self.messages.knows(version) || self.values.knows(version)
+        self.messages.knows(version) || (!self.keeps_all_of_a_version && self.values.knows(version))
     }
 
     /// Make a version known; ignored where versions do not matter.

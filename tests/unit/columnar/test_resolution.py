@@ -105,7 +105,11 @@ def test_members_have_the_readers_names() -> None:
         (field("a", ENUM), field("a", OTHER), None, []),
         (field("a", "float"), field("a", "double"), None, ["a"]),
         (field("a", "double"), field("a", "long"), None, ["a"]),
-        (field("a", ["null", "int"]), field("a", ["int", "null"], default=7), None, ["a"]),
+        # A member that is not there is null if the field is nullable, whatever its default.
+        (field("a", ["null", "int"]), field("a", ["int", "null"], default=7), {"a": "a"}, []),
+        (field("a", ["null", "int"]), field("b", ["int", "null"], default=7), {}, []),
+        (field("a", ["null", "int"]), field("b", ["int", "string", "null"], default=7), {}, []),
+        (field("a", ["null", "int"]), field("a", "int", default=7), None, ["a"]),
         (field("a", ["int", "null"], default=7), field("a", ["int", "null"], default=8), {"a": "a"}, []),
     ],
 )

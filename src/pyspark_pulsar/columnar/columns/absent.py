@@ -3,7 +3,8 @@
 A data file holds the columns that the topic's schema had when the file was written. A reader's schema may have more,
 at any depth.
 
-    AVRO, JSON    the field's default, by the reader's schema; null where it has none
+    AVRO          the field's default, by the reader's schema; null if it has none
+    JSON          null if the field is nullable, whatever its default; otherwise its default
     PROTOBUF      what the field's absence means: zero, empty, the first value of an enum, or null for `optional`
 """
 
@@ -21,11 +22,13 @@ from pyarrow import types
 
 from pyspark_pulsar.schema.avro import tree
 from pyspark_pulsar.schema.avro.defaults import default_scalar
+from pyspark_pulsar.schema.info import SchemaType
 from pyspark_pulsar.schema.payload import KEY_COLUMN, PayloadSchema
 from pyspark_pulsar.schema.primitive import RECORD_TYPES, VALUE_COLUMN
 from pyspark_pulsar.schema.protobuf.registry import PROTOBUF_VALUE
 from pyspark_pulsar.schema.types.exchange import readable_type
 
+_JSON: Final = RECORD_TYPES[SchemaType.JSON]
 ITEM: Final = "element"
 """The member that stands for the items of a list, and the values of a map."""
 
@@ -53,41 +56,50 @@ def absent_columns(payload: PayloadSchema) -> Members:
     if payload.definition is None or payload.value_schema is None:
         return {}
     if payload.value_type in RECORD_TYPES.values():
-        return _of_record(tree.parse(payload.definition), list(payload.value_schema))
+        is_json = payload.value_type == _JSON
+        return _Records(is_json).of(tree.parse(payload.definition), list(payload.value_schema))
     if payload.value_type == PROTOBUF_VALUE:
         return _PlanMessages(json.loads(payload.definition)).of(0, list(payload.value_schema))
     return {}
 
 
-def _of_record(record: tree.RecordType, fields: Sequence[pa.Field]) -> dict[str, Absent]:
-    kinds = {field.name: field.type for field in fields}
-    absent = {}
-    for member in record.fields:
-        kind = kinds.get(member.name)
-        if kind is None:
-            continue
-        # A default of a union of several types is given by the decoder alone.
-        is_told = member.default is not None and not tree.has_several_types(member.type)
-        value = default_scalar(json.loads(member.default or "null"), kind) if is_told else None
-        absent[member.name] = Absent(_row(value, kind), _within(member.type, kind))
-    return absent
+@dataclass(frozen=True, slots=True)
+class _Records:
+    """Absent members of the records of an Avro document, which also describes JSON messages."""
 
+    is_json: bool
 
-def _within(node: tree.Type, kind: pa.DataType) -> Members:
-    others = [branch for branch in tree.branches(node) if branch != tree.NULL]
-    if len(others) > 1:
+    def of(self, record: tree.RecordType, fields: Sequence[pa.Field]) -> dict[str, Absent]:
+        kinds = {field.name: field.type for field in fields}
         return {
-            member.name: Absent(members=_within(branch, member.type))
-            for branch, member in zip(tree.held_members(node), kind, strict=True)
+            member.name: Absent(_row(self._default(member, kind), kind), self._within(member.type, kind))
+            for member in record.fields
+            if (kind := kinds.get(member.name)) is not None
         }
-    only = others[0] if others else node
-    if isinstance(only, tree.RecordType) and types.is_struct(kind):
-        return _of_record(only, list(kind))
-    if isinstance(only, tree.Array):
-        return {ITEM: Absent(members=_within(only.items, kind.value_type))}
-    if isinstance(only, tree.Map):
-        return {ITEM: Absent(members=_within(only.values, kind.item_type))}
-    return {}
+
+    def _default(self, member: tree.Field, kind: pa.DataType) -> Any:
+        if self.is_json and tree.is_nullable(member.type):
+            return None
+        # A default of a union of several types is given by the decoder alone.
+        if member.default is None or tree.has_several_types(member.type):
+            return None
+        return default_scalar(json.loads(member.default), kind)
+
+    def _within(self, node: tree.Type, kind: pa.DataType) -> Members:
+        others = [branch for branch in tree.branches(node) if branch != tree.NULL]
+        if len(others) > 1:
+            return {
+                member.name: Absent(members=self._within(branch, member.type))
+                for branch, member in zip(tree.held_members(node), kind, strict=True)
+            }
+        only = others[0] if others else node
+        if isinstance(only, tree.RecordType) and types.is_struct(kind):
+            return self.of(only, list(kind))
+        if isinstance(only, tree.Array):
+            return {ITEM: Absent(members=self._within(only.items, kind.value_type))}
+        if isinstance(only, tree.Map):
+            return {ITEM: Absent(members=self._within(only.values, kind.item_type))}
+        return {}
 
 
 def _row(value: Any, kind: pa.DataType) -> pa.Array | None:

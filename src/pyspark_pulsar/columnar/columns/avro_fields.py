@@ -50,6 +50,7 @@ class AvroFields:
             if (
                 self._is_json
                 and tree.is_nullable(source.type)
+                and not tree.is_nullable(member.type)
                 and _has_default(member)
                 and not _has_default(source)
             ):
@@ -67,9 +68,11 @@ class AvroFields:
 
     def _is_told(self, member: tree.Field) -> bool:
         """Return whether the value of a field that the rows' schema lacks is null or a default (`columns.absent`)."""
-        if member.default is None:
-            return self._is_json and tree.is_nullable(member.type)
-        return not (_has_default(member) and tree.has_several_types(member.type))
+        if self._is_json and tree.is_nullable(member.type):
+            return True
+        return member.default is not None and not (
+            _has_default(member) and tree.has_several_types(member.type)
+        )
 
     def _sources(
         self, written: Mapping[str, tree.Field], reader: tree.RecordType, found: Found
