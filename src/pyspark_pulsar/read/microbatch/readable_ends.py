@@ -180,7 +180,7 @@ def readable_ends(client: BrokerClient, positions: Positions) -> dict[TopicParti
     """Return R for each S, S itself where a message or an open transaction follows. Raises `ConnectionFailed`,
     `PermissionDenied`, `TopicNotFoundError`."""
     with closing(LogEnds(client)) as log_ends:
-        stored = log_ends.answers(list(positions), {})
+        stored = log_ends.log_ends(positions, {})
     spans = {
         partition: (position, stored[partition].mark_delete)
         for partition, position in positions.items()
