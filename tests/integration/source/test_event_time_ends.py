@@ -204,7 +204,7 @@ def test_a_search_without_time_goes_on_with_the_next_micro_batch(
     asked = options(endingEventTime=str(END), **{"pulsar.consumer.receiverQueueSize": "8"})
     reader = PulsarStreamReader(asked, resolve_source_schema(asked))
     ticks = iter(range(10**9))
-    reader._opened().end = StreamEnd(
+    reader._opened().goal.end = StreamEnd(
         asked,
         make_search=lambda given, bound: EventTimeSearch(given, bound, clock=lambda: 100.0 * next(ticks)),
     )

@@ -15,7 +15,7 @@ from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST, FROM_LATES
 from pyspark_pulsar.position import EARLIEST
 from pyspark_pulsar.read.bounds.offsets import check_reachable, resolve_bound
 from pyspark_pulsar.read.bounds.request import RangeRequest
-from pyspark_pulsar.read.bounds.subscription import behind_removed, subscription_positions
+from pyspark_pulsar.read.bounds.starts import QueryStarts
 from pyspark_pulsar.read.bounds.timestamps import resolve_windows
 from pyspark_pulsar.read.bounds.topic_wait import present_topics
 from pyspark_pulsar.read.bounds.topics import discover_partitions
@@ -107,18 +107,14 @@ def _range_requests(
     with closing(
         LogEnds(client, admin, read_compacted=options.read_compacted, tells_firsts=True)
     ) as log_ends:
-        # Of a topic whose ledgers have all gone, what its table holds is not behind the end.
-        present = planner.behind_tables(log_ends.ends(partitions))
+        # The table of a topic whose ledgers were all removed does not end after the topic's end.
+        present = planner.skip_tables(log_ends.ends(partitions))
         reachable = log_ends.reachable(present)
-        if options.starting_subscription is not None:
-            name = options.starting_subscription
-            starts = subscription_positions(client, admin, name, partitions, present)
-            starts = behind_removed(starts, log_ends)
-        else:
-            first = options.starting_offsets or FROM_EARLIEST
-            starts = resolve_bound("startingOffsets", first, partitions, present)
+        starts = QueryStarts(options, client, admin, log_ends).find(
+            options.starting_offsets or FROM_EARLIEST, partitions, present
+        )
         if options.behind_table is not None:
-            starts = planner.behind_tables(starts)
+            starts = planner.skip_tables(starts)
         ends = resolve_bound("endingOffsets", options.ending_offsets or FROM_LATEST, partitions, present)
         check_reachable("startingOffsets", starts, reachable)
         check_reachable("endingOffsets", ends, reachable)

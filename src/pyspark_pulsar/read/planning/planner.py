@@ -95,6 +95,11 @@ class SplitPlanner:
         self._borders = WindowEdges(partial(first_entries, client), options.clock_slack_ms)
 
     @property
+    def lists_ledgers(self) -> bool:
+        """Whether the admin REST API may list ledgers."""
+        return self._admin is not None
+
+    @property
     def may_read_directly(self) -> bool:
         """Whether some of a plan may be read past the broker."""
         return self._admin is not None and self._options.read_from != BROKER
@@ -183,15 +188,13 @@ class SplitPlanner:
         """None where the options let no read take rows of tables."""
         return None if self._tiered is None else self._tiered.tables
 
-    def behind_tables(
+    def skip_tables(
         self, positions: Mapping[TopicPartition, Position], *, at_once: bool = False
     ) -> dict[TopicPartition, Position]:
-        """The positions, but the end of what the topic's table holds where that is behind them: brokers may know
-        nothing of what is before. `at_once`: as the tables are now, and not as they were when they were last loaded.
+        """Return the positions, moved to the end of the topic's table where that is later: brokers may know nothing of
+        what is before. `at_once`: use the tables as they are now, and not as they were when they were last loaded.
         Raises the errors of `KnownTables.refresh`."""
-        return (
-            dict(positions) if self._tiered is None else self._tiered.end_behind(positions, at_once=at_once)
-        )
+        return dict(positions) if self._tiered is None else self._tiered.skip(positions, at_once=at_once)
 
     def plan(self, requests: Iterable[RangeRequest]) -> list[PartitionPlan]:
         """Sorted by topic partition, at most one request for each.

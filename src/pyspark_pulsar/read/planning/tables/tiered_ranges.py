@@ -72,10 +72,10 @@ class TieredRanges:
         self.tables.refresh(doubtful, 0.0)
         return bool(doubtful)
 
-    def end_behind(
+    def skip(
         self, positions: Mapping[TopicPartition, Position], *, at_once: bool
     ) -> dict[TopicPartition, Position]:
-        """See `SplitPlanner.behind_tables`."""
+        """See `SplitPlanner.skip_tables`."""
         new = [partition for partition in positions if not self.tables.is_known(partition)]
         try:
             self.tables.refresh(positions, 0.0 if at_once else math.inf)
