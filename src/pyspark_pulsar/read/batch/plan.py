@@ -110,7 +110,7 @@ def _range_requests(
         # The table of a topic whose ledgers were all removed does not end after the topic's end.
         present = planner.skip_tables(log_ends.ends(partitions))
         reachable = log_ends.reachable(present)
-        starts = QueryStarts(options, client, admin, log_ends).find(
+        starts = QueryStarts(options, client, admin, log_ends).find_starts(
             options.starting_offsets or FROM_EARLIEST, partitions, present
         )
         if options.behind_table is not None:

@@ -27,7 +27,7 @@ class QueryStarts:
         self._admin = admin
         self._log_ends = log_ends
 
-    def find(
+    def find_starts(
         self,
         bound: OffsetBound,
         partitions: Sequence[TopicPartition],

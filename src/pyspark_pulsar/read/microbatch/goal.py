@@ -29,7 +29,7 @@ from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.microbatch.checkpoint_topics import CheckpointTopics
 from pyspark_pulsar.read.microbatch.end import StreamEnd
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
-from pyspark_pulsar.read.microbatch.segment_order import check_missed, drained_by, held_back
+from pyspark_pulsar.read.microbatch.segment_order import check_missed, held_back
 from pyspark_pulsar.read.microbatch.topic_ends import PresentEnds
 from pyspark_pulsar.read.planning.ledgers.data_loss import advanced
 from pyspark_pulsar.read.planning.planner import SplitPlanner
@@ -44,6 +44,7 @@ class StreamGoal:
         options: ReadOptions,
         starts: QueryStarts,
         checkpoint_topics: CheckpointTopics,
+        end: StreamEnd,
         log_ends: LogEnds,
         planner: SplitPlanner,
     ) -> None:
@@ -53,50 +54,36 @@ class StreamGoal:
         self._checkpoint_topics = checkpoint_topics
         self._log_ends = log_ends
         self._planner = planner
-        self.end = StreamEnd(options)
+        self._end = end
 
-    def find(self, former: StreamOffset, present: PresentEnds) -> StreamOffset:
+    def find_goal(self, former: StreamOffset, present: PresentEnds) -> StreamOffset:
         """Return the offset that a micro-batch without limits ends at. `former`: where it begins.
 
         Raises:
             DataLossError: A topic was deleted, or ends before the position that the query has reached.
             OptionError: The bounds do not fit the topics.
-            PulsarError: And the errors of `QueryStarts.find` and `StreamEnd.search`.
+            PulsarError: And the errors of `QueryStarts.find_starts` and `StreamEnd.search`.
 
         """
-        self.end.settle(present.positions)
+        self._end.settle(present.positions)
         goal = self._first(former, present) if former.start is not None else self._next(former, present)
         if not present.layouts:
             return goal
         begin = goal.starts_from(former)
         held = held_back(
-            present.layouts, begin, goal.positions, present.positions, former.drained, self.end.has_ended
+            present.layouts, begin, goal.positions, present.positions, former.drained, self._end.has_ended
         )
         return replace(goal, positions=held)
-
-    def is_final(self, offset: StreamOffset) -> bool:
-        """Return whether a query at this offset has reached the ends that its options give."""
-        return self.end.is_reached(offset.positions)
-
-    def drained(
-        self, former: StreamOffset, reached: StreamOffset, present: PresentEnds
-    ) -> frozenset[TopicPartition]:
-        """Return the segments that a query at `reached` has read to an end that does not move."""
-        drained = drained_by(present.layouts, reached.positions, present.positions, former.drained)
-        return frozenset(drained & reached.positions.keys())
-
-    def close(self) -> None:
-        self.end.close()
 
     def _first(self, former: StreamOffset, present: PresentEnds) -> StreamOffset:
         """The goal of a query that begins."""
         ends, partitions = present.positions, sorted(present.positions)
         check_names(STARTING_TIMES, former.published_from, partitions)
-        starts = self._starts.find(former.start or FROM_LATEST, partitions, ends)
+        starts = self._starts.find_starts(former.start or FROM_LATEST, partitions, ends)
         if self._options.starting_subscription is None:
             check_reachable("startingOffsets", starts, self._log_ends.reachable(ends))
         self._search(starts, ends, former.published_from)
-        positions = self.end.limited(ends, starts)
+        positions = self._end.limited(ends, starts)
         starts = {partition: start for partition, start in starts.items() if partition in positions}
         return self._offset(former, positions, starts)
 
@@ -108,23 +95,23 @@ class StreamGoal:
             # Compaction may have removed the last messages that the query has read.
             ends = {partition: max(end, reached.get(partition, end)) for partition, end in ends.items()}
         self._planner.keep_up(ends)
-        if not self.end.is_given:
+        if not self._end.is_given:
             # A query that ends at positions never reads the segments that appear later.
             check_missed(present.layouts, reached, fail=fail)
         reached = self._checkpoint_topics.without_deleted(reached, ends, drained=former.drained)
         positions, starts = advanced(reached, ends, fail=fail)
         reached = {partition: position for partition, position in reached.items() if partition not in starts}
         self._search(reached, positions, former.published_from)
-        return self._offset(former, self.end.limited(positions, reached), starts)
+        return self._offset(former, self._end.limited(positions, reached), starts)
 
     def _search(self, starts: Positions, ends: Positions, published_from: TimeBound | None) -> None:
         """Search for ends by event time, from where the messages begin that the query's time lets it read."""
-        if not self.end.searches:
+        if not self._end.searches:
             return
         if published_from is not None:
             in_time = self._planner.first_in_time(whole_ranges(published_from, starts, ends))
             starts = {**starts, **in_time}
-        self.end.search(starts, ends, published_from)
+        self._end.search(starts, ends, published_from)
 
     def _offset(
         self, former: StreamOffset, positions: Positions, starts: dict[TopicPartition, Position]
@@ -133,5 +120,5 @@ class StreamGoal:
             positions,
             starts,
             published_from=former.published_from,
-            published_before=self.end.published_before,
+            published_before=self._end.published_before,
         )

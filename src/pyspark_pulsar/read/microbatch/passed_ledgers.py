@@ -52,7 +52,7 @@ class PassedLedgers:
         self._planner = planner
         self._has_looked_at_closed = False
 
-    def find(
+    def find_passed(
         self, former: StreamOffset, reached: StreamOffset, ends: Positions, *, is_available_now: bool
     ) -> dict[TopicPartition, Position]:
         """Return `StreamOffset.passed` of a micro-batch, and remember it for the next ones.

@@ -9,8 +9,8 @@ from pyspark_pulsar.read.bounds.starts import QueryStarts
 from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.microbatch.checked_plan import CheckedPlanner
 from pyspark_pulsar.read.microbatch.checkpoint_topics import CheckpointTopics
+from pyspark_pulsar.read.microbatch.end import StreamEnd
 from pyspark_pulsar.read.microbatch.goal import StreamGoal
-from pyspark_pulsar.read.microbatch.idle_pause import IdlePause
 from pyspark_pulsar.read.microbatch.limits import MicroBatches
 from pyspark_pulsar.read.microbatch.passed_ledgers import PassedLedgers
 from pyspark_pulsar.read.microbatch.progress.query_progress import QueryProgress
@@ -39,17 +39,17 @@ class StreamQuery:
         self.readable_ends = ReadableEnds(options)
         self.checkpoint_topics = CheckpointTopics(options, topics.deleted)
         starts = QueryStarts(options, client, admin, log_ends)
-        self.goal = StreamGoal(options, starts, self.checkpoint_topics, log_ends, planner)
+        self.end = StreamEnd(options)
+        goal = StreamGoal(options, starts, self.checkpoint_topics, self.end, log_ends, planner)
         self._micro_batches = MicroBatches.with_tables(options, planner, planner.tables)
-        self.idle_pause = IdlePause()
         self.trigger = Trigger(
             run,
             TopicEnds(options, schema, client, topics, log_ends, self.readable_ends, planner),
-            self.goal,
+            goal,
+            self.end,
             self._micro_batches,
             PassedLedgers(options, client, log_ends, self.readable_ends, planner),
             self.readable_ends,
-            self.idle_pause,
         )
         self.planner = CheckedPlanner(options, log_ends, self.readable_ends, planner)
         self.progress = QueryProgress(options, client, planner)
@@ -57,7 +57,7 @@ class StreamQuery:
     def close(self) -> None:
         self._micro_batches.close()
         self.progress.close()
-        self.goal.close()
+        self.end.close()
         self.readable_ends.close()
         self._client.close()
         if self._admin is not None:

@@ -102,9 +102,10 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
             OptionError: The checkpoint holds topics that the options do not name.
 
         """
-        former, query = StreamOffset.from_json(start), self._opened()
+        former = StreamOffset.from_json(start)
+        query = self._opened()
         query.checkpoint_topics.check(former.positions)
-        batch = query.trigger.next(former, is_limited=not isinstance(limit, ReadAllAvailable))
+        batch = query.trigger.next_micro_batch(former, is_limited=not isinstance(limit, ReadAllAvailable))
         lag = self._begin(batch.committed, batch.goal, batch.counted_from)
         present = StreamOffset(batch.present_ends, published_from=former.published_from)
         self._latest = present.to_json() | {"lag": lag}
@@ -136,8 +137,9 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
     def commit(self, end: dict[str, Any]) -> None:
         """Spark calls it when it plans the next micro-batch, after `latestOffset`, and so never for the last one: all
         has been done there."""
-        self._opened().idle_pause.news()
-        self._opened().progress.commit(StreamOffset.from_json(end).positions)
+        query = self._opened()
+        query.trigger.note_micro_batch()
+        query.progress.commit(StreamOffset.from_json(end).positions)
 
     def stop(self) -> None:
         if self._open is not None:

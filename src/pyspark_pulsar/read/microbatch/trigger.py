@@ -18,12 +18,14 @@ from dataclasses import dataclass, replace
 
 from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST
 from pyspark_pulsar.read.cursor_requests import Positions
+from pyspark_pulsar.read.microbatch.end import StreamEnd
 from pyspark_pulsar.read.microbatch.goal import StreamGoal
 from pyspark_pulsar.read.microbatch.idle_pause import IdlePause
 from pyspark_pulsar.read.microbatch.limits import MicroBatches
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.read.microbatch.passed_ledgers import PassedLedgers
 from pyspark_pulsar.read.microbatch.readable_ends import ReadableEnds
+from pyspark_pulsar.read.microbatch.segment_order import drained_by
 from pyspark_pulsar.read.microbatch.topic_ends import PresentEnds, TopicEnds
 
 
@@ -52,26 +54,31 @@ class Trigger:
         run: str,
         topic_ends: TopicEnds,
         goal: StreamGoal,
+        end: StreamEnd,
         micro_batches: MicroBatches,
         passed_ledgers: PassedLedgers,
         readable_ends: ReadableEnds,
-        idle_pause: IdlePause,
     ) -> None:
         """Take the parts of one query, which closes them. `run`: its id for this start of the query."""
         self._run = run
         self._topic_ends = topic_ends
         self._goal = goal
+        self._end = end
         self._micro_batches = micro_batches
         self._passed_ledgers = passed_ledgers
         self._readable_ends = readable_ends
-        self._idle_pause = idle_pause
+        self._idle_pause = IdlePause()
         self._frozen: PresentEnds | None = None
+
+    def note_micro_batch(self) -> None:
+        """Spark plans a micro-batch of the query, maybe for another of its sources: the query is not idle."""
+        self._idle_pause.news()
 
     def freeze(self) -> None:
         """Fix the present ends: Trigger.AvailableNow reads no further. Raises the errors of `TopicEnds.look_up`."""
         self._frozen = self._topic_ends.look_up({}, comes_again=False)
 
-    def next(self, former: StreamOffset, *, is_limited: bool) -> MicroBatch:
+    def next_micro_batch(self, former: StreamOffset, *, is_limited: bool) -> MicroBatch:
         """Return the micro-batch that follows `former`.
 
         Waits up to a second where there was nothing to read for long (`idle_pause`).
@@ -86,9 +93,9 @@ class Trigger:
         """
         self._readable_ends.recall(former.positions, former.passed)
         present = self._frozen or self._present_ends(former)
-        goal = self._goal.find(former, present)
+        goal = self._goal.find_goal(former, present)
         reached = self._limited(former, goal) if is_limited else goal
-        is_final = self._goal.is_final(reached)
+        is_final = self._end.is_reached(reached.positions)
         end = self._with_notes(former, reached, present, is_final=is_final)
         is_empty = end.goes_no_further_than(former)
         if not is_empty:
@@ -117,9 +124,11 @@ class Trigger:
     def _with_notes(
         self, former: StreamOffset, reached: StreamOffset, present: PresentEnds, *, is_final: bool
     ) -> StreamOffset:
-        drained = self._goal.drained(former, reached, present)
-        passed = self._passed_ledgers.find(
+        drained = drained_by(present.layouts, reached.positions, present.positions, former.drained)
+        passed = self._passed_ledgers.find_passed(
             former, reached, present.positions, is_available_now=self._frozen is not None
         )
         ended = self._run if is_final else reached.ended
-        return replace(reached, drained=drained, passed=passed, ended=ended)
+        return replace(
+            reached, drained=frozenset(drained & reached.positions.keys()), passed=passed, ended=ended
+        )
