@@ -41,12 +41,13 @@ from pyspark_pulsar.columnar.topic_tables import TopicTables
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.options.values.offset_bound import LogSide, OffsetBound
+from pyspark_pulsar.options.values.read_from import COLUMNS
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.schema import schema_of_topics
 from pyspark_pulsar.read.bounds.timestamps import resolve_windows
 from pyspark_pulsar.read.bounds.topics import partitions_of
 from pyspark_pulsar.read.log_end import LogEnds
-from pyspark_pulsar.read.planning.tables.known_tables import COLUMNS, behind_table, uses_tables
+from pyspark_pulsar.read.planning.tables.known_tables import behind_table, uses_tables
 from pyspark_pulsar.read.planning.tables.topic_notes import check_note, fetch_note
 from pyspark_pulsar.schema import metadata_columns
 from pyspark_pulsar.schema.protobuf.descriptor_file import read_descriptor_file

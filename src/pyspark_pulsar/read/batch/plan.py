@@ -80,7 +80,7 @@ def plan_batch(
         if is_shown and admin is not None:
             plans = with_ledgers(admin, plans)
         tasks = tasks_of(options, splits_of(plans), fewer_of_tiny=True)
-        return BatchPlan(tuple(plans), tuple(tasks), planner.told)
+        return BatchPlan(tuple(plans), tuple(tasks), planner.notes)
 
 
 def ranges_now(options: ReadOptions) -> list[RangeRequest]:

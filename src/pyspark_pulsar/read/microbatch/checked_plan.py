@@ -69,9 +69,9 @@ class CheckedPlanner:
         unclear = {
             partition
             for partition, entries in removed.items()
-            if entries.is_unclear and self._planner.lists_ledgers
+            if entries.is_unclear and self._planner.ledgers.is_possible
         }
-        self._planner.forget_ahead(removed)
+        self._planner.ledgers.forget_ahead(removed)
         clear = {partition: entries for partition, entries in removed.items() if partition not in unclear}
         deleted = check_removed(starts, clear, fail=fail)
         present = [request for request in requests if request.partition not in deleted]

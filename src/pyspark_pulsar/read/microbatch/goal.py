@@ -94,7 +94,7 @@ class StreamGoal:
         if self._options.read_compacted:
             # Compaction may have removed the last messages that the query has read.
             ends = {partition: max(end, reached.get(partition, end)) for partition, end in ends.items()}
-        self._planner.keep_up(ends)
+        self._planner.ledgers.keep_up(ends)
         if not self._end.is_given:
             # A query that ends at positions never reads the segments that appear later.
             check_missed(present.layouts, reached, fail=fail)

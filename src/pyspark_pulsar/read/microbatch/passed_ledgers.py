@@ -106,7 +106,7 @@ def skip_closed(
     Raises nothing: a topic partition that is not returned may count as loss in a later run, and nothing else.
     """
     try:
-        closed = planner.closed_ledgers(starts)
+        closed = planner.ledgers.closed(starts)
         spans = {
             partition: (starts[partition], end)
             for partition, (end, _) in closed.items()

@@ -52,7 +52,7 @@ class StreamQuery:
             self.readable_ends,
         )
         self.planner = CheckedPlanner(options, log_ends, self.readable_ends, planner)
-        self.progress = QueryProgress(options, client, planner)
+        self.progress = QueryProgress(options, client, planner.ledgers)
 
     def close(self) -> None:
         self._micro_batches.close()

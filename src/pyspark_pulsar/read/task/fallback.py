@@ -71,6 +71,7 @@ from pyspark_pulsar.errors import (
     PrerequisiteMissing,
     PulsarError,
 )
+from pyspark_pulsar.options.values.read_from import AUTO
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.location import PartitionAccess
 from pyspark_pulsar.read.sources.broker import FromBroker
@@ -88,7 +89,6 @@ _FAULTS_OF_PLACE: Final = (
     OptionError,
     PrerequisiteMissing,
 )
-_AUTO: Final = "auto"
 
 _log: Final = logging.getLogger(__name__)
 
@@ -122,7 +122,7 @@ class RangeReader:
                     for entries in source:
                         yield from decode(entries)
             except TransactionsUnknown as unknown:
-                if self._options.read_from != _AUTO:
+                if self._options.read_from != AUTO:
                     raise
                 _log.warning("%s; the broker is read from there up to %s", unknown, planned.end)
                 # A range may begin inside a batched entry.
@@ -163,7 +163,7 @@ class RangeReader:
         except _FAULTS_OF_PLACE as fault:
             rest = replace(planned, start=run.reached)
             self._judge(planned, run, began)
-            if self._options.read_from != _AUTO or not self._loss.is_still_in_ledgers(rest):
+            if self._options.read_from != AUTO or not self._loss.is_still_in_ledgers(rest):
                 raise
             self._audit.give_way(rest.start, _reason(fault))
             self._tell(rest, FromBroker.title, planned.location.name, fault)
@@ -191,7 +191,7 @@ class RangeReader:
         if failure is None:
             return
         rest, fault = failure
-        if self._options.read_from != _AUTO:
+        if self._options.read_from != AUTO:
             self._loss.give_up(rest, fault)
             return
         replica = rest.location.replica(self._access)
@@ -253,7 +253,7 @@ class RangeReader:
 
     def _left_alone(self, planned: SplitRange) -> _NotAsked | None:
         """Why the place of the range is not asked; None where it is."""
-        if self._options.read_from != _AUTO:
+        if self._options.read_from != AUTO:
             return None
         seconds = PLACE_HEALTH.avoided_seconds(self._place(planned))
         if not seconds:
