@@ -16,7 +16,7 @@ from pyspark_pulsar.codec.row_filter import RowFilter
 from pyspark_pulsar.columnar.reading.request import RowRequest
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.location import PartitionAccess
+from pyspark_pulsar.read.location import PartitionAccess, RowLocation
 from pyspark_pulsar.read.sources.ahead import ConsumersAhead
 from pyspark_pulsar.read.sources.chunk_search import earlier_runs
 from pyspark_pulsar.read.split import Split
@@ -113,7 +113,7 @@ def _record_batches(
         decoder: EntryDecoder | None = None
         # Of a topic partition, what its table holds comes before all else, so no row waits in the decoder.
         for split_range in split.ranges:
-            if split_range.location.gives_rows:
+            if isinstance(split_range.location, RowLocation):
                 yield from reader.rows(split_range, request, make_decoder)
             else:
                 decoder = decoder or make_decoder(split.start, split.end)
