@@ -8,7 +8,7 @@ import pytest
 
 from pyspark_pulsar.cli.tier import _tell
 from pyspark_pulsar.errors import TierMismatch
-from pyspark_pulsar.tiering.round import RoundResult
+from pyspark_pulsar.tiering.commit import RoundResult
 from pyspark_pulsar.tiering.run import TopicOutcome
 from pyspark_pulsar.topic import TopicName
 
