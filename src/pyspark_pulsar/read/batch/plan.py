@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.client_pool import pooled_client
-from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST, FROM_LATEST
 from pyspark_pulsar.position import EARLIEST
@@ -96,11 +95,7 @@ def _range_requests(
     options: ReadOptions, client: BrokerClient, admin: AdminClient | None, planner: SplitPlanner
 ) -> list[RangeRequest]:
     options.check_read_from()
-    if options.subscription_name is not None:
-        raise OptionError(
-            "option 'subscriptionName' is given to a batch read: expected only in a stream, which moves it on with "
-            "each micro-batch; leave it out, or use spark.readStream"
-        )
+    options.check_batch()
     partitions = discover_partitions(client, present_topics(client, options))
     planner.ask_ahead(partitions)
     windows = resolve_windows(options, partitions)
