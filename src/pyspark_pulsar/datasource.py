@@ -60,10 +60,8 @@ class PulsarDataSource(Shipped, DataSource):
 
     def reader(self, schema: StructType) -> PulsarBatchReader:
         from pyspark_pulsar.codec.data_keys import check_key_options
-        from pyspark_pulsar.read.batch.pushdown import filters_may_come
-        from pyspark_pulsar.read.batch.reader import FilteringBatchReader, PulsarBatchReader
+        from pyspark_pulsar.read.batch.reader import batch_reader_class
         from pyspark_pulsar.read.planning.tables.known_tables import for_schema
-        from pyspark_pulsar.spark.filter_values import keep_constants_beyond_python
 
         options = self._read_options()
         check_key_options(options)
@@ -71,11 +69,7 @@ class PulsarDataSource(Shipped, DataSource):
         # query on the same DataFrame if that has no filter to push: rows would be missing in silence. So there it must
         # be asked for. The jar has each query planned anew.
         pushes = runs_in(_DRIVER_PROCESS) if options.push_filters is None else options.push_filters
-        may_come = filters_may_come()
-        if may_come:
-            # Spark reads the filters after it has made the reader, also those that are not pushed.
-            keep_constants_beyond_python()
-        reader = FilteringBatchReader if pushes and may_come else PulsarBatchReader
+        reader = batch_reader_class(pushes=pushes)
         rows, changes = self._read_rows(options, schema)
         return reader(for_schema(options, rows), rows, changes)
 
@@ -92,20 +86,15 @@ class PulsarDataSource(Shipped, DataSource):
 
     def _stream_reader(self, schema: StructType) -> PulsarStreamReader:
         from pyspark_pulsar.codec.data_keys import check_key_options
-        from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
+        from pyspark_pulsar.read.microbatch.whole_backlog import stream_reader_class
         from pyspark_pulsar.read.planning.tables.known_tables import for_schema
-        from pyspark_pulsar.spark.read_limits import SPARK_ASKS_FOR_LIMITS
 
         options = self._read_options()
         check_key_options(options)
         options.check_read_from()
         options.check_stream()
         options.check_no_limit()
-        reader = PulsarStreamReader
-        if runs_in(_CONVERSATION) and not SPARK_ASKS_FOR_LIMITS:
-            from pyspark_pulsar.read.microbatch.whole_backlog import WholeBacklogReader
-
-            reader = WholeBacklogReader
+        reader = stream_reader_class(is_conversation=runs_in(_CONVERSATION))
         rows, changes = self._read_rows(options, schema)
         return reader(for_schema(options, rows), rows, changes)
 

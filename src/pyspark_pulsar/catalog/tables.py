@@ -23,8 +23,8 @@ from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.columnar.tier_note import TierNote
 from pyspark_pulsar.columnar.topic_tables import TopicTables
 from pyspark_pulsar.errors import NamespaceNotFoundError, PermissionDenied, TopicNotFoundError
+from pyspark_pulsar.options.values.read_from import COLUMNS
 from pyspark_pulsar.read.bounds.schema import schema_of_topics
-from pyspark_pulsar.read.planning.tables.known_tables import COLUMNS
 from pyspark_pulsar.read.planning.tables.topic_notes import check_note, fetch_note
 from pyspark_pulsar.schema import metadata_columns
 from pyspark_pulsar.schema.protobuf.descriptor_file import read_descriptor_file

@@ -91,12 +91,16 @@ def totals(splits: list[PlannedSplit]) -> str:
 
 def unknown(batch_plan: BatchPlan) -> list[str]:
     """What the plan cannot tell."""
+    from pyspark_pulsar.read.location import RowLocation
+
     names = [
         str(planned.partition)
         for planned in batch_plan.partitions
         if planned.ledgers is None
         and any(
-            not split_range.location.gives_rows for split in planned.splits for split_range in split.ranges
+            not isinstance(split_range.location, RowLocation)
+            for split in planned.splits
+            for split_range in split.ranges
         )
     ]
     if not names:

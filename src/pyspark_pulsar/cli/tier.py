@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from pyspark_pulsar.options import ReadOptions
     from pyspark_pulsar.tiering.definition import TableSettings
     from pyspark_pulsar.tiering.run import TopicOutcome
-    from pyspark_pulsar.tiering.status import TierStatus
     from pyspark_pulsar.topic import TopicName
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -113,6 +112,7 @@ def run(
 
     May run at any time and several times at once: the table is the checkpoint, and each ledger is in it once.
     """
+    from pyspark_pulsar.cli.tier_output import print_outcome
     from pyspark_pulsar.tiering.round import TierRound
     from pyspark_pulsar.tiering.run import tier_for_ever, tier_topics
     from pyspark_pulsar.tiering.writers import ProcessWriters
@@ -129,7 +129,7 @@ def run(
 
             def tell(outcome: TopicOutcome) -> None:
                 _count(counts, outcome)
-                _tell(outcome, as_json=as_json)
+                print_outcome(outcome, as_json=as_json)
 
             failed = not tier_for_ever(
                 tier_round,
@@ -143,7 +143,7 @@ def run(
             failed = False
             for outcome in tier_topics(tier_round, _topics(options, arguments)):
                 failed = failed or outcome.fault is not None
-                _tell(outcome, as_json=as_json)
+                print_outcome(outcome, as_json=as_json)
     finally:
         writers.close()
         if exposition is not None:
@@ -157,15 +157,12 @@ def run(
 @click.option("--json", "as_json", is_flag=True, help="One JSON object for each topic partition, one a line.")
 def status(*, as_json: bool, **arguments: Any) -> None:
     """Show how far each TOPIC is tiered, and what is left: ledgers, bytes, seconds."""
+    from pyspark_pulsar.cli.tier_output import print_lines, print_table
     from pyspark_pulsar.tiering.status import tier_status
 
     options = _options(arguments)
     known = tier_status(options, _topics(options, arguments))
-    if as_json:
-        for line in _status_lines(known):
-            click.echo(line)
-    else:
-        _print_status(known)
+    (print_lines if as_json else print_table)(known)
     if any(topic.fault for topic in known):
         raise SystemExit(_FAILED)
 
@@ -370,61 +367,3 @@ def _count(counts: TierMetrics, outcome: TopicOutcome) -> None:
         is_fault=outcome.fault is not None,
         retention_used=outcome.retention_used,
     )
-
-
-def _tell(outcome: TopicOutcome, *, as_json: bool) -> None:
-    from pyspark_pulsar.cli.text import human_bytes, json_line, plural
-
-    if as_json:
-        row = {
-            "topic": str(outcome.topic),
-            "rows": outcome.rows,
-            "files": outcome.files,
-            "bytes": outcome.size,
-            "fault": None if outcome.fault is None else str(outcome.fault),
-        }
-        click.echo(json_line(row))
-        return
-    name = printable(str(outcome.topic))
-    if not outcome.files and outcome.fault is None:
-        click.echo(f"{name}: nothing to do; what the open ledger holds is tiered when that is closed")
-    elif outcome.rows or outcome.fault is None:
-        click.echo(
-            f"{name}: {plural(outcome.rows, 'row')} in {plural(outcome.files, 'file')}, {human_bytes(outcome.size)}"
-        )
-    if outcome.fault is not None:
-        click.echo(f"{name}: {type(outcome.fault).__name__}: {outcome.fault}", err=True)
-
-
-def _status_lines(known: Sequence[TierStatus]) -> list[str]:
-    from pyspark_pulsar.cli.text import json_line
-    from pyspark_pulsar.tiering.status import status_rows
-
-    return [json_line(row) for row in status_rows(known)]
-
-
-def _print_status(known: Sequence[TierStatus]) -> None:
-    from pyspark_pulsar.cli.screen import screen, table_of
-    from pyspark_pulsar.cli.text import human_bytes, human_count
-
-    numbers = ("rows", "files", "bytes", "ledgers behind", "bytes behind", "seconds behind", "retention used")
-    shown = table_of("Tiers", ("topic", "table", "format", *numbers), right=numbers)
-    for topic in known:
-        shown.add_cells(
-            str(topic.topic),
-            topic.table,
-            topic.format or "none",
-            human_count(topic.rows),
-            human_count(topic.files),
-            human_bytes(topic.size),
-            human_count(topic.ledgers_behind),
-            human_bytes(topic.bytes_behind),
-            f"{topic.seconds_behind:,.0f}",
-            "" if topic.retention_used is None else f"{topic.retention_used:.0%}",
-        )
-    screen().print(shown)
-    for topic in known:
-        if topic.fault is not None:
-            click.echo(f"{printable(str(topic.topic))}: {topic.fault}", err=True)
-        if topic.warning is not None:
-            click.echo(printable(topic.warning), err=True)

@@ -14,6 +14,7 @@ from typing import ClassVar, Final
 
 import pyarrow as pa
 
+from pyspark_pulsar.columnar.columns.matching import by_name
 from pyspark_pulsar.columnar.columns.stored_types import paths_of
 from pyspark_pulsar.columnar.data_file import DataFile
 from pyspark_pulsar.columnar.layout import BY_DAY, FileLayout, PartitionField
@@ -113,6 +114,11 @@ class ColumnarTable(ABC):
     @abstractmethod
     def columns(self) -> pa.Schema:
         """As they lie in files, with field ids where the format has them."""
+
+    @property
+    def columns_by_name(self) -> dict[str, pa.Field]:
+        """Return the columns by the names that readers see."""
+        return by_name(self.columns)
 
     @property
     def rows(self) -> TableRows:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark_pulsar.read.batch.plan import BatchPlan
-from pyspark_pulsar.read.location import FilePart, LedgerPart
+from pyspark_pulsar.read.location import EntryLocation, FilePart, LedgerPart, RowLocation
 from pyspark_pulsar.read.planning.partition_plan import PartitionPlan
 from pyspark_pulsar.read.split import Split, SplitRange
 
@@ -86,11 +86,14 @@ def planned_splits(plan: BatchPlan) -> list[PlannedSplit]:
 
 
 def _planned_range(plan: PartitionPlan, split_range: SplitRange) -> PlannedRange:
-    location = split_range.location
-    ledgers = None if plan.ledgers is None else plan.ledgers.ledgers
-    parts = location.ledger_parts(ledgers, split_range.start, split_range.end)
-    file_part = location.file_part(split_range.start, split_range.end)
-    return PlannedRange(split_range, parts, location.copy_url(plan.partition), file_part)
+    location, start, end = split_range.location, split_range.start, split_range.end
+    url, parts, file_part = location.copy_url(plan.partition), None, None
+    if isinstance(location, RowLocation):
+        file_part = location.file_part(start, end)
+    elif isinstance(location, EntryLocation):
+        ledgers = None if plan.ledgers is None else plan.ledgers.ledgers
+        parts = location.ledger_parts(ledgers, start, end)
+    return PlannedRange(split_range, parts, url, file_part)
 
 
 def _sum(numbers: Sequence[int | None]) -> int | None:

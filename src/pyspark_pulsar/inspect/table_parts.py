@@ -9,6 +9,7 @@ from pyspark_pulsar.columnar.data_file import Bounds, DataFile
 from pyspark_pulsar.errors import ColumnsUnavailable
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.location import RowLocation
 from pyspark_pulsar.read.planning.partition_plan import PartitionPlan
 from pyspark_pulsar.read.planning.tables.known_tables import KnownTables, uses_tables
 from pyspark_pulsar.topic import TopicPartition
@@ -58,7 +59,7 @@ def _part(tables: KnownTables, partition: TopicPartition, plan: PartitionPlan | 
         return None
     files = tables.files(partition)
     ranges = [] if plan is None else [split_range for split in plan.splits for split_range in split.ranges]
-    is_read = any(split_range.location.gives_rows for split_range in ranges)
+    is_read = any(isinstance(split_range.location, RowLocation) for split_range in ranges)
     return TablePart(
         partition,
         table.name,

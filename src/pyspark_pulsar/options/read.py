@@ -254,6 +254,14 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
         aliases=("pulsar.reader.cryptoFailureAction",),
     )
 
+    def check_batch(self) -> None:
+        """Raises `OptionError` for what only a stream can do."""
+        if self.subscription_name is not None:
+            raise OptionError(
+                "option 'subscriptionName' is given to a batch read: expected only in a stream, which moves it on with "
+                "each micro-batch; leave it out, or use spark.readStream"
+            )
+
     def check_no_limit(self) -> None:
         """For a stream: raises `OptionError` for what would leave rows out of each micro-batch."""
         if self.limit is not None:

@@ -23,6 +23,7 @@ from pyspark_pulsar.options.parsers import (
     whole,
     yes_or_no,
 )
+from pyspark_pulsar.options.values.read_from import ALL as READ_FROM, AUTO, BROKER
 from pyspark_pulsar.options.values.time_bound import TimeBound, one_bound, times_by_topic
 
 _LEAST_SLACK_MS: Final = 100
@@ -118,13 +119,13 @@ class SegmentOptions(BookieOptions):
     )
     read_from: str = option(
         "readFrom",
-        choice("auto", "broker", "bookie", "tiered", "columns"),
+        choice(*READ_FROM),
         "Where closed ledgers are read from. `auto`: what the topic's table holds from there (`tierCatalog`), an "
         "offloaded ledger from tiered storage, another one from the bookies, and what cannot be read there from the "
         "bookies or the broker. What is named is the only place; the open ledger always comes from the broker. "
         "`columns`: what the table holds, and nothing behind it. All but `broker` need `admin.url`; without it, "
         "`auto` is the broker.",
-        default="auto",
+        default=AUTO,
     )
     fail_on_data_loss: bool = option(
         "failOnDataLoss",
@@ -248,7 +249,7 @@ class SegmentOptions(BookieOptions):
     def check_read_from(self) -> None:
         """For those who plan, as tasks do without: raises `OptionError` where `readFrom` or `behindTable` needs the
         admin REST API and its address is not given."""
-        if self.read_from not in ("auto", "broker") and self.admin_url is None:
+        if self.read_from not in (AUTO, BROKER) and self.admin_url is None:
             raise OptionError(
                 f"option 'admin.url' is missing: expected it beside readFrom={self.read_from}, as the admin REST API "
                 f"says which ledgers there are"

@@ -1,17 +1,19 @@
-"""What a place is that entries of a topic partition can be read from: the contract of every `Location`.
+"""The places that a range of a topic partition can be read from: the contract of every `Location`.
 
-A location is plain data. The driver's planner makes it (`planning.placement`), it is pickled to executors, and a task
-opens it. Its class says all that differs from place to place: how a range is read there, what such a read promises,
-where else the same entries may be, and how people call the place. Nobody else asks which class it is.
+A location is plain data. The driver's planner makes it (`planning.placement`, `planning.tables`), it is pickled to
+executors, and a task reads from it. There are two kinds: a place of entries returns entries, from which a decoder still
+makes rows; a place of rows returns the rows themselves. A location's class says all that differs from place to place:
+how a range is read there, what such a read promises, where else the same entries may be, and what people call the
+place. Other code checks only the kind (`isinstance(location, RowLocation)`), never the class.
 
-    class                 file                     falls back   is exact   gives a whole ledger
-    FromBroker            sources/broker.py        no           no         no
-    FromBookies           sources/bookkeeper.py    yes          yes        no
-    FromTieredStorage     sources/offloaded.py     yes          yes        no
-    FromCompactedLedger   sources/compacted.py     yes          no         yes
-    FromColumns           sources/columns.py       yes          no         no; gives rows
+    class                 kind      file                    number of entries that must be read
+    FromBroker            entries   sources/broker.py       not known: brokers send only what consumers may see
+    FromBookies           entries   sources/bookkeeper.py   each entry of the range, once
+    FromTieredStorage     entries   sources/offloaded.py    each entry of the range, once
+    FromCompactedLedger   entries   sources/compacted.py    all entries of the view, whatever the range
+    FromColumns           rows      sources/columns.py      -
 
-A new kind of place is a class in a file of its own in `read.sources`, and a line in `planning.placement`.
+A new place is a class in a file of its own in `read.sources`, and a line in `planning.placement`.
 
 All ranges here are positions from `start` (inclusive) to `end` (exclusive).
 """
@@ -97,7 +99,7 @@ class Missing:
 
 
 class Location(ABC):
-    """A place that entries can be read from. Subclasses are frozen dataclasses, and say `name` and `title`."""
+    """A place to read from. Subclasses are frozen dataclasses, and set `name` and `title`."""
 
     __slots__ = ()
 
@@ -105,15 +107,8 @@ class Location(ABC):
     """In plans, audits, metrics and errors; where option `readFrom` can name the place, its word."""
     title: ClassVar[str]
     """In sentences: "the rest comes from <title>"."""
-    falls_back: ClassVar[bool] = True
-    """Whether the broker goes on where a read from here has failed. Only the broker itself has nobody behind it."""
-    is_exact: ClassVar[bool] = False
-    """Whether each entry id of a range must come once, so that one that does not come is a fault."""
-    gives_whole_ledger: ClassVar[bool] = False
-    """Whether all entries of the ledger come, whatever the range; the reader of the range drops those outside it."""
-
-    gives_rows: ClassVar[bool] = False
-    """Whether a read gives rows (`rows`), and not entries that are still to be decoded (`open`)."""
+    is_broker: ClassVar[bool] = False
+    """Whether this is the broker, the last place to read from when another one fails."""
 
     @property
     def ledger_id(self) -> int | None:
@@ -121,79 +116,89 @@ class Location(ABC):
         return None
 
     @abstractmethod
+    def missing(self, start: Position, end: Position, progress: RangeProgress) -> Missing | None:
+        """Return what may be lost of a range that was planned to be read from here and that no place gives to its end;
+        None if nothing is."""
+
+    @abstractmethod
+    def gives(self, ledger: Ledger, start: Position, end: Position) -> bool:
+        """Return whether a read of the range gives entries of this ledger of the topic partition."""
+
+    def copy_url(self, partition: TopicPartition) -> str | None:
+        """Return the URL of the copy of the ledger that is read; None where the ledger itself is read."""
+        del partition
+        return None
+
+    def joined(self, following: Location, *, adjacent: bool) -> Location | None:
+        """Return the place of two ranges that are read in one go; None where they are not. `adjacent`: the second
+        begins exactly where the first ends."""
+        return self if adjacent and following == self else None
+
+
+class EntryLocation(Location):
+    """A place that gives entries."""
+
+    __slots__ = ()
+
+    gives_whole_ledger: ClassVar[bool] = False
+    """Whether a read gives all entries of the ledger, whatever the range; the reader of the range drops the others."""
+
+    @abstractmethod
     def open(
         self, access: PartitionAccess, start: Position, end: Position
     ) -> Generator[EntryBatch, None, None]:
-        """Entries of the range, in order. Executor only; opens nothing before the first is asked for. Close it when
-        not all of it is wanted.
+        """Yield the entries of the range, in order. Executor only. Nothing is opened before the first is asked for.
+        Close it when not all of it is wanted.
 
-        Entries outside the range may come as well, and some again; the reader of the range drops them. Raises
+        Entries outside the range may be among them, and some twice; the reader of the range drops those. Raises
         `LedgerUnavailable`, `ConnectionFailed`, `CorruptEntryError`, `OptionError` or `PrerequisiteMissing` where the
         place does not give what it should.
         """
-
-    def rows(
-        self, access: PartitionAccess, start: Position, end: Position, request: RowRequest
-    ) -> Generator[RowBatch, None, None]:
-        """Rows of the range, in order, of a place that `gives_rows`: exactly those that decoding its entries would
-        give. Executor only; as `open`. Raises `ColumnsUnavailable`, `OptionError` or `PrerequisiteMissing` where the
-        place does not give what it should, and the errors of a decoder."""
-        raise NotImplementedError(
-            f"{self.name} has entries, and no rows: {access.partition}, {start}, {end}, {request}"
-        )
-
-    def replica(self, access: PartitionAccess) -> Location | None:
-        """Where else past the broker the same entries may be, asked when a read from here has failed; None: nowhere
-        that anybody knows of. Executor only."""
-        del access
-        return None
-
-    # What a read promises
-
-    def expected_entries(self, start: Position, end: Position) -> int | None:
-        """How many entries must come of a range, or of the ledger if `gives_whole_ledger`; None where nobody knows."""
-        del start, end
-        return None
-
-    def missing(self, start: Position, end: Position, progress: RangeProgress) -> Missing | None:
-        """What may be lost of a range that was planned to be read from here and that nobody gives to its end."""
-        del start, end, progress
-        return None
-
-    # What a plan says of it
 
     @abstractmethod
     def ledger_parts(
         self, ledgers: Sequence[Ledger] | None, start: Position, end: Position
     ) -> tuple[LedgerPart, ...] | None:
-        """The entries that a read of the range touches; None where they are not known. `ledgers`: those of the topic
-        partition, None likewise."""
+        """Return the entries that a read of the range touches; None where they are not known. `ledgers`: those of the
+        topic partition, None likewise."""
 
-    @abstractmethod
-    def gives(self, ledger: Ledger, start: Position, end: Position) -> bool:
-        """Whether a read of the range gives entries of this ledger of the topic partition."""
+    def replica(self, access: PartitionAccess) -> EntryLocation | None:
+        """Return another place past the broker that may have the same entries; None if no such place is known.
+        Executor only. Called when a read from here has failed."""
+        del access
+        return None
 
-    def file_part(self, start: Position, end: Position) -> FilePart | None:
-        """What a read of the range takes of data files, of a place that `gives_rows`; None of all others."""
+    def expected_entries(self, start: Position, end: Position) -> int | None:
+        """Return how many entries a read of the range must give, or of the ledger if `gives_whole_ledger`; None where
+        it is not known."""
         del start, end
         return None
 
-    def copy_url(self, partition: TopicPartition) -> str | None:
-        """Where a copy of the ledger lies that is read; None where the ledger itself is."""
-        del partition
-        return None
-
-    # How ranges go together in a split
-
-    def with_entries(self, entries: int | None) -> Location:
-        """The same place for a range that holds so many entries; None: it is not known."""
+    def with_entries(self, entries: int | None) -> EntryLocation:
+        """Return the same place for a range that holds this number of entries; None: it is not known."""
         del entries
         return self
 
-    def joined(self, following: Location, *, adjacent: bool) -> Location | None:
-        """The place of two ranges that are read in one go; None where they are not. `adjacent`: the second begins
-        exactly where the first ends."""
-        return self if adjacent and following == self else None
+
+class RowLocation(Location):
+    """A place that gives rows."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def rows(
+        self, access: PartitionAccess, start: Position, end: Position, request: RowRequest
+    ) -> Generator[RowBatch, None, None]:
+        """Yield the rows of the range, in order: exactly those that decoding its entries would give. Executor only.
+        Nothing is opened before the first is asked for. Close it when not all of it is wanted.
+
+        Raises `ColumnsUnavailable`, `OptionError` or `PrerequisiteMissing` where the place does not give what it
+        should, and the errors of a decoder.
+        """
+
+    @abstractmethod
+    def file_part(self, start: Position, end: Position) -> FilePart:
+        """Return what a read of the range takes of data files."""
 
 
 def entry_range(ledger: Ledger, start: Position, end: Position) -> tuple[int, int]:

@@ -21,8 +21,9 @@ from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.bounds.topics import discover_topics
+from pyspark_pulsar.tiering.commit import RoundResult
 from pyspark_pulsar.tiering.faults import catalog_settings, topic_fault
-from pyspark_pulsar.tiering.round import RoundResult, TierRound
+from pyspark_pulsar.tiering.round import TierRound
 from pyspark_pulsar.tiering.status import tier_status
 from pyspark_pulsar.tiering.topic_properties import topics_to_tier
 from pyspark_pulsar.topic import Namespace, TopicName

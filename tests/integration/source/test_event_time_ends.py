@@ -15,7 +15,6 @@ from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.read.batch.reader import PulsarBatchReader
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
-from pyspark_pulsar.read.microbatch.end import StreamEnd
 from pyspark_pulsar.read.microbatch.event_time_end import EventTimeSearch
 from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
 from pyspark_pulsar.spark.read_limits import ReadAllAvailable
@@ -204,9 +203,9 @@ def test_a_search_without_time_goes_on_with_the_next_micro_batch(
     asked = options(endingEventTime=str(END), **{"pulsar.consumer.receiverQueueSize": "8"})
     reader = PulsarStreamReader(asked, resolve_source_schema(asked))
     ticks = iter(range(10**9))
-    reader._opened().end = StreamEnd(
-        asked,
-        make_search=lambda given, bound: EventTimeSearch(given, bound, clock=lambda: 100.0 * next(ticks)),
+    assert asked.event_before is not None
+    reader._opened().end._search = EventTimeSearch(
+        asked, asked.event_before, clock=lambda: 100.0 * next(ticks)
     )
     found = [rows for _, rows in micro_batches(reader)]
     reader.stop()

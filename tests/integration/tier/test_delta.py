@@ -39,8 +39,9 @@ from pulsar.schema import AvroSchema
 from pyspark_pulsar.columnar.delta.table import DeltaFolder
 from pyspark_pulsar.columnar.layout import PartitionField
 from pyspark_pulsar.columnar.table import TableMoved
+from pyspark_pulsar.tiering.commit import RoundResult
 from pyspark_pulsar.tiering.definition import TableSettings
-from pyspark_pulsar.tiering.round import RoundResult, TierRound
+from pyspark_pulsar.tiering.round import TierRound
 from pyspark_pulsar.tiering.upkeep import keep_up
 from pyspark_pulsar.tiering.writers import ProcessWriters, WriteTask, WrittenSplit
 from pyspark_pulsar.topic import TopicName

@@ -7,7 +7,7 @@ import pytest
 
 from pyspark_pulsar.errors import ProtocolError
 from pyspark_pulsar.tiering import spark_writers
-from pyspark_pulsar.tiering.round import _commit
+from pyspark_pulsar.tiering.commit import commit_parts
 from pyspark_pulsar.topic import TopicName, TopicPartition
 
 ORDERS, OTHERS = TopicName.parse("orders"), TopicName.parse("others")
@@ -30,9 +30,9 @@ def test_a_round_refuses_them() -> None:
     ]
     table = Table()
     with pytest.raises(ProtocolError, match=r"expected files of .*orders, got some of .*others"):
-        _commit(ORDERS, table, {}, files)  # type: ignore[arg-type]
+        commit_parts(ORDERS, table, {}, files)  # type: ignore[arg-type]
     assert table.committed == []
-    _commit(ORDERS, table, {}, files[:1])  # type: ignore[arg-type]
+    commit_parts(ORDERS, table, {}, files[:1])  # type: ignore[arg-type]
     assert table.committed == [files[:1]]
 
 

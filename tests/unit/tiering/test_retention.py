@@ -7,8 +7,8 @@ import pytest
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST
 from pyspark_pulsar.tiering import run
+from pyspark_pulsar.tiering.commit import RoundResult
 from pyspark_pulsar.tiering.retention import used_share
-from pyspark_pulsar.tiering.round import RoundResult
 from pyspark_pulsar.tiering.status import PartitionStatus, TierStatus
 from pyspark_pulsar.topic import TopicName, TopicPartition
 

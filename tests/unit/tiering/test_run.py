@@ -14,8 +14,8 @@ from pyspark_pulsar.errors import DataLossError, TieringFailed
 from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.tiering import run
+from pyspark_pulsar.tiering.commit import RoundResult
 from pyspark_pulsar.tiering.complete import CompletePart
-from pyspark_pulsar.tiering.round import RoundResult
 from pyspark_pulsar.topic import TopicName, TopicPartition
 
 TOPICS = [TopicName.parse(f"t{number}") for number in range(6)]

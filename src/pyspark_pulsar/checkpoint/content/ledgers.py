@@ -14,7 +14,7 @@ from typing import Final
 from pyspark_pulsar.checkpoint.cluster import Cluster
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.errors import PulsarError
-from pyspark_pulsar.read.location import Location
+from pyspark_pulsar.read.location import EntryLocation
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import fetch_ledgers
 from pyspark_pulsar.read.planning.placement.ledger_placement import find_placement
 from pyspark_pulsar.topic import TopicPartition
@@ -34,7 +34,7 @@ class LedgerPlaces:
         self._options = cluster.options_of(partition)
         self._partition = partition
         self._lock = Lock()
-        self._known: dict[int, Location] = {}
+        self._known: dict[int, EntryLocation] = {}
         self._asked_at: dict[int, float] = {}
 
     @property
@@ -42,7 +42,7 @@ class LedgerPlaces:
         """Whether the broker is asked for what is not read from elsewhere: not where `readFrom` names a place."""
         return self._options.read_from in {_AUTO, _BROKER}
 
-    def of(self, ledger: int) -> Location | None:
+    def of(self, ledger: int) -> EntryLocation | None:
         """Of a closed ledger that can be read past the broker; None else. Where `readFrom` names a place, raises
         `LedgerUnavailable` for one that is not there, and what asking raises."""
         if self._options.admin_url is None or self._options.read_from == _BROKER:
@@ -77,7 +77,7 @@ class LedgerPlaces:
         with self._lock:
             self._known.pop(ledger, None)
 
-    def _find(self, ledger: int) -> Location | None:
+    def _find(self, ledger: int) -> EntryLocation | None:
         with AdminClient(self._options, patience_ms=_PATIENCE_MS) as admin:
             known = fetch_ledgers(admin, [self._partition])[self._partition]
             closed = known.by_id().get(ledger)
@@ -85,4 +85,4 @@ class LedgerPlaces:
                 return None
             placement, ledgers = find_placement(self._options, admin, {self._partition: (known, {ledger})})
             location = placement.of(self._partition, ledgers[self._partition].by_id()[ledger])
-        return location if location.falls_back else None
+        return None if location.is_broker else location

@@ -22,7 +22,7 @@ from pyspark_pulsar.errors import (
     TopicNotFoundError,
 )
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.location import Location, PartitionAccess
+from pyspark_pulsar.read.location import EntryLocation, PartitionAccess
 from pyspark_pulsar.read.sources.broker import BrokerEntries
 from pyspark_pulsar.topic import TopicPartition
 
@@ -64,7 +64,7 @@ class ChunkPlaces:
             if read < len(run):
                 yield from self._all_from_broker(run[read:], where)
 
-    def _location(self, run: Sequence[Chunk], where: str) -> Location | None:
+    def _location(self, run: Sequence[Chunk], where: str) -> EntryLocation | None:
         try:
             return self._ledgers.of(run[0].ledger)
         except PulsarError as fault:
@@ -88,7 +88,7 @@ class ChunkPlaces:
                 check(chunk, data, where, self._partition)
                 yield chunk, data
 
-    def _from_location(self, location: Location, run: Sequence[Chunk]) -> Iterator[tuple[Place, bytes]]:
+    def _from_location(self, location: EntryLocation, run: Sequence[Chunk]) -> Iterator[tuple[Place, bytes]]:
         first, last = run[0].place, run[-1].place
         start, end = Position(*first), Position(last[0], last[1] + 1)
         options = self._cluster.options_of(self._partition)

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pyarrow as pa
 
-from pyspark_pulsar.columnar.columns.matching import by_name
 from pyspark_pulsar.columnar.columns.stored_types import (
     columns_of_table,
     delta_leaf,
@@ -275,7 +274,7 @@ class DeltaColumnarTable(ColumnarTable):
     def add_schema(self, schema: NewSchema) -> str:
         from deltalake.exceptions import SchemaMismatchError
 
-        stored, there = stored_schema(schema.columns, delta_leaf), by_name(self.columns)
+        stored, there = stored_schema(schema.columns, delta_leaf), self.columns_by_name
         apart = {name.lower() for name in self._state.columns.names if name not in there}
         fitting = [
             part

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pyspark_pulsar.columnar.columns.matching import by_name
 from pyspark_pulsar.columnar.columns.projection import field_id
 from pyspark_pulsar.columnar.columns.stored_types import (
     columns_of_table,
@@ -224,7 +223,7 @@ class IcebergTable(ColumnarTable):
         return all(number in present for number in _ids(stored))
 
     def add_schema(self, schema: NewSchema) -> str:
-        stored, present = stored_schema(schema.columns, iceberg_leaf), by_name(self.columns)
+        stored, present = stored_schema(schema.columns, iceberg_leaf), self.columns_by_name
         taken = {field.name.lower() for field in self._table.spec().fields} - {
             name.lower() for name in present
         }

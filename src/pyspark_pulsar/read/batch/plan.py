@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.client_pool import pooled_client
-from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST, FROM_LATEST
 from pyspark_pulsar.position import EARLIEST
 from pyspark_pulsar.read.bounds.offsets import check_reachable, resolve_bound
 from pyspark_pulsar.read.bounds.request import RangeRequest
-from pyspark_pulsar.read.bounds.subscription import behind_removed, subscription_positions
+from pyspark_pulsar.read.bounds.starts import QueryStarts
 from pyspark_pulsar.read.bounds.timestamps import resolve_windows
 from pyspark_pulsar.read.bounds.topic_wait import present_topics
 from pyspark_pulsar.read.bounds.topics import discover_partitions
@@ -80,7 +79,7 @@ def plan_batch(
         if is_shown and admin is not None:
             plans = with_ledgers(admin, plans)
         tasks = tasks_of(options, splits_of(plans), fewer_of_tiny=True)
-        return BatchPlan(tuple(plans), tuple(tasks), planner.told)
+        return BatchPlan(tuple(plans), tuple(tasks), planner.notes)
 
 
 def ranges_now(options: ReadOptions) -> list[RangeRequest]:
@@ -96,29 +95,21 @@ def _range_requests(
     options: ReadOptions, client: BrokerClient, admin: AdminClient | None, planner: SplitPlanner
 ) -> list[RangeRequest]:
     options.check_read_from()
-    if options.subscription_name is not None:
-        raise OptionError(
-            "option 'subscriptionName' is given to a batch read: expected only in a stream, which moves it on with "
-            "each micro-batch; leave it out, or use spark.readStream"
-        )
+    options.check_batch()
     partitions = discover_partitions(client, present_topics(client, options))
     planner.ask_ahead(partitions)
     windows = resolve_windows(options, partitions)
     with closing(
         LogEnds(client, admin, read_compacted=options.read_compacted, tells_firsts=True)
     ) as log_ends:
-        # Of a topic whose ledgers have all gone, what its table holds is not behind the end.
-        present = planner.behind_tables(log_ends.ends(partitions))
+        # The table of a topic whose ledgers were all removed does not end after the topic's end.
+        present = planner.skip_tables(log_ends.ends(partitions))
         reachable = log_ends.reachable(present)
-        if options.starting_subscription is not None:
-            name = options.starting_subscription
-            starts = subscription_positions(client, admin, name, partitions, present)
-            starts = behind_removed(starts, log_ends)
-        else:
-            first = options.starting_offsets or FROM_EARLIEST
-            starts = resolve_bound("startingOffsets", first, partitions, present)
+        starts = QueryStarts(options, client, admin, log_ends).find_starts(
+            options.starting_offsets or FROM_EARLIEST, partitions, present
+        )
         if options.behind_table is not None:
-            starts = planner.behind_tables(starts)
+            starts = planner.skip_tables(starts)
         ends = resolve_bound("endingOffsets", options.ending_offsets or FROM_LATEST, partitions, present)
         check_reachable("startingOffsets", starts, reachable)
         check_reachable("endingOffsets", ends, reachable)

@@ -11,9 +11,10 @@ from pyspark_pulsar.codec.changes import Changes
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.batch.limit import first_rows, for_limit, tasks_for_limit
 from pyspark_pulsar.read.batch.plan import plan_batch
-from pyspark_pulsar.read.batch.pushdown import Pushed, push_filters
+from pyspark_pulsar.read.batch.pushdown import Pushed, filters_may_come, push_filters
 from pyspark_pulsar.read.task.reader import read_splits
 from pyspark_pulsar.schema.read_schema import ReadSchema
+from pyspark_pulsar.spark.filter_values import keep_constants_beyond_python
 from pyspark_pulsar.spark.shipped import Shipped
 from pyspark_pulsar.spark.task_context import new_run, present_attempt
 from pyspark_pulsar.spark.tracebacks import hides_tracebacks
@@ -56,3 +57,13 @@ class FilteringBatchReader(PulsarBatchReader):
         """Called once, before `partitions`; returns what Spark must evaluate itself."""
         self._pushed, rest = push_filters(filters)
         return rest
+
+
+def batch_reader_class(*, pushes: bool) -> type[PulsarBatchReader]:
+    """Return the class of the reader of a query. `pushes`: filters may decide what is read, where Spark hands them
+    over."""
+    if not filters_may_come():
+        return PulsarBatchReader
+    # Spark reads the filters after it has made the reader, also those that are not pushed.
+    keep_constants_beyond_python()
+    return FilteringBatchReader if pushes else PulsarBatchReader

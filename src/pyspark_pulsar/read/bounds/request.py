@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.options.values.time_bound import TimeBound
+from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.time_window import ALL_TIMES, TimeWindow
 from pyspark_pulsar.topic import TopicPartition
 
@@ -56,3 +58,22 @@ class RangeRequest:
     @property
     def is_empty(self) -> bool:
         return self.start >= self.end or self.window.is_empty
+
+
+def whole_ranges(
+    published_from: TimeBound,
+    starts: Mapping[TopicPartition, Position],
+    ends: Mapping[TopicPartition, Position],
+) -> Iterator[RangeRequest]:
+    """Yield the range of each topic partition that a query reads from earliest, with its bound of publish times.
+
+    Args:
+        published_from: The query reads no message that was published before it.
+        starts: The start of the query; earliest where it has none.
+        ends: The end of each range.
+
+    """
+    for partition, end in ends.items():
+        if starts.get(partition, EARLIEST).is_earliest:
+            window = TimeWindow(published_from=published_from.of(partition))
+            yield RangeRequest(partition, EARLIEST, end, window)

@@ -12,20 +12,20 @@ from typing import Final
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.options.values.read_from import AUTO, BROKER
 from pyspark_pulsar.topic import TopicName
 from pyspark_pulsar.topic_layout import TopicLayout
 
-_FROM_BROKERS: Final = ("auto", "broker")
 _NO_LEDGERS: Final = "Pulsar 5 tells nobody which ledgers a segment has, so its messages come from brokers"
 
 
 def refuse_for_scalable(options: ReadOptions, topic: TopicName) -> None:
     """Raises `OptionError` for what cannot be done with the segments of `topic`."""
-    if options.read_from not in _FROM_BROKERS:
+    if options.read_from not in (AUTO, BROKER):
         raise _refused(topic, f"readFrom={options.read_from}", f"{_NO_LEDGERS}; leave readFrom out")
     if options.behind_table is not None:
         raise _refused(topic, "behindTable", "its history is in no table; leave it out")
-    if options.names_tables and options.read_from != "broker":
+    if options.names_tables and options.read_from != BROKER:
         raise _refused(
             topic, "tables", "its history is in none; leave their options out, or set readFrom=broker"
         )

@@ -61,13 +61,13 @@ def subscription_positions(
     }
 
 
-def behind_removed(
+def skip_removed(
     starts: Mapping[TopicPartition, Position], log_ends: LogEnds
 ) -> dict[TopicPartition, Position]:
-    """The same, but the first position that is left where the ledger is gone in which a subscription stands.
+    """Return the positions of a subscription, moved to the first one that is left where their ledger was removed.
 
-    Brokers remove no ledger with entries that a durable subscription has not acknowledged. So its cursor stood at the
-    end of that ledger, and was left there.
+    Brokers remove no ledger with entries that a durable subscription has not acknowledged. So its cursor was at the end
+    of that ledger, and was left there.
     """
     chosen = {partition: start for partition, start in starts.items() if not start.is_earliest}
     moved = {

@@ -7,19 +7,50 @@ message and leave what is not yet read of the former ones, without a word.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.bounds.topics import named_topics, partitions_of
-from pyspark_pulsar.read.microbatch.topics import DeletedTopics
+from pyspark_pulsar.read.cursor_requests import Positions
+from pyspark_pulsar.read.microbatch.topics import DeletedTopics, without_deleted
 from pyspark_pulsar.topic import TopicPartition
 
 _log: Final = logging.getLogger(__name__)
 
 _MOST_NAMES: Final = 10
+
+
+class CheckpointTopics:
+    """The topics that the checkpoint of one query holds. Used by one thread."""
+
+    def __init__(self, options: ReadOptions, deleted: DeletedTopics) -> None:
+        """`deleted`: as in `TopicWatch`."""
+        self._options = options
+        self._deleted = deleted
+        self._abandoned: frozenset[TopicPartition] | None = None
+
+    def check(self, held: Positions) -> None:
+        """Check the first offset that Spark gives, before anything else is done with it; later offsets follow from it.
+        Raises `OptionError`."""
+        if self._abandoned is None:
+            self._abandoned = abandoned_topics(self._options, held, self._deleted)
+
+    def kept(self, positions: Positions) -> dict[TopicPartition, Position]:
+        """Return the positions of topics that the options name."""
+        abandoned = self._abandoned or frozenset()
+        return {
+            partition: position for partition, position in positions.items() if partition not in abandoned
+        }
+
+    def without_deleted(
+        self, reached: Positions, ends: Positions, *, drained: Collection[TopicPartition]
+    ) -> dict[TopicPartition, Position]:
+        """Return what the function of this name does, with the options of the query."""
+        fail = self._options.fail_on_data_loss
+        return without_deleted(reached, ends, self._deleted, drained=drained, fail=fail)
 
 
 def abandoned_topics(

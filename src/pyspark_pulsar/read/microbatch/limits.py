@@ -25,19 +25,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
 from pyspark_pulsar.codec.backlog import UNLIMITED
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.time_bound import TimeBound
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.bounds.request import RangeRequest
+from pyspark_pulsar.read.bounds.request import RangeRequest, whole_ranges
 from pyspark_pulsar.read.microbatch.admission import Allowance, Demand, admit, share_out
 from pyspark_pulsar.read.microbatch.backlog_counter import BacklogCounter, PublishedFrom
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.read.planning.ledgers.ledger_range import ledger_ranges
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
-from pyspark_pulsar.time_window import TimeWindow
+from pyspark_pulsar.read.planning.tables.known_tables import KnownTables
 from pyspark_pulsar.topic import TopicPartition
 
 
@@ -71,13 +72,20 @@ class MicroBatches:
         self._last: float | None = None
         """When a micro-batch was let through."""
 
+    @classmethod
+    def with_tables(
+        cls, options: ReadOptions, ledgers: LedgerView, tables: KnownTables | None
+    ) -> MicroBatches:
+        """Count the messages that topics' tables hold there, and all others by entries."""
+        return cls(options, ledgers, make_counter=partial(BacklogCounter, tables=tables))
+
     def admitted(self, former: StreamOffset, reached: StreamOffset, *, waits: bool) -> StreamOffset:
         """As much of what lies between `former` and `reached` as the next micro-batch takes; `former` for not now.
 
         `waits`: `minOffsetsPerTrigger` applies to it. Raises the errors of `BacklogCounter.measure`.
         """
         counter = self._counter_since(former.published_from)
-        starts = {partition: reached.start_of(partition, former) for partition in reached.positions}
+        starts = reached.starts_from(former)
         counter.forget_before(starts)
         demands = self._demands(starts | self._begins_in_time(starts, reached), reached.positions, counter)
         if not demands:
@@ -116,11 +124,7 @@ class MicroBatches:
         bound = reached.published_from
         if bound is None:
             return {}
-        return self._ledgers.first_in_time(
-            RangeRequest(partition, starts[partition], end, TimeWindow(published_from=bound.of(partition)))
-            for partition, end in reached.positions.items()
-            if starts[partition].is_earliest
-        )
+        return self._ledgers.first_in_time(whole_ranges(bound, starts, reached.positions))
 
     def _is_too_early(self, now: float) -> bool:
         return self._last is not None and now - self._last < self._options.max_trigger_delay_ms / 1000

@@ -114,6 +114,10 @@ class StreamOffset:
             return self.starts[partition]
         return former.positions.get(partition, EARLIEST)
 
+    def starts_from(self, former: StreamOffset) -> dict[TopicPartition, Position]:
+        """Return where the micro-batch from `former` up to here begins in each of `positions`."""
+        return {partition: self.start_of(partition, former) for partition in self.positions}
+
     def window_of(self, partition: TopicPartition) -> TimeWindow:
         """The publish times that the query reads of `partition`."""
         first, last = self.published_from, self.published_before

@@ -21,8 +21,8 @@ Why nothing is lost: between S and R is nothing that a consumer sees or ever wil
 
 Only a cursor that stood at the end of a ledger before it was removed proves that nothing unread went with the ledger,
 and a driver that is started again has new cursors. So when R, or what a cursor has proved (`LogEnds.proved`), lies in a
-later ledger than S, the stream's offset says so (`StreamOffset.passed`): the next driver begins there (`recall`). An
-offset keeps S as the position, since R may lie behind the end that brokers tell.
+later ledger than S, the stream's offset says so (`microbatch.passed_ledgers`): the next driver begins there (`recall`).
+An offset keeps S as the position, because R may be after the end that brokers report.
 """
 
 from __future__ import annotations
@@ -44,7 +44,6 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.log_end import LogEnds
-from pyspark_pulsar.read.planning.planner import SplitPlanner
 from pyspark_pulsar.read.unseen_entries import pass_unseen
 from pyspark_pulsar.topic import TopicPartition
 
@@ -87,14 +86,14 @@ class ReadableEnds:
         """Take over what an offset says of the stream's positions."""
         for partition, readable in passed.items():
             if (position := positions.get(partition)) is not None:
-                known = self._behind(partition, position)
+                known = self._readable(partition, position)
                 self._stands[partition] = _Stand(position, time.monotonic(), max(known, readable))
 
-    def behind(self, positions: Positions) -> dict[TopicPartition, Position]:
-        """The same positions; R for S where that is known."""
-        return {partition: self._behind(partition, position) for partition, position in positions.items()}
+    def skip_unseen(self, positions: Positions) -> dict[TopicPartition, Position]:
+        """Return the positions, moved from S to R where R is known."""
+        return {partition: self._readable(partition, position) for partition, position in positions.items()}
 
-    def _behind(self, partition: TopicPartition, position: Position) -> Position:
+    def _readable(self, partition: TopicPartition, position: Position) -> Position:
         stand = self._stands.get(partition)
         return position if stand is None or stand.position != position else stand.readable or position
 
@@ -152,35 +151,11 @@ class ReadableEnds:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
 
-def behind_closed(
-    client: BrokerClient, planner: SplitPlanner, stands: Positions
-) -> dict[TopicPartition, Position]:
-    """Return where the next ledgers begin, of those stands behind which nothing is left in a closed ledger. For a run
-    of `Trigger.AvailableNow`, which ends before it could see the ledger go. Raises nothing: what is not told here may
-    count as loss in a later run, and nothing else."""
-    try:
-        closed = planner.closed_ledgers(stands)
-        spans = {
-            partition: (stands[partition], end)
-            for partition, (end, _) in closed.items()
-            if stands[partition] < end
-        }
-        passed = pass_unseen(client, spans, _PASS_SECONDS)
-    except PulsarError as fault:
-        _log.info("which ledgers are read to their end is not known: %s", fault)
-        return {}
-    return {
-        partition: following
-        for partition, (end, following) in closed.items()
-        if passed.get(partition, stands[partition]) >= end
-    }
-
-
 def readable_ends(client: BrokerClient, positions: Positions) -> dict[TopicPartition, Position]:
     """Return R for each S, S itself where a message or an open transaction follows. Raises `ConnectionFailed`,
     `PermissionDenied`, `TopicNotFoundError`."""
     with closing(LogEnds(client)) as log_ends:
-        stored = log_ends.answers(list(positions), {})
+        stored = log_ends.log_ends(positions, {})
     spans = {
         partition: (position, stored[partition].mark_delete)
         for partition, position in positions.items()

@@ -30,7 +30,7 @@ from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
 from pyspark_pulsar.schema.read_schema import ReadSchema
-from pyspark_pulsar.spark.read_limits import ReadAllAvailable, ReadLimit
+from pyspark_pulsar.spark.read_limits import SPARK_ASKS_FOR_LIMITS, ReadAllAvailable, ReadLimit
 from pyspark_pulsar.spark.tracebacks import hides_tracebacks
 
 
@@ -76,6 +76,12 @@ class WholeBacklogReader(PulsarStreamReader):
             return super()._begin(committed, ends, counted_from)
         self._unbegun = committed, ends, counted_from
         return {}
+
+
+def stream_reader_class(*, is_conversation: bool) -> type[PulsarStreamReader]:
+    """Return the class of the reader for this version of Spark. `is_conversation`: Spark calls it without the jar of
+    this package."""
+    return WholeBacklogReader if is_conversation and not SPARK_ASKS_FOR_LIMITS else PulsarStreamReader
 
 
 def _wrapped() -> OptionError:

@@ -139,7 +139,7 @@ class ConsumersAhead:
 
     def _begin(self, number: int) -> None:
         split = self._splits[number]
-        if split.ranges[0].location.falls_back or self._follows(number):
+        if not split.ranges[0].location.is_broker or self._follows(number):
             return
         connection = self._connection(number)
         if connection is None:
@@ -160,7 +160,7 @@ class ConsumersAhead:
         if number >= self._looked_up:
             window = self._splits[number : number + LOOKUPS]
             self._looked_up = number + len(window)
-            names = {split.partition.name for split in window if not split.ranges[0].location.falls_back}
+            names = {split.partition.name for split in window if split.ranges[0].location.is_broker}
             self._connections.clear()
             with self._client.until(time.monotonic() + _LOOKUP_SECONDS):
                 answers = self._client.owner_connections(sorted(names))

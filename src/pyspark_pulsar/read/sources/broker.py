@@ -40,6 +40,7 @@ from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import ConnectionFailed, DataLossError, DeadlineExceeded
 from pyspark_pulsar.position import EARLIEST, Position, after_entry
 from pyspark_pulsar.read.location import (
+    EntryLocation,
     LedgerPart,
     Location,
     Missing,
@@ -63,13 +64,13 @@ _HIDDEN = " (the broker shows no message of the topic at all; if that lasts, unl
 
 
 @dataclass(frozen=True, slots=True)
-class FromBroker(Location):
+class FromBroker(EntryLocation):
     """The broker that owns the topic partition. It knows where everything lies now, and sends only what consumers may
     see: neither markers nor what aborted transactions wrote."""
 
     name: ClassVar[str] = "broker"
     title: ClassVar[str] = "the broker"
-    falls_back: ClassVar[bool] = False
+    is_broker: ClassVar[bool] = True
 
     entries: int | None = None
     """How many entries lie in the range, also those that consumers do not see; None where that is not known."""

@@ -11,15 +11,14 @@ from abc import abstractmethod
 from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import ClassVar
 
 from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import LedgerUnavailable
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.location import (
+    EntryLocation,
     LedgerPart,
-    Location,
     Missing,
     PartitionAccess,
     RangeProgress,
@@ -30,10 +29,8 @@ from pyspark_pulsar.topic import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
-class ClosedLedger(Location):
+class ClosedLedger(EntryLocation):
     """A place that holds one closed ledger with the ids that its entries have in the topic."""
-
-    is_exact: ClassVar[bool] = True
 
     ledger: Ledger
 

@@ -8,11 +8,10 @@ query's.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.columnar.data_file import DataFile
 from pyspark_pulsar.columnar.reading.request import RowRequest, TableRows
@@ -21,31 +20,24 @@ from pyspark_pulsar.columnar.reading.rows import RowBatch, TableReader
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.location import (
     FilePart,
-    LedgerPart,
-    Location,
     Missing,
     PartitionAccess,
     RangeProgress,
+    RowLocation,
     touches,
 )
 from pyspark_pulsar.topic import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
-class FromColumns(Location):
+class FromColumns(RowLocation):
     """Data files that hold all rows of the range; none where it has no rows."""
 
     name: ClassVar[str] = "columns"
     title: ClassVar[str] = "the topic's table"
-    gives_rows: ClassVar[bool] = True
 
     table: TableRows
     files: tuple[DataFile, ...]
-
-    def open(
-        self, access: PartitionAccess, start: Position, end: Position
-    ) -> Generator[EntryBatch, None, None]:
-        raise NotImplementedError("a table has rows and no entries")
 
     def rows(
         self, access: PartitionAccess, start: Position, end: Position, request: RowRequest
@@ -63,13 +55,6 @@ class FromColumns(Location):
             return Missing(0, f"the rows from {start} up to {end}")
         first = min(ledgers) if start.is_earliest else start.ledger
         return Missing(first, f"the rows from {start} up to {end}, from ledger {first} on")
-
-    def ledger_parts(
-        self, ledgers: Sequence[Ledger] | None, start: Position, end: Position
-    ) -> tuple[LedgerPart, ...] | None:
-        """Not known: the ledgers may be gone."""
-        del ledgers, start, end
-        return None
 
     def gives(self, ledger: Ledger, start: Position, end: Position) -> bool:
         return touches(ledger, start, end)

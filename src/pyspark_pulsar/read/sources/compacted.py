@@ -10,12 +10,19 @@ from pyspark_pulsar.client.bookkeeper.compacted import unwrapped
 from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.location import LedgerPart, Location, PartitionAccess, touches
+from pyspark_pulsar.read.location import (
+    EntryLocation,
+    LedgerPart,
+    Missing,
+    PartitionAccess,
+    RangeProgress,
+    touches,
+)
 from pyspark_pulsar.read.sources.bookkeeper import bookie_entries, ledger_entry_range
 
 
 @dataclass(frozen=True, slots=True)
-class FromCompactedLedger(Location):
+class FromCompactedLedger(EntryLocation):
     """The compacted view of the topic up to its compaction horizon, on bookies.
 
     `ledger.id` is not one of the topic's own: its entries wrap messages with the ids that they had there. Compaction
@@ -47,6 +54,11 @@ class FromCompactedLedger(Location):
     def expected_entries(self, start: Position, end: Position) -> int:
         del start, end
         return self.ledger.entries
+
+    def missing(self, start: Position, end: Position, progress: RangeProgress) -> Missing | None:
+        """Nothing: a later compaction may have put another view in the place of this one."""
+        del start, end, progress
+        return None
 
     def ledger_parts(
         self, ledgers: Sequence[Ledger] | None, start: Position, end: Position

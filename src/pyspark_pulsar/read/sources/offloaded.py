@@ -32,7 +32,7 @@ from pyspark_pulsar.codec.stored_ledger import (
 )
 from pyspark_pulsar.errors import LedgerUnavailable, PulsarError
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.location import Location, PartitionAccess
+from pyspark_pulsar.read.location import EntryLocation, PartitionAccess
 from pyspark_pulsar.read.sources.bookkeeper import FromBookies
 from pyspark_pulsar.read.sources.closed_ledger import ClosedLedger
 from pyspark_pulsar.topic import TopicPartition
@@ -58,7 +58,7 @@ class FromTieredStorage(ClosedLedger):
         if first <= last:
             yield from open_copy(self.store, access.partition, self.ledger).entries(first, last)
 
-    def replica(self, access: PartitionAccess) -> Location | None:
+    def replica(self, access: PartitionAccess) -> EntryLocation | None:
         """Bookies, asked for it before the broker: where brokers read tiered storage first, they read the copy that has
         failed. None where nobody tells which bookies there are."""
         bookies = _bookies(access.options, access.partition)

@@ -1,9 +1,9 @@
 """What a task has read against what its split promised: checked always, written down where `auditPath` asks for it.
 
 Executor only. A split is read by runs, one after the other: each is what one reader has given of one range. Where a
-location promises a number of entries (`Location.expected_entries`) so many must have come. The broker sends neither
-markers nor messages of aborted transactions, so of what comes from it only the positions can be checked: that it was
-read up to the end.
+location promises a number of entries (`EntryLocation.expected_entries`), this number must have been read. The broker
+sends neither markers nor messages of aborted transactions, so of what it sends only the positions can be checked: that
+it was read up to the end.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.errors import LedgerUnavailable, PulsarError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position, after_entry
-from pyspark_pulsar.read.location import RangeProgress
+from pyspark_pulsar.read.location import EntryLocation, RangeProgress, RowLocation
 from pyspark_pulsar.read.split import Split, SplitRange
 from pyspark_pulsar.read.task.audit_files import AuditFile, AuditPart, write_audit
 from pyspark_pulsar.spark.task_context import Attempt
@@ -112,7 +112,8 @@ class Run:
 
     @property
     def is_whole_ledger(self) -> bool:
-        return self.split_range.location.gives_whole_ledger
+        location = self.split_range.location
+        return isinstance(location, EntryLocation) and location.gives_whole_ledger
 
     @property
     def counted(self) -> int:
@@ -122,15 +123,17 @@ class Run:
     @property
     def is_short(self) -> bool:
         """Whether something of the range did not come, as far as can be told."""
-        if self.is_whole or (self.gave_way and self.split_range.location.gives_rows):
+        if self.is_whole or (self.gave_way and isinstance(self.split_range.location, RowLocation)):
             return False
         return not self.gave_way or (not self.is_whole_ledger and self.entries != self.expected)
 
     @property
     def expected(self) -> int | None:
-        """See `Location.expected_entries`."""
-        split_range = self.split_range
-        return split_range.location.expected_entries(split_range.start, split_range.end)
+        """See `EntryLocation.expected_entries`; None of rows."""
+        location = self.split_range.location
+        if not isinstance(location, EntryLocation):
+            return None
+        return location.expected_entries(self.split_range.start, self.split_range.end)
 
 
 class SplitAudit:

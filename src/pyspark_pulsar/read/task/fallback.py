@@ -1,43 +1,45 @@
-"""Where the entries of a range come from when they do not come from where they were planned to. Executor only.
+"""Where the rest of a range is read from when the place that it was planned to be read from fails. Executor only.
 
-A read past the broker (bookies, tiered storage) can fail for reasons that are none of the query's: a bookie dies, an
-object is gone, a ledger is offloaded or deleted meanwhile. With `readFrom=auto` another place gives the rest of the
-range. The last is the broker, which knows where everything lies now.
+A read past the broker (bookies, tiered storage, the topic's table) can fail for reasons that are none of the query's: a
+bookie dies, an object is gone, a ledger is offloaded or deleted meanwhile. With `readFrom=auto` another place gives the
+rest of the range. The last is the broker, which knows now where everything is stored.
 
-    state     reads the rest from                   fails with                   goes on in             told
+    state     reads the rest from                   fails with                   continues in           logged
     AVOIDED   nothing                               -                            as PLANNED             -
     PLANNED   the location of the range             a fault of the place         REPLICA, if there is   warning
                                                                                  one; else BROKER
                                                     the same, and readFrom       GIVEN UP               -
                                                     names a place
                                                     transactions not known       BROKER                 warning
-    REPLICA   `Location.replica` (bookies, of       a fault of the place         BROKER                 warning
+    REPLICA   `EntryLocation.replica` (bookies, of  a fault of the place         BROKER                 warning
               an offloaded ledger)                  transactions not known       BROKER                 warning
     BROKER    the broker, to the end of the range   anything                     raised                 -
-                                                    nothing more comes           PROOF                  -
-    PROOF     nothing; asks which ledgers there     something is missing         raised, or LOST        error or
-              are, and the damaged copy                                                                 warning
-    GIVEN UP  nothing; asks which ledgers there     the ledger is there          the fault is raised    -
-              are                                   the ledger is gone           raised, or LOST        error or
+                                                    nothing more arrives         PROOF                  -
+    PROOF     nothing; asks which ledgers exist,    something is missing         raised, or LOST        error or
+              and the damaged copy                                                                      warning
+    GIVEN UP  nothing; asks which ledgers exist     the ledger exists            the fault is raised    -
+                                                    the ledger is gone           raised, or LOST        error or
                                                                                                         warning
 
 A range is AVOIDED where its place gave nothing for long to this worker lately (`place_health`), else PLANNED; likewise
 its replica. A task warns once of each place and kind of fault.
 
-A place that gives rows and no entries, the topic's table, has no replica, and BROKER is for it only where the ledgers
-are still there; else the fault is raised, since nobody else has the rows.
+The rule is the same for both kinds of places (`read.location`). A place of rows has no replica, and the broker can
+continue for it only with `readFrom=auto` and where the ledgers still exist: otherwise no other place has the rows, so
+such a range is not AVOIDED, and the fault is raised.
 
 A range of the broker's own begins in BROKER. A read that ends without a fault in PLANNED or REPLICA is over: such a
 location raises for each entry that it does not give (`closed_ledger.contiguous`, the audit), so there is nothing to
-prove. "Raised, or LOST": `DataLossError`, and with `failOnDataLoss=false` a warning, and the query goes on without what
-is lost.
+prove. "Raised, or LOST": `DataLossError`, and with `failOnDataLoss=false` a warning, and the query continues without
+what is lost.
 
-Nothing comes twice and nothing is left out between two states: each begins behind the last entry that the one before
-gave (`Run.reached`). `Run.take` is the one place that drops entries, those outside the range and those that came
-before; the decoder drops messages, of the batched entries in which the split begins and ends.
+Nothing is given twice and nothing is left out between two states: each begins after the last entry that the one before
+gave (`Run.reached`). `Run.take` is the one place that drops entries, those outside the range and those that were given
+before; the decoder drops messages, of the batched entries in which the split begins and ends. Of rows, those that were
+given after the last known position are dropped by their number: the same rows follow in the same order.
 
-"Transactions not known": entries past the broker hold what aborted transactions wrote. Where nobody tells which those
-are the decoder gives up in the middle of what it was given, so BROKER begins with the entry that it names.
+"Transactions not known": entries past the broker hold what aborted transactions wrote. Where no place can tell which
+those are, the decoder gives up in the middle of what it was given, so BROKER begins with the entry that it names.
 
 PROOF and GIVEN UP ask what the broker's silence means (`task.loss_check`).
 
@@ -51,8 +53,8 @@ import logging
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
-from dataclasses import replace
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
 
 import pyarrow as pa
 
@@ -71,8 +73,9 @@ from pyspark_pulsar.errors import (
     PrerequisiteMissing,
     PulsarError,
 )
+from pyspark_pulsar.options.values.read_from import AUTO
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.location import PartitionAccess
+from pyspark_pulsar.read.location import EntryLocation, PartitionAccess, RowLocation
 from pyspark_pulsar.read.sources.broker import FromBroker
 from pyspark_pulsar.read.split import SplitRange
 from pyspark_pulsar.read.task.audit import Run, SplitAudit
@@ -88,13 +91,23 @@ _FAULTS_OF_PLACE: Final = (
     OptionError,
     PrerequisiteMissing,
 )
-_AUTO: Final = "auto"
 
 _log: Final = logging.getLogger(__name__)
+
+Part = TypeVar("Part")
 
 
 class _NotAsked(ConnectionFailed):
     """The place is left alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """A place gave no more of a range."""
+
+    rest: SplitRange
+    """What is left of it. Its location is the place that has failed."""
+    fault: PulsarError
 
 
 class RangeReader:
@@ -114,7 +127,7 @@ class RangeReader:
     def batches(
         self, planned: SplitRange, decode: Callable[[EntryBatch], Iterator[pa.RecordBatch]]
     ) -> Generator[pa.RecordBatch, None, None]:
-        """The record batches that the range completes. Raises the errors of `entries` and of `decode`."""
+        """Yield the record batches that the range completes. Raises the errors of `entries` and of `decode`."""
         source = self.entries(planned)
         while True:
             try:
@@ -122,7 +135,7 @@ class RangeReader:
                     for entries in source:
                         yield from decode(entries)
             except TransactionsUnknown as unknown:
-                if self._options.read_from != _AUTO:
+                if self._options.read_from != AUTO:
                     raise
                 _log.warning("%s; the broker is read from there up to %s", unknown, planned.end)
                 # A range may begin inside a batched entry.
@@ -138,79 +151,62 @@ class RangeReader:
         request: RowRequest,
         make_decoder: Callable[[Position, Position], EntryDecoder],
     ) -> Generator[pa.RecordBatch, None, None]:
-        """The record batches of a range whose location gives rows. `make_decoder`: of entries in a range, for what the
-        broker gives instead. Raises the errors of `Location.rows` and of `entries`."""
-        unreached = self._left_alone(planned)
-        if unreached is not None and self._loss.is_still_in_ledgers(planned):
-            self._audit.stand_in(_reason(unreached))
-            self._tell(planned, FromBroker.title, planned.location.name, unreached)
-            yield from _decoded(make_decoder(planned.start, planned.end), self.broker_entries(planned))
-            return
-        run = self._audit.begin(planned)
-        behind = 0
-        """Rows that were given behind `run.reached`."""
-        began = time.monotonic()
-        try:
-            with closing(planned.location.rows(self._access, planned.start, planned.end, request)) as source:
+        """Yield the record batches of a range whose location gives rows.
+
+        Args:
+            planned: The range.
+            request: The columns and rows that the query needs.
+            make_decoder: Makes the decoder of the entries between two positions, for what the broker gives instead.
+
+        Raises:
+            PulsarError: Those of `RowLocation.rows` and of `entries`.
+
+        """
+        location = planned.location
+        if not isinstance(location, RowLocation):
+            raise TypeError(f"expected a location of rows, got {location!r}")
+        unplaced = 0
+        """Number of rows that were given after `Run.reached`."""
+
+        def take(run: Run) -> Generator[pa.RecordBatch, None, None]:
+            nonlocal unplaced
+            with closing(location.rows(self._access, planned.start, planned.end, request)) as source:
                 for batch in source:
                     count = 0 if batch.rows is None else batch.rows.num_rows
-                    behind = 0 if batch.reached is not None else behind + count
+                    unplaced = 0 if batch.reached is not None else unplaced + count
                     run.take_rows(count, 0 if batch.rows is None else batch.rows.nbytes, batch.reached)
                     if batch.rows is not None:
                         yield batch.rows
-            run.end()
-            PLACE_HEALTH.works(self._place(planned))
-        except _FAULTS_OF_PLACE as fault:
-            rest = replace(planned, start=run.reached)
-            self._judge(planned, run, began)
-            if self._options.read_from != _AUTO or not self._loss.is_still_in_ledgers(rest):
-                raise
-            self._audit.give_way(rest.start, _reason(fault))
-            self._tell(rest, FromBroker.title, planned.location.name, fault)
-        else:
-            return
-        decoder = make_decoder(rest.start, rest.end)
-        for rows in _decoded(decoder, self.broker_entries(rest)):
-            # The same rows in the same order come again from where the next ones begin.
-            known = min(behind, rows.num_rows)
-            behind -= known
-            if known < rows.num_rows:
-                yield rows.slice(known)
 
-    def entries(self, planned: SplitRange) -> Generator[EntryBatch, None, None]:
-        """Whole entries in order, each once, none outside the range. The entries at its ends may hold messages outside
-        it; ranges of one split meet between entries. Close it when not all of it is wanted.
-
-        Raises the errors of `Location.open` as far as the table says, `DeadlineExceeded`, `DataLossError` and those of
-        `AdminClient`.
-        """
-        if not planned.location.falls_back:
-            yield from self.broker_entries(planned)
-            return
-        failure = yield from self._past_broker(planned)
+        failure = yield from self._past_broker(planned, take)
         if failure is None:
             return
-        rest, fault = failure
-        if self._options.read_from != _AUTO:
-            self._loss.give_up(rest, fault)
+        decoder = make_decoder(failure.rest.start, failure.rest.end)
+        for rows in _decoded(decoder, self._from_others(failure)):
+            given = min(unplaced, rows.num_rows)
+            unplaced -= given
+            if given < rows.num_rows:
+                yield rows.slice(given)
+
+    def entries(self, planned: SplitRange) -> Generator[EntryBatch, None, None]:
+        """Yield whole entries in order, each once, none outside the range. The entries at its ends may hold messages
+        outside it; ranges of one split meet between entries. Close it when not all of it is wanted.
+
+        Raises the errors of `EntryLocation.open` as far as the table says, `DeadlineExceeded`, `DataLossError` and the
+        errors of `AdminClient`.
+        """
+        if planned.location.is_broker:
+            yield from self.broker_entries(planned)
             return
-        replica = rest.location.replica(self._access)
-        if replica is None:
-            self._tell(rest, FromBroker.title, rest.location.name, fault)
-        else:
-            self._tell(rest, replica.title, rest.location.name, fault)
-            failure = yield from self._past_broker(replace(rest, location=replica))
-            if failure is None:
-                return
-            rest = replace(rest, start=failure[0].start)
-            self._tell(rest, FromBroker.title, replica.title, failure[1])
-        yield from self.broker_entries(rest, fault)
+        failure = yield from self._past_broker(planned, self._take)
+        if failure is not None:
+            yield from self._from_others(failure)
 
     def broker_entries(
         self, rest: SplitRange, fault: PulsarError | None = None
     ) -> Generator[EntryBatch, None, None]:
-        """All that the broker has of what is left of a range; its location says where it was planned to be read, and
-        `fault` why it is not read there. As `entries`, but nothing else is tried."""
+        """Yield all that the broker has of what is left of a range; its location says where it was planned to be read,
+        and `fault` why it is not read there. As `entries`, but no other place is tried."""
         run = self._audit.begin(replace(rest, location=FromBroker()))
         spans: list[tuple[int, int, bool]] = []
         try:
@@ -231,29 +227,61 @@ class RangeReader:
         if isinstance(fault, DamagedCopy):
             self._loss.check_copy(rest, spans)
 
+    # The states of the table: PLANNED and REPLICA, and what follows them
+
     def _past_broker(
-        self, planned: SplitRange
-    ) -> Generator[EntryBatch, None, tuple[SplitRange, PulsarError] | None]:
-        """From where the range says. Returns what is left of it, and why; None where all of it came."""
-        unreached = self._left_alone(planned)
-        if unreached is not None:
-            self._audit.stand_in(_reason(unreached))
-            return planned, unreached
+        self, planned: SplitRange, take: Callable[[Run], Generator[Part, None, None]]
+    ) -> Generator[Part, None, _Failure | None]:
+        """Read the range from its location by `take`. Returns what is left of it where another place is to give that;
+        None where all of it was given."""
+        not_asked = self._left_alone(planned)
+        if not_asked is not None and self._others_may_have(planned):
+            self._audit.stand_in(_reason(not_asked))
+            return _Failure(planned, not_asked)
         run, began = self._audit.begin(planned), time.monotonic()
         try:
-            yield from self._take(run)
+            yield from take(run)
             run.end()
         except _FAULTS_OF_PLACE as fault:
             rest = replace(planned, start=run.reached)
-            self._judge(planned, run, began)
+            if run.reached == planned.start:
+                PLACE_HEALTH.gave_nothing(self._place(planned), time.monotonic() - began)
+            if not self._others_may_have(rest):
+                raise
             self._audit.give_way(rest.start, _reason(fault))
-            return rest, fault
+            return _Failure(rest, fault)
         PLACE_HEALTH.works(self._place(planned))
         return None
 
+    def _from_others(self, failure: _Failure) -> Generator[EntryBatch, None, None]:
+        """Yield the entries that the failed place did not give, from the places that continue for it."""
+        rest, fault = failure.rest, failure.fault
+        if self._options.read_from != AUTO:
+            self._loss.give_up(rest, fault)
+            return
+        failed, last_fault = rest.location.name, fault
+        replica = rest.location.replica(self._access) if isinstance(rest.location, EntryLocation) else None
+        if replica is not None:
+            self._log_change(rest, replica.title, failed, fault)
+            failure_of_replica = yield from self._past_broker(replace(rest, location=replica), self._take)
+            if failure_of_replica is None:
+                return
+            # The fault of the planned place remains the reason: its copy may be damaged.
+            rest = replace(rest, start=failure_of_replica.rest.start)
+            failed, last_fault = replica.title, failure_of_replica.fault
+        self._log_change(rest, FromBroker.title, failed, last_fault)
+        yield from self.broker_entries(rest, fault)
+
+    def _others_may_have(self, rest: SplitRange) -> bool:
+        """Return whether `_from_others` is to continue. Of rows only the topic's ledgers can give the rest, and nothing
+        explains a fault of the place that `readFrom` names."""
+        if isinstance(rest.location, EntryLocation):
+            return True
+        return self._options.read_from == AUTO and self._loss.is_still_in_ledgers(rest)
+
     def _left_alone(self, planned: SplitRange) -> _NotAsked | None:
-        """Why the place of the range is not asked; None where it is."""
-        if self._options.read_from != _AUTO:
+        """Return why the place of the range is not asked; None where it is."""
+        if self._options.read_from != AUTO:
             return None
         seconds = PLACE_HEALTH.avoided_seconds(self._place(planned))
         if not seconds:
@@ -263,24 +291,22 @@ class RangeReader:
             f"if this executor cannot reach it, set readFrom=broker"
         )
 
-    def _judge(self, planned: SplitRange, run: Run, began: float) -> None:
-        """After a fault of the place."""
-        if run.reached == planned.start:
-            PLACE_HEALTH.gave_nothing(self._place(planned), time.monotonic() - began)
-
     def _place(self, planned: SplitRange) -> Place:
         return self._options.identity, planned.location.name
 
     def _take(self, run: Run) -> Generator[EntryBatch, None, None]:
         split_range = run.split_range
-        with closing(split_range.location.open(self._access, split_range.start, split_range.end)) as source:
+        location = split_range.location
+        if not isinstance(location, EntryLocation):
+            raise TypeError(f"expected a location of entries, got {location!r}")
+        with closing(location.open(self._access, split_range.start, split_range.end)) as source:
             for entries in source:
                 if run.take(entries):
                     yield entries
 
-    def _tell(self, rest: SplitRange, source: str, failed: str, fault: PulsarError) -> None:
+    def _log_change(self, rest: SplitRange, source: str, failed: str, fault: PulsarError) -> None:
         is_known = (failed, type(fault).__name__) in self._told
-        # That it is not asked follows from a fault that was told.
+        # A place is left alone because of a fault that was logged.
         is_known |= isinstance(fault, _NotAsked) and any(place == failed for place, _ in self._told)
         level = logging.DEBUG if is_known else logging.WARNING
         self._told.add((failed, type(fault).__name__))

@@ -22,7 +22,7 @@ from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.errors import ConnectionFailed, DamagedCopy, PermissionDenied, ProtocolError, PulsarError
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.location import Missing, PartitionAccess, RangeProgress
+from pyspark_pulsar.read.location import EntryLocation, Missing, PartitionAccess, RangeProgress
 from pyspark_pulsar.read.loss_report import report_loss
 from pyspark_pulsar.read.split import SplitRange
 from pyspark_pulsar.read.task.audit import Run, SplitAudit
@@ -68,7 +68,7 @@ class LossCheck:
             if missing.ledger in self._present_ledgers():
                 return False
         except PermissionDenied:
-            if not rest.location.falls_back:
+            if rest.location.is_broker:
                 # So nothing was known of ledgers when the read was planned either.
                 return False
             raise
@@ -101,14 +101,17 @@ class LossCheck:
     def check_copy(self, rest: SplitRange, spans: Iterable[tuple[int, int, bool]]) -> None:
         """Raises `DamagedCopy` for an entry that neither the broker nor the copy gives, and what else the copy does not
         let one read."""
-        parts = rest.location.ledger_parts(None, rest.start, rest.end) or ()
+        copy = rest.location
+        if not isinstance(copy, EntryLocation):
+            return
+        parts = copy.ledger_parts(None, rest.start, rest.end) or ()
         gaps = [
             (part.ledger, *gap) for part in parts for gap in skipped_entries((part.first, part.last), spans)
         ]
         for ledger, first, last in gaps:
             begin, behind = Position(ledger, first), Position(ledger, last + 1)
             try:
-                with closing(rest.location.open(self._access, begin, behind)) as source:
+                with closing(copy.open(self._access, begin, behind)) as source:
                     for _ in source:
                         pass
             except DamagedCopy as fault:

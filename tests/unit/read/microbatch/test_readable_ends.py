@@ -56,23 +56,23 @@ def asked(ends: ReadableEnds, monkeypatch: pytest.MonkeyPatch) -> Asked:
 
 def test_it_stands_behind_markers_when_the_broker_has_told_them(ends: ReadableEnds, asked: Asked) -> None:
     ends.look({A: S}, {A: S})
-    assert ends.behind({A: S}) == {A: S}
+    assert ends.skip_unseen({A: S}) == {A: S}
     asked.answer(R)
     ends.look({A: S}, {A: S})
-    assert ends.behind({A: S}) == {A: R}
+    assert ends.skip_unseen({A: S}) == {A: R}
     ends.look({A: S}, {A: LATER})
-    assert ends.behind({A: S}) == {A: R}, "the next range begins there"
-    assert ends.behind({A: Position(5, 9)}) == {A: Position(5, 9)}
+    assert ends.skip_unseen({A: S}) == {A: R}, "the next range begins there"
+    assert ends.skip_unseen({A: Position(5, 9)}) == {A: Position(5, 9)}
     ends.look({A: LATER}, {A: LATER})
-    assert ends.behind({A: LATER, MANY[0]: S}) == {A: LATER, MANY[0]: S}
+    assert ends.skip_unseen({A: LATER, MANY[0]: S}) == {A: LATER, MANY[0]: S}
 
 
 def test_an_answer_is_of_where_the_stream_stood_when_it_asked(ends: ReadableEnds, asked: Asked) -> None:
     ends.look({A: S}, {A: S})
     asked.answer(LATER)
     ends.look({A: R}, {A: R})
-    assert ends.behind({A: S, MANY[0]: R}) == {A: S, MANY[0]: R}
-    assert ends.behind({A: R}) == {A: R}
+    assert ends.skip_unseen({A: S, MANY[0]: R}) == {A: S, MANY[0]: R}
+    assert ends.skip_unseen({A: R}) == {A: R}
 
 
 @pytest.mark.parametrize("answer", [S, Position(5, 9)])
@@ -83,7 +83,7 @@ def test_an_answer_that_tells_nothing_is_not_asked_for_again(
     asked.answer(answer)
     for _ in range(3):
         ends.look({A: S}, {A: S})
-    assert ends.behind({A: S}) == {A: S}
+    assert ends.skip_unseen({A: S}) == {A: S}
     assert len(asked.questions) == 1
 
 
@@ -98,7 +98,7 @@ def test_of_thousands_some_are_asked_at_a_time_and_all_in_the_end(ends: Readable
         asked.answer(R)
     ends.look(stand, stand)
     assert len(asked.questions) == 30
-    assert ends.behind(stand) == dict.fromkeys(MANY, R)
+    assert ends.skip_unseen(stand) == dict.fromkeys(MANY, R)
 
 
 def test_a_failure_is_not_met_at_each_trigger(
@@ -113,7 +113,7 @@ def test_a_failure_is_not_met_at_each_trigger(
     ends.look({A: S}, {A: S})
     asked.answer(R)
     ends.look({A: S}, {A: S})
-    assert ends.behind({A: S}) == {A: R}
+    assert ends.skip_unseen({A: S}) == {A: R}
 
 
 def test_a_stream_that_does_not_rest_asks_nothing(
@@ -135,10 +135,10 @@ def test_a_topic_whose_ledgers_all_went_is_asked_for_too(ends: ReadableEnds, ask
 
 def test_what_an_offset_says_is_known_at_once(ends: ReadableEnds) -> None:
     ends.recall({A: S}, {A: LATER, MANY[0]: LATER})
-    assert ends.behind({A: S, MANY[0]: S}) == {A: LATER, MANY[0]: S}
+    assert ends.skip_unseen({A: S, MANY[0]: S}) == {A: LATER, MANY[0]: S}
     ends.look({A: S}, {A: S})
     ends.recall({A: S}, {A: R})
-    assert ends.behind({A: S}) == {A: LATER}, "nothing that is known is forgotten"
+    assert ends.skip_unseen({A: S}) == {A: LATER}, "nothing that is known is forgotten"
 
 
 def test_segments_and_compacted_views(ends: ReadableEnds, asked: Asked) -> None:
@@ -146,5 +146,5 @@ def test_segments_and_compacted_views(ends: ReadableEnds, asked: Asked) -> None:
     assert not asked.questions
     view = ReadableEnds(ReadOptions(service_url="pulsar://x:6650", topic="a", read_compacted=True))
     view.look({A: S}, {A: S})
-    assert view.behind({A: S}) == {A: S}
+    assert view.skip_unseen({A: S}) == {A: S}
     view.close()

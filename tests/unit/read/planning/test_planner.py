@@ -100,9 +100,9 @@ def options(**chosen: Any) -> ReadOptions:
 
 def keep_up(planner: SplitPlanner, partitions: Sequence[TopicPartition] = (A,)) -> None:
     """A trigger, and the answers to what it has asked for; the next one takes them."""
-    planner.keep_up(partitions)
-    assert planner._known is not None
-    wait(planner._known._looks.values(), timeout=60)
+    planner.ledgers.keep_up(partitions)
+    assert planner.ledgers._known is not None
+    wait(planner.ledgers._known._looks.values(), timeout=60)
 
 
 def test_a_stream_that_waits_sees_its_ledger_closed_before_retention_removes_it(
@@ -148,7 +148,7 @@ def test_no_trigger_waits_for_a_look_and_thousands_are_looked_at_in_turn(
     topic.may_answer.clear()
     partitions = [TopicPartition(A.topic, index) for index in range(100)]
     for _ in range(3):
-        planner.keep_up(partitions)
+        planner.ledgers.keep_up(partitions)
     assert topic.asked == 0
     topic.may_answer.set()
     for _ in range(100):
@@ -160,14 +160,14 @@ def test_no_trigger_waits_for_a_look_and_thousands_are_looked_at_in_turn(
 def test_a_look_that_is_older_than_a_plan_is_not_taken(topic: Topic, planner: SplitPlanner) -> None:
     topic.ledgers = [(5, 10)]
     topic.may_answer.clear()
-    planner.keep_up([A])
-    assert planner._known is not None
-    (look,) = planner._known._looks.values()
+    planner.ledgers.keep_up([A])
+    assert planner.ledgers._known is not None
+    (look,) = planner.ledgers._known._looks.values()
     topic.may_answer.set()
     wait([look], timeout=60)
     topic.ledgers = [(5, 10), (8, 3)]
     planner.plan(WHOLE)
-    planner.keep_up([A])
+    planner.ledgers.keep_up([A])
     known = planner.known_ledgers(A)
     assert known is not None
     assert [ledger.id for ledger in known.ledgers] == [5, 8]
@@ -265,12 +265,12 @@ def test_ledgers_that_were_asked_for_ahead_do_not_serve_where_more_is_known(
 ) -> None:
     topic.ledgers = [(5, 10)] if why == "ended behind them" else [(5, 10), (8, 2)]
     planner.ask_ahead([A])
-    assert planner.ledgers_within([A], 5.0)[A].ledgers[-1].id == topic.ledgers[-1][0]
+    assert planner.ledgers.listed_ahead([A], 5.0)[A].ledgers[-1].id == topic.ledgers[-1][0]
     topic.ledgers = [(8, 3)]
     if why == "asked long ago":
         monkeypatch.setattr("pyspark_pulsar.read.planning.ahead._SECONDS", -1.0)
     if why == "messages are gone":
-        planner.forget_ahead([A])
+        planner.ledgers.forget_ahead([A])
     if why == "asked since":
         monkeypatch.setattr(known_ledgers, "_LOOK_AGAIN_SECONDS", -1.0)
         for _ in range(2):
@@ -288,14 +288,14 @@ def test_what_was_refused_ahead_is_refused_when_it_is_planned(topic: Topic, admi
         planner.plan(WHOLE)
     planner.ask_ahead([A])
     with pytest.raises(PermissionDenied):
-        planner.ledgers_within([A], 5.0)
+        planner.ledgers.listed_ahead([A], 5.0)
 
 
 def test_of_many_topic_partitions_nothing_is_asked_ahead(topic: Topic, planner: SplitPlanner) -> None:
     topic.ledgers = [(8, 3)]
     partitions = [TopicPartition(A.topic, index) for index in range(FEW + 1)]
     planner.ask_ahead(partitions)
-    assert planner.ledgers_within(partitions, 5.0) == {}
+    assert planner.ledgers.listed_ahead(partitions, 5.0) == {}
     assert topic.asked == 0
 
 
@@ -307,7 +307,7 @@ def test_ledgers_that_do_not_come_in_time_are_not_waited_for(topic: Topic, admin
         planner.ask_ahead([A])
         before = time.monotonic()
         with pytest.raises(DeadlineExceeded, match="in time"):
-            planner.ledgers_within([A], 0.1)
+            planner.ledgers.listed_ahead([A], 0.1)
         assert time.monotonic() - before < topic.delay
 
 
@@ -316,8 +316,8 @@ def test_where_ledgers_lie_is_asked_ahead_for_a_plan_and_not_for_the_lag(
 ) -> None:
     """Brokers open ledgers for it, and a stream measures its lag again and again."""
     topic.ledgers = [(5, 10), (8, 2)]
-    for begin in (SplitPlanner.list_ahead, SplitPlanner.ask_ahead):
+    for is_plan in (False, True):
         planner = SplitPlanner(options(read_from="auto"), NO_BROKER, admin)
-        begin(planner, [A])
-        assert len(planner.ledgers_within([A], 5.0)[A].ledgers) == 2
-        assert any("metadata" in path for path in topic.paths) == (begin is SplitPlanner.ask_ahead)
+        (planner.ask_ahead if is_plan else planner.ledgers.list_ahead)([A])
+        assert len(planner.ledgers.listed_ahead([A], 5.0)[A].ledgers) == 2
+        assert any("metadata" in path for path in topic.paths) == is_plan

@@ -17,7 +17,7 @@ from pyspark_pulsar.inspect.plan import planned_splits
 from pyspark_pulsar.inspect.segments import reader_of
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.location import Location, PartitionAccess
+from pyspark_pulsar.read.location import EntryLocation, PartitionAccess
 from pyspark_pulsar.read.planning.ledgers.ledger_range import LedgerRange
 from pyspark_pulsar.read.planning.partition_plan import PartitionPlan
 from pyspark_pulsar.read.planning.splits.packing import Limits, PartitionRange, cut
@@ -33,7 +33,7 @@ from pyspark_pulsar.topic import TopicPartition
 
 PARTITION = TopicPartition.parse("persistent://public/default/t")
 LEDGER = Ledger(7, 10, 1000, None, 1, offload_id="u")
-PLACES: tuple[Location, ...] = (
+PLACES: tuple[EntryLocation, ...] = (
     FromBroker(3),
     FromBookies(LEDGER, ("b:1",)),
     FromTieredStorage(LEDGER, TieredStore("s3://b")),
@@ -42,12 +42,12 @@ PLACES: tuple[Location, ...] = (
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.name)
-def test_a_place_travels_to_executors(place: Location) -> None:
+def test_a_place_travels_to_executors(place: EntryLocation) -> None:
     assert pickle.loads(pickle.dumps(place)) == place
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.name)
-def test_what_a_place_says_of_itself_agrees(place: Location) -> None:
+def test_what_a_place_says_of_itself_agrees(place: EntryLocation) -> None:
     start, end = Position(7, 2), Position(7, 6, 1)
     expected, parts = place.expected_entries(start, end), place.ledger_parts((LEDGER,), start, end)
     assert parts is not None
@@ -55,8 +55,8 @@ def test_what_a_place_says_of_itself_agrees(place: Location) -> None:
     assert expected in (None, entries)
     assert entries == (10 if place.gives_whole_ledger else 5)
     assert place.gives(LEDGER, start, end)
-    assert place.is_exact <= (expected is not None)
-    assert (place.ledger_id is None) == (not place.falls_back)
+    assert isinstance(place, ClosedLedger) <= (expected is not None)
+    assert (place.ledger_id is None) == place.is_broker
 
 
 def test_ranges_that_are_read_in_one_go() -> None:

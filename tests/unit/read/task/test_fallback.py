@@ -364,6 +364,21 @@ def test_a_table_that_takes_long_to_give_nothing_is_left_alone(
     assert attempts == 2
 
 
+def test_a_late_broker_does_not_hide_that_the_table_failed(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rows(*_: Any) -> Generator[RowBatch, None, None]:
+        yield RowBatch(pa.record_batch([pa.array(range(4))], ["entry"]), Position(7, 4))
+        raise ColumnsUnavailable("the store does not answer")
+
+    monkeypatch.setattr(fallback, "PLACE_HEALTH", PlaceHealth())
+    monkeypatch.setattr(FromColumns, "rows", rows)
+    file = DataFile("f", 900, 10, (-1, -1), (1, 1), (7, 7))
+    table = FromColumns(TableRows("n.t", pa.schema([]), TableStorage()), (file,))
+    with pytest.raises(DeadlineExceeded, match=r"within 6 s.*from columns failed: the store does not answer"):
+        make([7]).table_rows(table, [DeadlineExceeded("nothing within 6 s")])
+
+
 def test_what_the_broker_passes_over_must_be_whole_in_the_copy(make: Make) -> None:
     asked: list[tuple[int, int]] = []
 

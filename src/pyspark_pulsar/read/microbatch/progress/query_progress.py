@@ -20,7 +20,7 @@ from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.microbatch.progress.lag import Lag, LagReport, LagWatch, is_at_end
 from pyspark_pulsar.read.microbatch.progress.retention import RetentionWatch
 from pyspark_pulsar.read.microbatch.progress.subscription import SubscriptionCursors
-from pyspark_pulsar.read.planning.planner import SplitPlanner
+from pyspark_pulsar.read.planning.ledgers.listing import LedgerListing
 from pyspark_pulsar.read.sources.peek import FirstEntry, first_entries_once, first_entry
 from pyspark_pulsar.spark.logging import PROGRESS_LOG
 from pyspark_pulsar.topic import TopicPartition
@@ -34,10 +34,10 @@ _log: Final = logging.getLogger(PROGRESS_LOG)
 class QueryProgress:
     """Kept while the query runs. Used by one thread."""
 
-    def __init__(self, options: ReadOptions, client: BrokerClient, planner: SplitPlanner) -> None:
-        """The caller closes the client. `planner`: of the same query."""
+    def __init__(self, options: ReadOptions, client: BrokerClient, ledgers: LedgerListing) -> None:
+        """The caller closes the client. `ledgers`: of the planner of the same query."""
         self._client = client
-        self._planner = planner
+        self._ledgers = ledgers
         self._admin = admin = _brief_admin(options)
         name = options.subscription_name
         self._cursors = (
@@ -47,7 +47,7 @@ class QueryProgress:
             if name
             else None
         )
-        self._lag = LagWatch(self._first_entries, self._ledgers, options.lag_interval_ms / 1000)
+        self._lag = LagWatch(self._first_entries, self._listed_ledgers, options.lag_interval_ms / 1000)
         self._retention = RetentionWatch(admin, is_held=name is not None) if admin is not None else None
         self._log = ProgressLog(counts=admin is not None)
 
@@ -98,15 +98,15 @@ class QueryProgress:
         self, starts: Mapping[TopicPartition, Position]
     ) -> dict[TopicPartition, FirstEntry | None]:
         """One attempt: a trigger waits for them. The ledgers are asked for at the same time."""
-        self._planner.list_ahead(starts)
+        self._ledgers.list_ahead(starts)
         entries = first_entries_once(self._client, list(starts.items()))
         return {partition: entries[partition, start] for partition, start in starts.items()}
 
-    def _ledgers(
+    def _listed_ledgers(
         self, partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, tuple[Ledger, ...] | None]:
         try:
-            known = self._planner.ledgers_within(partitions, _BRIEF_MS / 1000)
+            known = self._ledgers.listed_ahead(partitions, _BRIEF_MS / 1000)
         except PermissionDenied:
             return dict.fromkeys(partitions)
         return {

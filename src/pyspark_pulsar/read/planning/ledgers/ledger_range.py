@@ -9,7 +9,7 @@ from typing import Final
 
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.location import Location
+from pyspark_pulsar.read.location import EntryLocation
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
 from pyspark_pulsar.read.sources.broker import FromBroker
 
@@ -26,7 +26,7 @@ class LedgerRange:
     start: Position
     end: Position
     ledger: Ledger | None
-    location: Location = _BROKER
+    location: EntryLocation = _BROKER
     """The broker's, until `planning.placement` says another."""
     is_compacted: bool = False
     """`ledger` is a compacted view: positions say nothing of its entries, so it is not cut."""
@@ -39,9 +39,9 @@ class LedgerRange:
         return self.end.entry - self.start.entry + (1 if self.end.batch_index > 0 else 0)
 
     @property
-    def known_entries(self) -> int | None:
-        """`entries`, where its ledger tells them."""
-        return None if self.ledger is None or self.is_compacted else self.entries
+    def place(self) -> EntryLocation:
+        """The location, which knows the number of entries where the ledger shows it."""
+        return self.location.with_entries(None if self.ledger is None or self.is_compacted else self.entries)
 
     @property
     def entry_bytes(self) -> float:

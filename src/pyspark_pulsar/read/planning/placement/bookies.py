@@ -26,6 +26,7 @@ from pyspark_pulsar.errors import (
     TopicNotFoundError,
 )
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.options.values.read_from import AUTO, BOOKIE
 from pyspark_pulsar.pages import page
 from pyspark_pulsar.read.planning.ahead import Ahead
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers, fetch_striping, is_cheap
@@ -33,8 +34,6 @@ from pyspark_pulsar.topic import TopicPartition
 
 _log: Final = logging.getLogger(__name__)
 
-AUTO: Final = "auto"
-BOOKIE: Final = "bookie"
 _MOST_WAIT_MS: Final = 1_000
 _MOST_WAIT_FOR_TLS_MS: Final = 5_000
 _UNTOLD: Final = (PermissionDenied, ConnectionFailed, ProtocolError, TopicNotFoundError)

@@ -11,11 +11,12 @@ from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.ledger import Ledger, LedgerMetadata
 from pyspark_pulsar.errors import ConnectionFailed, LedgerUnavailable
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.location import Location
+from pyspark_pulsar.options.values.read_from import AUTO, BOOKIE, BROKER, TIERED
+from pyspark_pulsar.read.location import EntryLocation
 from pyspark_pulsar.read.planning.ahead import Ahead
 from pyspark_pulsar.read.planning.ledgers.ledger_range import LedgerRange
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
-from pyspark_pulsar.read.planning.placement.bookies import AUTO, BOOKIE, PresentBookies, find_bookies
+from pyspark_pulsar.read.planning.placement.bookies import PresentBookies, find_bookies
 from pyspark_pulsar.read.planning.placement.offloaded import TieredLedger, tiered_ledgers
 from pyspark_pulsar.read.planning.placement.on_bookies import kept_by_bookies
 from pyspark_pulsar.read.sources.bookkeeper import FromBookies
@@ -25,9 +26,6 @@ from pyspark_pulsar.read.sources.offloaded import FromTieredStorage
 from pyspark_pulsar.topic import TopicPartition
 
 _log: Final = logging.getLogger(__name__)
-
-BROKER: Final = "broker"
-TIERED: Final = "tiered"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,7 @@ class Placement:
             located += [whole] if copy is None else whole.cut_at(copy.first_entries)
         return located
 
-    def of(self, partition: TopicPartition, ledger: Ledger) -> Location:
+    def of(self, partition: TopicPartition, ledger: Ledger) -> EntryLocation:
         """Raises `LedgerUnavailable` for a closed ledger that does not lie where `readFrom` says."""
         if ledger.is_open or self.read_from == BROKER:
             return FromBroker()
@@ -83,7 +81,7 @@ class Placement:
             return FromBookies(ledger, self.bookies if ledger.metadata is None else ())
         return FromBroker()
 
-    def _of_view(self, partition: TopicPartition, view: Ledger) -> Location:
+    def _of_view(self, partition: TopicPartition, view: Ledger) -> EntryLocation:
         """Nobody tells where the ledger of a compacted view lies, but on bookies it does."""
         if self.read_from == TIERED:
             raise LedgerUnavailable(

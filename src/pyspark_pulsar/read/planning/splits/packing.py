@@ -175,8 +175,7 @@ def _split_ranges(ledger_ranges: Sequence[LedgerRange | FileRange]) -> tuple[Spl
     """What comes from one place one after the other comes in one go."""
     ranges: list[SplitRange] = []
     for ledger_range in ledger_ranges:
-        location = ledger_range.location.with_entries(ledger_range.known_entries)
-        split_range = SplitRange(ledger_range.start, ledger_range.end, location)
+        split_range = SplitRange(ledger_range.start, ledger_range.end, ledger_range.place)
         joined = _joined(ranges[-1], split_range) if ranges else None
         if joined is not None:
             ranges[-1] = joined

@@ -3,56 +3,60 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.bounds.request import RangeRequest
-from pyspark_pulsar.read.planning.ledgers.ledger_range import LedgerRange
+from pyspark_pulsar.read.planning.draft import PartitionDraft
 from pyspark_pulsar.read.planning.splits.key_ranges import BY_KEY, split_by_key
 from pyspark_pulsar.read.planning.splits.packing import Limits, PartitionRange, cut
 from pyspark_pulsar.read.planning.splits.sampling import entry_records
-from pyspark_pulsar.read.planning.tables.file_range import FileRange
 from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.topic import TopicPartition
 
 
-def splits_by_partition(
-    options: ReadOptions,
-    client: BrokerClient,
-    requests: Sequence[RangeRequest],
-    ranges: Mapping[TopicPartition, Sequence[LedgerRange | FileRange]],
-) -> Mapping[TopicPartition, list[Split]]:
-    """Of each request its `ranges`, in order, cut and packed as the options say; asks the broker for some entries where
-    splits are limited by messages. Raises the errors of `BrokerClient`."""
+def make_splits(options: ReadOptions, client: BrokerClient, drafts: Sequence[PartitionDraft]) -> None:
+    """Fill in the splits: the ranges of each draft, in order, cut and packed as the options say.
+
+    Requests some entries from the broker where splits are limited by messages; the files of a table show their number
+    of rows. Raises the errors of `BrokerClient`.
+    """
     least = options.min_partitions or 1
     by_key = options.split_by == BY_KEY
     sampled = options.max_records_per_partition is not None and not by_key
-    records = entry_records(client, _of_ledgers(ranges)) if sampled else {}
-    partition_ranges = [
-        PartitionRange(
-            request.partition,
-            request.start,
-            request.end,
-            tuple(ranges[request.partition]),
-            records.get(request.partition, 1.0),
-            request.window,
-            request.from_earliest,
-            request.keys,
-        )
-        for request in requests
-    ]
+    records = entry_records(client, {draft.partition: draft.parts for draft in drafts}) if sampled else {}
+    ranges = [_partition_range(draft, records.get(draft.partition, 1.0)) for draft in drafts]
     limits = Limits(options.max_bytes_per_partition, least, options.max_records_per_partition)
     splits: dict[TopicPartition, list[Split]] = defaultdict(list)
-    for split in split_by_key(partition_ranges, least) if by_key else cut(partition_ranges, limits):
+    for split in split_by_key(ranges, least) if by_key else cut(ranges, limits):
         splits[split.partition].append(split)
-    return splits
+    for draft in drafts:
+        draft.splits = tuple(splits[draft.partition])
 
 
-def _of_ledgers(
-    ranges: Mapping[TopicPartition, Sequence[LedgerRange | FileRange]],
-) -> dict[TopicPartition, list[LedgerRange]]:
-    """Files say of themselves how many rows they have."""
-    return {
-        partition: [part for part in parts if part.entry_rows is None] for partition, parts in ranges.items()
-    }
+def _partition_range(draft: PartitionDraft, records: float) -> PartitionRange:
+    request = draft.narrowed
+    return PartitionRange(
+        draft.partition,
+        request.start,
+        request.end,
+        tuple(draft.ranges),
+        records,
+        request.window,
+        request.from_earliest,
+        request.keys,
+    )
+
+
+def limits_without_ledgers(options: ReadOptions, requests: Iterable[RangeRequest]) -> Iterator[str]:
+    """Yield what options cannot do where no ledgers are known, for the log."""
+    if any(request.window.bounds_publish_times for request in requests):
+        yield (
+            "the asked times bound the rows, and not what is fetched: with option admin.url, ledgers outside of them "
+            "would not be read"
+        )
+    if options.split_by == BY_KEY:
+        return
+    if options.min_partitions is not None or options.max_records_per_partition is not None:
+        yield "without option admin.url, only a range inside one ledger can be cut into splits"

@@ -28,9 +28,9 @@ class FileRange:
         return 1 if first.ledger != last.ledger else max(1, last.entry - first.entry + 1)
 
     @property
-    def known_entries(self) -> int | None:
-        """A table knows of rows only."""
-        return None
+    def place(self) -> FromColumns:
+        """The location."""
+        return self.location
 
     @property
     def entry_bytes(self) -> float:

@@ -25,6 +25,7 @@ from pyspark_pulsar.columnar.tier_note import TierNote
 from pyspark_pulsar.columnar.topic_tables import TopicTables
 from pyspark_pulsar.errors import OptionError, TierMismatch
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.options.values.read_from import AUTO, COLUMNS
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
 from pyspark_pulsar.read.planning.tables.file_range import FileRange, file_ranges
@@ -35,8 +36,6 @@ from pyspark_pulsar.topic import TopicName, TopicPartition
 _log: Final = logging.getLogger(__name__)
 
 _LOOK_AGAIN_SECONDS: Final = 60.0
-AUTO: Final = "auto"
-COLUMNS: Final = "columns"
 _ANY: Final = -2
 """Files that may have rows of several topic partitions."""
 

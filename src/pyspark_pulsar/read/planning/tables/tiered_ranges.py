@@ -25,13 +25,14 @@ from functools import partial
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.errors import ColumnsUnavailable, PermissionDenied, TierMismatch, TopicNotFoundError
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.options.values.read_from import AUTO, COLUMNS
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.loss_report import report_loss
 from pyspark_pulsar.read.planning.ledgers.data_loss import is_cut_off, retention_ms
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers, fetch_one
 from pyspark_pulsar.read.planning.tables.file_range import FileRange
-from pyspark_pulsar.read.planning.tables.known_tables import AUTO, COLUMNS, KnownTables, known_tables
+from pyspark_pulsar.read.planning.tables.known_tables import KnownTables, known_tables
 from pyspark_pulsar.read.planning.tables.topic_notes import TopicNotes
 from pyspark_pulsar.topic import TopicPartition
 
@@ -72,10 +73,10 @@ class TieredRanges:
         self.tables.refresh(doubtful, 0.0)
         return bool(doubtful)
 
-    def end_behind(
+    def skip_tables(
         self, positions: Mapping[TopicPartition, Position], *, at_once: bool
     ) -> dict[TopicPartition, Position]:
-        """See `SplitPlanner.behind_tables`."""
+        """See `SplitPlanner.skip_tables`."""
         new = [partition for partition in positions if not self.tables.is_known(partition)]
         try:
             self.tables.refresh(positions, 0.0 if at_once else math.inf)
@@ -118,8 +119,8 @@ class TieredRanges:
             )
         return part
 
-    def behind(self, request: RangeRequest) -> RangeRequest:
-        """What is left of a range for the topic's ledgers; nothing where `readFrom` wants the table alone."""
+    def rest(self, request: RangeRequest) -> RangeRequest:
+        """Return what is left of a range for the topic's ledgers; nothing where `readFrom` wants the table alone."""
         tiered = self.tables.of(request.partition)
         if self._options.read_from == COLUMNS:
             return replace(request, start=request.end)

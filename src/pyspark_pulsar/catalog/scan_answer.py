@@ -1,0 +1,121 @@
+"""What the jar needs for a scan of a topic's table: files, columns, filters by time, and the rest. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from pyspark_pulsar.columnar.layout import PARTITION
+from pyspark_pulsar.columnar.scan.hadoop import hadoop_settings, hadoop_url
+from pyspark_pulsar.columnar.scan.spark_columns import ScannedColumn
+from pyspark_pulsar.columnar.table import ColumnarTable
+from pyspark_pulsar.columnar.table_files import LEDGER, NotScannable, TableFiles
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.bounds.timestamps import resolve_windows
+from pyspark_pulsar.read.planning.tables.known_tables import behind_table
+from pyspark_pulsar.schema import metadata_columns
+from pyspark_pulsar.schema.types.spark import spark_schema
+from pyspark_pulsar.time_window import ALL_TIMES, TimeWindow
+from pyspark_pulsar.topic import TopicPartition
+
+_PUBLISHED: Final = "__publishTime"
+_HAPPENED: Final = "__eventTime"
+_MOST_WINDOWS: Final = 100
+"""Upper limit on distinct windows of topic partitions that are pushed down as a filter."""
+_OF_TABLES: Final = ("tiercatalog", "tiercatalogsecrets", "tiertable")
+_BEHIND: Final = "behindtable"
+
+
+def windows_of(
+    options: ReadOptions, partitions: Sequence[TopicPartition]
+) -> list[tuple[TimeWindow, list[int] | None]]:
+    """The times that are wanted, each of which topic partitions; None for all."""
+    by_window: dict[TimeWindow, list[int]] = {}
+    for partition, window in resolve_windows(options, partitions).items():
+        by_window.setdefault(window, []).append(partition.index)
+    if len(by_window) > _MOST_WINDOWS:
+        raise NotScannable("too many topic partitions have times of their own")
+    if len(by_window) == 1:
+        (window,) = by_window
+        return [] if window == ALL_TIMES else [(window, None)]
+    return list(by_window.items())
+
+
+def fields_of(
+    columns: pa.Schema, windows: Iterable[tuple[TimeWindow, list[int] | None]]
+) -> dict[str, pa.Field]:
+    """Those of the query, then those that only the times need."""
+    fields = {column.name: column for column in columns}
+    for window, indexes in windows:
+        needed = {
+            _PUBLISHED: window.bounds_publish_times,
+            _HAPPENED: window.event_before is not None,
+            PARTITION: indexes is not None,
+        }
+        fields |= {name: metadata_columns.FIELDS[name] for name, is_needed in needed.items() if is_needed}
+    return fields
+
+
+def scan_answer(
+    texts: Mapping[str, str],
+    table: ColumnarTable,
+    files: TableFiles,
+    scanned: Sequence[ScannedColumn],
+    windows: Iterable[tuple[TimeWindow, list[int] | None]],
+    *,
+    is_all: bool,
+) -> dict[str, Any]:
+    """As the jar takes it.
+
+    `schema` is what to ask of the files, as JSON of a StructType; `columns` are those of the query, and those that only
+    the times need: `name`, `scanned` (whether files are asked for it), `default` (text; what it is where a file lacks
+    it; None for null).
+    `statistics`: by path `lower`, `upper` (None if nobody tells) and `nulls`, for each file. `windows`: `partitions`
+    (None for all), `published_from`, `published_before`, `event_before`, in Unix microseconds. `settings` are
+    Hadoop's. `rest`: the options of the data source for what is behind the table; None if nothing is to be read there.
+    """
+    asked = [pa.field(column.field.name, column.scanned) for column in scanned if column.scanned is not None]
+    # Rows are counted by a column, too.
+    schema = pa.schema(asked or [metadata_columns.FIELDS[PARTITION]])
+    return {
+        "table": table.name,
+        "urls": [hadoop_url(url) for url in files.urls],
+        "sizes": files.sizes,
+        "rows": files.rows,
+        "changed_ms": files.changed_ms,
+        "statistics": {
+            path: {"lower": column.lower, "upper": column.upper, "nulls": column.nulls}
+            for path, column in files.statistics.items()
+            if path == LEDGER or path in schema.names
+        },
+        "schema": spark_schema(schema).jsonValue(),
+        "columns": [
+            {
+                "name": column.field.name,
+                "scanned": column.scanned is not None,
+                "default": column.default,
+            }
+            for column in scanned
+        ],
+        "windows": [_window(window, indexes) for window, indexes in windows],
+        "settings": hadoop_settings(table.storage, files.urls[0]),
+        "rest": None if is_all else _rest(texts, table),
+    }
+
+
+def _window(window: TimeWindow, indexes: list[int] | None) -> dict[str, Any]:
+    times = {
+        "published_from": window.published_from,
+        "published_before": window.published_before,
+        "event_before": window.event_before,
+    }
+    microseconds = {name: None if time is None else time * 1000 for name, time in times.items()}
+    return {"partitions": indexes, **microseconds}
+
+
+def _rest(texts: Mapping[str, str], table: ColumnarTable) -> dict[str, str]:
+    """Without what the tables are reached by: the rest has no second look at them."""
+    kept = {key: text for key, text in texts.items() if key not in _OF_TABLES}
+    return {**kept, _BEHIND: behind_table(table.name, table.id, table.positions)}

@@ -1,0 +1,141 @@
+"""Whether Spark's own Parquet scan reads exactly what the data source would: checks of `tier_scan`.
+
+Each raises `NotScannable` with the reason why the data source is to read all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from pyspark_pulsar.catalog.cluster import Cluster
+from pyspark_pulsar.columnar.layout import PARTITION
+from pyspark_pulsar.columnar.positions import TieredPositions
+from pyspark_pulsar.columnar.table import ColumnarTable
+from pyspark_pulsar.columnar.table_files import LEDGER, Bound, NotScannable, TableFiles
+from pyspark_pulsar.columnar.tiered_schema import TieredSchema, parse_tiered_schema
+from pyspark_pulsar.columnar.topic_tables import TopicTables
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.options.values.offset_bound import LogSide, OffsetBound
+from pyspark_pulsar.options.values.read_from import COLUMNS
+from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.read.planning.tables.known_tables import uses_tables
+from pyspark_pulsar.read.planning.tables.topic_notes import check_note, fetch_note
+from pyspark_pulsar.schema import metadata_columns
+from pyspark_pulsar.schema.read_schema import ReadSchema, known_columns
+from pyspark_pulsar.topic import TopicName, TopicPartition
+
+
+def tiered_schemas(table: ColumnarTable) -> dict[int, TieredSchema]:
+    """Return the schemas of the table's rows by their number."""
+    return {
+        number: parse_tiered_schema(text, f"table {table.name}")
+        for number, text in table.schema_texts.items()
+    }
+
+
+def topic_of(options: ReadOptions) -> TopicName:
+    """Raises `NotScannable` for options that say more than which topic, which times and which columns."""
+    topic = None if options.topic is None else TopicName.parse(options.topic)
+    if topic is None or topic != topic.without_partition():
+        raise NotScannable("it is not one whole topic")
+    if options.admin_url is None or not uses_tables(options):
+        raise NotScannable("the options let no read take rows of tables")
+    named = {
+        "startingOffsets": not _is_earliest(options.starting_offsets),
+        "startingSubscription": options.starting_subscription is not None,
+        "subscriptionName": options.subscription_name is not None,
+        "splitBy": options.split_by != "position",
+        "auditPath": options.audit_path is not None,
+        "allowDifferentTopicSchemas": options.different_schemas,
+        "behindTable": options.behind_table is not None,
+    }
+    for key, is_given in named.items():
+        if is_given:
+            raise NotScannable(f"option {key} is for the data source")
+    if options.read_from == COLUMNS and (options.starting_offsets or options.ending_offsets):
+        raise NotScannable("whether offsets name all topic partitions is for the data source to say")
+    return topic
+
+
+def _is_earliest(bound: OffsetBound | None) -> bool:
+    """In every topic partition."""
+    if bound is None:
+        return True
+    return bound.others in (None, LogSide.EARLIEST) and all(
+        position == EARLIEST for _, position in bound.named
+    )
+
+
+def check_ends(bound: OffsetBound | None, positions: TieredPositions) -> None:
+    """Raises `NotScannable` unless the query ends behind the table, in every topic partition that is in it."""
+    if bound is None:
+        return
+    named = dict(bound.named)
+    for partition, tiered in positions.partitions.items():
+        end = named.get(partition, bound.others)
+        if end is not LogSide.LATEST and not (isinstance(end, Position) and end >= tiered.end):
+            raise NotScannable("option endingOffsets names positions that are not behind it")
+
+
+def check_types(columns: pa.Schema, schema: ReadSchema) -> None:
+    """Raises `NotScannable` where the topic's schema is another than when the query was analysed."""
+    known = known_columns(schema.value_columns, None)
+    for column in columns:
+        if column.name not in known or known[column.name].type != column.type:
+            raise NotScannable(f"column {column.name} is not, or is not any more, one of the topic's")
+
+
+def check_rows(positions: TieredPositions, partitions: Sequence[TopicPartition], files: TableFiles) -> None:
+    """Raises `NotScannable` unless all rows of all files are surely before the ends of topic partitions that there
+    are."""
+    if not len(files):
+        raise NotScannable("it has no files yet")
+    ends = {partition.index: tiered.end for partition, tiered in positions.partitions.items()}
+    if not set(positions) <= set(partitions):
+        raise NotScannable("it has rows of topic partitions that are not there")
+    indexes, ledgers = files.statistics[PARTITION], files.statistics[LEDGER]
+    if any(indexes.nulls) or any(ledgers.nulls):
+        raise NotScannable("it has rows of no position")
+    least_end = min(ends.values(), default=EARLIEST)
+    unknown: list[Bound | None] = [None] * len(files)
+    for least, most, ledger in zip(
+        indexes.lower, indexes.upper or unknown, ledgers.upper or unknown, strict=True
+    ):
+        if least is None or most is None or ledger is None:
+            raise NotScannable("it has files of which nobody tells where their rows are in the topic")
+        end = ends.get(int(least), EARLIEST) if least == most else least_end
+        if Position(int(ledger), 0) >= end:
+            raise NotScannable("it has rows behind the positions that it tells")
+
+
+def holds_all(positions: TieredPositions, ends: Mapping[TopicPartition, Position]) -> bool:
+    """Whether no topic partition has messages behind the table, nor had any.
+
+    Ledgers go from the front and their ids are given once: as long as the last message is one that is tiered, nothing
+    behind it was removed, and it is the same topic. Of a partition that is in the table and is empty now nobody knows.
+    """
+    tiered = positions.partitions
+    return all(
+        end <= tiered[partition].end and not end.is_earliest if partition in tiered else end.is_earliest
+        for partition, end in ends.items()
+    )
+
+
+def check_named_by_topic(
+    cluster: Cluster, tables: TopicTables, topic: TopicName, table: ColumnarTable
+) -> None:
+    """Raises `TierMismatch` unless the topic names this table, `NotScannable` where it names none."""
+    note = fetch_note(cluster.admin, topic)
+    if note is None:
+        raise NotScannable("the topic does not say that the table is its own")
+    check_note(topic, note, tables, table)
+
+
+def check_payloads(names: Sequence[str], files: TableFiles) -> None:
+    """Raise `NotScannable` if files keep payloads and the query looks at values: Spark's scan cannot decode payloads. A
+    query of no column at all decodes values too."""
+    is_noticed = not names or not all(name in metadata_columns.FIELDS for name in names)
+    if is_noticed and files.may_have_payloads:
+        raise NotScannable("it keeps payloads of messages, which Spark's scan does not decode")

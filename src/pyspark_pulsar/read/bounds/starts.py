@@ -1,0 +1,52 @@
+"""The position at which a query begins in each topic partition, by its options. Driver only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.options.values.offset_bound import OffsetBound
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.bounds.offsets import resolve_bound
+from pyspark_pulsar.read.bounds.subscription import skip_removed, subscription_positions
+from pyspark_pulsar.read.log_end import LogEnds
+from pyspark_pulsar.topic import TopicPartition
+
+
+class QueryStarts:
+    """Finds the starts of one query. Used by one thread."""
+
+    def __init__(
+        self, options: ReadOptions, client: BrokerClient, admin: AdminClient | None, log_ends: LogEnds
+    ) -> None:
+        """Take the clients and the log ends of the query, which closes them."""
+        self._options = options
+        self._client = client
+        self._admin = admin
+        self._log_ends = log_ends
+
+    def find_starts(
+        self,
+        bound: OffsetBound,
+        partitions: Sequence[TopicPartition],
+        ends: Mapping[TopicPartition, Position],
+    ) -> dict[TopicPartition, Position]:
+        """Return the positions of `startingSubscription`, or without that option those of `bound`.
+
+        Args:
+            bound: `startingOffsets`, or the default.
+            partitions: All topic partitions that the query reads, sorted.
+            ends: Their present ends.
+
+        Raises:
+            OptionError: The bound or the subscription does not fit the partitions.
+            PulsarError: And the errors of `subscription_positions`.
+
+        """
+        name = self._options.starting_subscription
+        if name is None:
+            return resolve_bound("startingOffsets", bound, partitions, ends)
+        starts = subscription_positions(self._client, self._admin, name, partitions, ends)
+        return skip_removed(starts, self._log_ends)

@@ -1,0 +1,116 @@
+"""The plan of a micro-batch, and the proof that nothing of it was removed unread. Driver only.
+
+    step      makes                                                asks
+    requests  the range of each topic partition, from the          -
+              micro-batch's offsets
+    removed   what was removed after the starts of ranges that     the tables' catalog, broker
+              no table holds; tables are loaded again before
+              that counts
+    loss      an error for what was removed                        -
+    rights    an error where this role may not consume a topic     broker, for what is read past it
+    plan      splits                                               as `planning.planner` says
+    again     all of that once more, where ledgers went between    broker
+              the answer of the broker and the list of ledgers
+
+A broker does not know how many entries a removed ledger held (`RemovedEntries.is_unclear`). The planner may have seen
+that ledger before, so its own check decides about such a range; where the planner does not know the ledgers either, it
+counts as loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.bounds.request import RangeRequest
+from pyspark_pulsar.read.cursor_requests import Positions
+from pyspark_pulsar.read.log_end import LogEnds, RemovedEntries
+from pyspark_pulsar.read.microbatch.offset import StreamOffset
+from pyspark_pulsar.read.microbatch.readable_ends import ReadableEnds
+from pyspark_pulsar.read.planning.ledgers.data_loss import check_removed, is_cut_off
+from pyspark_pulsar.read.planning.partition_plan import PartitionPlan
+from pyspark_pulsar.read.planning.planner import SplitPlanner
+from pyspark_pulsar.topic import TopicPartition
+
+
+class CheckedPlanner:
+    """Plans the micro-batches of one query. Used by one thread."""
+
+    def __init__(
+        self, options: ReadOptions, log_ends: LogEnds, readable_ends: ReadableEnds, planner: SplitPlanner
+    ) -> None:
+        """Take the parts of one query, which closes them."""
+        self._options = options
+        self._log_ends = log_ends
+        self._readable_ends = readable_ends
+        self._planner = planner
+
+    def plan(self, former: StreamOffset, reached: StreamOffset) -> list[PartitionPlan]:
+        """Return the plan of a micro-batch between two offsets.
+
+        Raises:
+            DataLossError: Messages were removed before they were read. With `failOnDataLoss=false` it is logged.
+            PulsarError: And the errors of `SplitPlanner.plan`.
+
+        """
+        self._readable_ends.recall(former.positions, former.passed)
+        starts = self._readable_ends.skip_unseen(reached.starts_from(former))
+        requests = [
+            RangeRequest(partition, starts[partition], position, reached.window_of(partition))
+            for partition, position in reached.positions.items()
+        ]
+        return self._planned([request for request in requests if not request.is_empty])
+
+    def _planned(self, requests: Sequence[RangeRequest]) -> list[PartitionPlan]:
+        fail = self._options.fail_on_data_loss
+        starts, removed = self._removed(requests)
+        unclear = {
+            partition
+            for partition, entries in removed.items()
+            if entries.is_unclear and self._planner.ledgers.is_possible
+        }
+        self._planner.ledgers.forget_ahead(removed)
+        clear = {partition: entries for partition, entries in removed.items() if partition not in unclear}
+        deleted = check_removed(starts, clear, fail=fail)
+        present = [request for request in requests if request.partition not in deleted]
+        if self._planner.may_read_directly:
+            self._log_ends.show_rights(request.partition for request in present)
+        plans = self._planner.plan(
+            replace(request, is_whole=request.partition not in unclear and not self._options.read_compacted)
+            for request in present
+        )
+        unseen = {plan.partition for plan in plans if plan.ledgers is None} & unclear
+        check_removed(starts, {partition: removed[partition] for partition in unseen}, fail=fail)
+        whole = {partition: start for partition, start in starts.items() if partition not in removed}
+        return self._planned(requests) if self._were_removed_since(whole, plans) else plans
+
+    def _removed(
+        self, requests: Sequence[RangeRequest]
+    ) -> tuple[dict[TopicPartition, Position], dict[TopicPartition, RemovedEntries]]:
+        """Return the starts of the ranges that are read from the topics' ledgers, and what was removed after them."""
+        ends = {request.partition: request.end for request in requests}
+        starts = {request.partition: request.start for request in requests}
+        removed: dict[TopicPartition, RemovedEntries] = {}
+        # Tables that were loaded earlier may hold by now what was removed.
+        for at_once in (False, True):
+            skipped = self._planner.skip_tables(starts, at_once=at_once)
+            starts = {partition: start for partition, start in skipped.items() if start < ends[partition]}
+            removed = self._log_ends.removed(starts)
+            if not removed:
+                break
+        return starts, removed
+
+    def _were_removed_since(self, starts: Positions, plans: Sequence[PartitionPlan]) -> bool:
+        """Return whether ledgers were removed after brokers had answered that nothing is removed after these starts,
+        and before the planner listed the ledgers."""
+        ledgers = {plan.partition: plan.ledgers for plan in plans}
+        cut_off = {
+            partition: start
+            for partition, start in starts.items()
+            if (present := ledgers.get(partition)) is not None and is_cut_off(start, present)
+        }
+        if not cut_off or self._options.read_compacted:
+            return False
+        return bool(self._log_ends.removed(cut_off, anew=True))

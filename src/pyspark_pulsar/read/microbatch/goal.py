@@ -1,0 +1,124 @@
+"""How far a stream may read at a trigger, before its limits: from its last offset to the present ends. Driver only.
+
+    step       a query that begins                       a query that continues
+    settle     the ends that options give become positions (`microbatch.end`)
+    start      `startingOffsets`, the subscription       its last offset, without abandoned and deleted topics
+    end        the present end of each topic partition   likewise; its own position where the topic is empty, and
+                                                         earliest again where the topic was made again
+    search     for an end by event time, the next messages are searched for it
+    limit      no further than the ends that options give, and not back
+    order      a segment of a scalable topic waits for its ancestors (`microbatch.segment_order`)
+
+What was deleted, made again or removed unread is an error, or with `failOnDataLoss=false` a warning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.options.values.offset_bound import FROM_LATEST
+from pyspark_pulsar.options.values.time_bound import TimeBound
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.bounds.offsets import check_reachable
+from pyspark_pulsar.read.bounds.request import whole_ranges
+from pyspark_pulsar.read.bounds.starts import QueryStarts
+from pyspark_pulsar.read.bounds.timestamps import STARTING_TIMES, check_names
+from pyspark_pulsar.read.cursor_requests import Positions
+from pyspark_pulsar.read.log_end import LogEnds
+from pyspark_pulsar.read.microbatch.checkpoint_topics import CheckpointTopics
+from pyspark_pulsar.read.microbatch.end import StreamEnd
+from pyspark_pulsar.read.microbatch.offset import StreamOffset
+from pyspark_pulsar.read.microbatch.segment_order import check_missed, held_back
+from pyspark_pulsar.read.microbatch.topic_ends import PresentEnds
+from pyspark_pulsar.read.planning.ledgers.data_loss import advanced
+from pyspark_pulsar.read.planning.planner import SplitPlanner
+from pyspark_pulsar.topic import TopicPartition
+
+
+class StreamGoal:
+    """Finds the goal of each trigger of one query. Used by one thread."""
+
+    def __init__(
+        self,
+        options: ReadOptions,
+        starts: QueryStarts,
+        checkpoint_topics: CheckpointTopics,
+        end: StreamEnd,
+        log_ends: LogEnds,
+        planner: SplitPlanner,
+    ) -> None:
+        """Take the parts of one query, which closes them."""
+        self._options = options
+        self._starts = starts
+        self._checkpoint_topics = checkpoint_topics
+        self._log_ends = log_ends
+        self._planner = planner
+        self._end = end
+
+    def find_goal(self, former: StreamOffset, present: PresentEnds) -> StreamOffset:
+        """Return the offset that a micro-batch without limits ends at. `former`: where it begins.
+
+        Raises:
+            DataLossError: A topic was deleted, or ends before the position that the query has reached.
+            OptionError: The bounds do not fit the topics.
+            PulsarError: And the errors of `QueryStarts.find_starts` and `StreamEnd.search`.
+
+        """
+        self._end.settle(present.positions)
+        goal = self._first(former, present) if former.start is not None else self._next(former, present)
+        if not present.layouts:
+            return goal
+        begin = goal.starts_from(former)
+        held = held_back(
+            present.layouts, begin, goal.positions, present.positions, former.drained, self._end.has_ended
+        )
+        return replace(goal, positions=held)
+
+    def _first(self, former: StreamOffset, present: PresentEnds) -> StreamOffset:
+        """The goal of a query that begins."""
+        ends, partitions = present.positions, sorted(present.positions)
+        check_names(STARTING_TIMES, former.published_from, partitions)
+        starts = self._starts.find_starts(former.start or FROM_LATEST, partitions, ends)
+        if self._options.starting_subscription is None:
+            check_reachable("startingOffsets", starts, self._log_ends.reachable(ends))
+        self._search(starts, ends, former.published_from)
+        positions = self._end.limited(ends, starts)
+        starts = {partition: start for partition, start in starts.items() if partition in positions}
+        return self._offset(former, positions, starts)
+
+    def _next(self, former: StreamOffset, present: PresentEnds) -> StreamOffset:
+        """The goal of a query that continues."""
+        ends, fail = present.positions, self._options.fail_on_data_loss
+        reached = self._checkpoint_topics.kept(former.positions)
+        if self._options.read_compacted:
+            # Compaction may have removed the last messages that the query has read.
+            ends = {partition: max(end, reached.get(partition, end)) for partition, end in ends.items()}
+        self._planner.ledgers.keep_up(ends)
+        if not self._end.is_given:
+            # A query that ends at positions never reads the segments that appear later.
+            check_missed(present.layouts, reached, fail=fail)
+        reached = self._checkpoint_topics.without_deleted(reached, ends, drained=former.drained)
+        positions, starts = advanced(reached, ends, fail=fail)
+        reached = {partition: position for partition, position in reached.items() if partition not in starts}
+        self._search(reached, positions, former.published_from)
+        return self._offset(former, self._end.limited(positions, reached), starts)
+
+    def _search(self, starts: Positions, ends: Positions, published_from: TimeBound | None) -> None:
+        """Search for ends by event time, from where the messages begin that the query's time lets it read."""
+        if not self._end.searches:
+            return
+        if published_from is not None:
+            in_time = self._planner.first_in_time(whole_ranges(published_from, starts, ends))
+            starts = {**starts, **in_time}
+        self._end.search(starts, ends, published_from)
+
+    def _offset(
+        self, former: StreamOffset, positions: Positions, starts: dict[TopicPartition, Position]
+    ) -> StreamOffset:
+        return StreamOffset(
+            positions,
+            starts,
+            published_from=former.published_from,
+            published_before=self._end.published_before,
+        )

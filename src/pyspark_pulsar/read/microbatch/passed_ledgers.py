@@ -1,0 +1,123 @@
+"""The ledgers that a stream has read to their end, so that its offset can say so (`StreamOffset.passed`). Driver only.
+
+Retention may remove such a ledger. Without that note a driver that is started again could not tell whether unread
+messages were removed with it. Each trigger looks at the topic partitions that its micro-batch does not move:
+
+    source                       proves that nothing is left in the ledger of the position
+    `ReadableEnds.skip_unseen`   a broker reads on into a later ledger without a message
+    `LogEnds.proved`             the cursor of the query was moved to a later ledger
+    `LogEnds.first_left`         of a topic that shows no message: all its ledgers up to a later one were removed
+    `skip_closed`                of a run of `Trigger.AvailableNow`, once: the ledger is closed, and a broker reads to
+                                 its end without a message; the run ends before it could see the ledger removed
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.errors import PulsarError
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.cursor_requests import Positions
+from pyspark_pulsar.read.log_end import LogEnds
+from pyspark_pulsar.read.microbatch.offset import StreamOffset
+from pyspark_pulsar.read.microbatch.readable_ends import ReadableEnds
+from pyspark_pulsar.read.planning.planner import SplitPlanner
+from pyspark_pulsar.read.unseen_entries import pass_unseen
+from pyspark_pulsar.topic import TopicPartition
+
+_PASS_SECONDS: Final = 1.0
+
+_log: Final = logging.getLogger(__name__)
+
+
+class PassedLedgers:
+    """Finds the passed ledgers of one query. Used by one thread."""
+
+    def __init__(
+        self,
+        options: ReadOptions,
+        client: BrokerClient,
+        log_ends: LogEnds,
+        readable_ends: ReadableEnds,
+        planner: SplitPlanner,
+    ) -> None:
+        """Take the parts of one query, which closes them."""
+        self._options = options
+        self._client = client
+        self._log_ends = log_ends
+        self._readable_ends = readable_ends
+        self._planner = planner
+        self._has_looked_at_closed = False
+
+    def find_passed(
+        self, former: StreamOffset, reached: StreamOffset, ends: Positions, *, is_available_now: bool
+    ) -> dict[TopicPartition, Position]:
+        """Return `StreamOffset.passed` of a micro-batch, and remember it for the next ones.
+
+        Args:
+            former: The offset at which the micro-batch begins.
+            reached: The offset at which it ends.
+            ends: The present ends.
+            is_available_now: The query runs with `Trigger.AvailableNow`, so `ends` are those of its begin.
+
+        """
+        unmoved = {
+            partition: position
+            for partition, position in reached.positions.items()
+            if former.positions.get(partition) == position and partition not in reached.starts
+        }
+        starts = self._readable_ends.skip_unseen(unmoved)
+        starts |= self._log_ends.proved(starts)
+        if self._options.read_compacted:
+            return {}
+        in_ledger = {
+            partition: start
+            for partition, start in starts.items()
+            if start.ledger == unmoved[partition].ledger and not (start.is_earliest or partition.is_segment)
+        }
+        if not is_available_now:
+            starts |= self._log_ends.first_left(
+                {
+                    partition: start
+                    for partition, start in in_ledger.items()
+                    if ends.get(partition, start).is_earliest
+                }
+            )
+        elif not self._has_looked_at_closed:
+            self._has_looked_at_closed = True
+            starts |= skip_closed(self._client, self._planner, in_ledger)
+        passed = {
+            partition: start
+            for partition, start in starts.items()
+            if start.ledger > unmoved[partition].ledger
+        }
+        self._readable_ends.recall(unmoved, passed)
+        return passed
+
+
+def skip_closed(
+    client: BrokerClient, planner: SplitPlanner, starts: Positions
+) -> dict[TopicPartition, Position]:
+    """Return where the next ledgers begin, of those starts after which nothing is left in a closed ledger.
+
+    Raises nothing: a topic partition that is not returned may count as loss in a later run, and nothing else.
+    """
+    try:
+        closed = planner.ledgers.closed(starts)
+        spans = {
+            partition: (starts[partition], end)
+            for partition, (end, _) in closed.items()
+            if starts[partition] < end
+        }
+        passed = pass_unseen(client, spans, _PASS_SECONDS)
+    except PulsarError as fault:
+        _log.info("which ledgers are read to their end is not known: %s", fault)
+        return {}
+    return {
+        partition: following
+        for partition, (end, following) in closed.items()
+        if passed.get(partition, starts[partition]) >= end
+    }

@@ -1,0 +1,85 @@
+"""Which topic partitions a stream reads, and where each of them ends now. Driver only.
+
+At each trigger, in this order:
+
+    step      makes                                              asks
+    topics    the topic partitions that exist, and the layouts   broker, admin REST API
+              of scalable topics: a sealed segment's end does
+              not move after that
+    starts    where the query is, past what is not in ledgers    the tables' catalog
+    ends      the end of each, from a cursor at its start        broker
+    tables    the end of its table, where that is later:         the tables' catalog
+              brokers may have removed the entries
+    schemas   an error for a new topic that the query cannot     broker
+              read; after the ends, as a message before them
+              has its schema registered
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.cursor_requests import Positions
+from pyspark_pulsar.read.log_end import LogEnds
+from pyspark_pulsar.read.microbatch.readable_ends import ReadableEnds
+from pyspark_pulsar.read.microbatch.schemas import SchemaWatch
+from pyspark_pulsar.read.microbatch.topics import TopicWatch
+from pyspark_pulsar.read.planning.planner import SplitPlanner
+from pyspark_pulsar.schema.read_schema import ReadSchema
+from pyspark_pulsar.topic_layout import TopicLayout
+
+
+@dataclass(frozen=True, slots=True)
+class PresentEnds:
+    """The ends of all topic partitions that exist."""
+
+    positions: Positions
+    layouts: tuple[TopicLayout, ...] = ()
+    """The layouts of scalable topics, as they were just before the ends were requested."""
+
+
+class TopicEnds:
+    """Looks up the ends at each trigger. Used by one thread."""
+
+    def __init__(
+        self,
+        options: ReadOptions,
+        schema: ReadSchema,
+        client: BrokerClient,
+        topics: TopicWatch,
+        log_ends: LogEnds,
+        readable_ends: ReadableEnds,
+        planner: SplitPlanner,
+    ) -> None:
+        """Take the parts of one query, which closes them. `schema`: the schema that the query started with."""
+        self._topics = topics
+        self._log_ends = log_ends
+        self._readable_ends = readable_ends
+        self._planner = planner
+        self._schemas = SchemaWatch(schema, client.schema, skips_bad_rows=options.mode != "FAILFAST")
+        self._is_new = True
+
+    def look_up(self, reached: Positions, *, comes_again: bool) -> PresentEnds:
+        """Return the present ends.
+
+        Args:
+            reached: Where the query is.
+            comes_again: As in `LogEnds.ends`.
+
+        Raises:
+            PulsarError: Those of `TopicWatch.present`, `LogEnds.present_ends`, `SchemaWatch.check` and
+                `KnownTables.refresh`.
+
+        """
+        present = self._topics.present()
+        if self._is_new:
+            self._is_new = False
+            self._planner.ask_ahead(present.partitions)
+        starts = self._planner.skip_tables(self._readable_ends.skip_unseen(reached))
+        visible = self._log_ends.present_ends(present.partitions, starts, comes_again=comes_again)
+        ends = self._planner.skip_tables(visible)
+        self._readable_ends.look(reached, ends)
+        self._schemas.check(present.topics)
+        return PresentEnds(ends, present.layouts)

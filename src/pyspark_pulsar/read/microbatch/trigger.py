@@ -1,0 +1,134 @@
+"""What one trigger of a stream decides: where its next micro-batch ends. Driver only.
+
+    step      makes                                              in
+    ends      the topic partitions that exist, and their ends    microbatch.topic_ends
+    goal      how far the query may read                         microbatch.goal
+    limits    how far its next micro-batch reads                 microbatch.limits
+    notes     what the offset says besides: segments that are    microbatch.passed_ledgers
+              drained, ledgers that are passed, that the query
+              has ended
+
+Each step takes the last offset of the query and what the steps before it made, and changes neither. A trigger moves no
+subscription and plans no split: its caller does, with the `MicroBatch` that it returns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST
+from pyspark_pulsar.read.cursor_requests import Positions
+from pyspark_pulsar.read.microbatch.end import StreamEnd
+from pyspark_pulsar.read.microbatch.goal import StreamGoal
+from pyspark_pulsar.read.microbatch.idle_pause import IdlePause
+from pyspark_pulsar.read.microbatch.limits import MicroBatches
+from pyspark_pulsar.read.microbatch.offset import StreamOffset
+from pyspark_pulsar.read.microbatch.passed_ledgers import PassedLedgers
+from pyspark_pulsar.read.microbatch.readable_ends import ReadableEnds
+from pyspark_pulsar.read.microbatch.segment_order import drained_by
+from pyspark_pulsar.read.microbatch.topic_ends import PresentEnds, TopicEnds
+
+
+@dataclass(frozen=True, slots=True)
+class MicroBatch:
+    """The next micro-batch of a query, and what is known when it is decided."""
+
+    end: StreamOffset
+    is_empty: bool
+    """There is nothing to read, or not enough: the query stays at its last offset."""
+    committed: Positions
+    """Where the micro-batch begins. Spark has committed the messages before these positions."""
+    goal: Positions
+    """Where the query's lag is measured to."""
+    counted_from: Positions
+    """Where the query's lag is measured from."""
+    present_ends: Positions
+    """The ends of all topic partitions, now or when Trigger.AvailableNow began."""
+
+
+class Trigger:
+    """Decides the micro-batches of one query. Used by one thread."""
+
+    def __init__(
+        self,
+        run: str,
+        topic_ends: TopicEnds,
+        goal: StreamGoal,
+        end: StreamEnd,
+        micro_batches: MicroBatches,
+        passed_ledgers: PassedLedgers,
+        readable_ends: ReadableEnds,
+    ) -> None:
+        """Take the parts of one query, which closes them. `run`: its id for this start of the query."""
+        self._run = run
+        self._topic_ends = topic_ends
+        self._goal = goal
+        self._end = end
+        self._micro_batches = micro_batches
+        self._passed_ledgers = passed_ledgers
+        self._readable_ends = readable_ends
+        self._idle_pause = IdlePause()
+        self._frozen: PresentEnds | None = None
+
+    def note_micro_batch(self) -> None:
+        """Spark plans a micro-batch of the query, maybe for another of its sources: the query is not idle."""
+        self._idle_pause.news()
+
+    def freeze(self) -> None:
+        """Fix the present ends: Trigger.AvailableNow reads no further. Raises the errors of `TopicEnds.look_up`."""
+        self._frozen = self._topic_ends.look_up({}, comes_again=False)
+
+    def next_micro_batch(self, former: StreamOffset, *, is_limited: bool) -> MicroBatch:
+        """Return the micro-batch that follows `former`.
+
+        Waits up to a second where there was nothing to read for long (`idle_pause`).
+
+        Args:
+            former: The last offset of the query.
+            is_limited: The limits of the options apply.
+
+        Raises:
+            PulsarError: Those of the steps.
+
+        """
+        self._readable_ends.recall(former.positions, former.passed)
+        present = self._frozen or self._present_ends(former)
+        goal = self._goal.find_goal(former, present)
+        reached = self._limited(former, goal) if is_limited else goal
+        is_final = self._end.is_reached(reached.positions)
+        end = self._with_notes(former, reached, present, is_final=is_final)
+        is_empty = end.goes_no_further_than(former)
+        if not is_empty:
+            self._idle_pause.news()
+        # Spark has committed what is before this micro-batch. A subscription keeps the messages from there on, before
+        # they are planned.
+        begin = goal.starts_from(former)
+        if self._frozen is not None or is_final:
+            # The run ends by itself. Its last progress must not count what its last micro-batch reads.
+            return MicroBatch(end, is_empty, begin, goal.positions, reached.positions, present.positions)
+        ends = {
+            partition: position for partition, position in present.positions.items() if partition in begin
+        }
+        return MicroBatch(end, is_empty, begin, ends, begin, present.positions)
+
+    def _present_ends(self, former: StreamOffset) -> PresentEnds:
+        self._idle_pause.before_asking()
+        # Messages that a topic partition hides now are read later, unless the query starts at its end.
+        comes_again = former.start is None or former.start == FROM_EARLIEST
+        return self._topic_ends.look_up(former.positions, comes_again=comes_again)
+
+    def _limited(self, former: StreamOffset, goal: StreamOffset) -> StreamOffset:
+        waits = self._frozen is None and former.start is None
+        return self._micro_batches.admitted(former, goal, waits=waits)
+
+    def _with_notes(
+        self, former: StreamOffset, reached: StreamOffset, present: PresentEnds, *, is_final: bool
+    ) -> StreamOffset:
+        drained = drained_by(present.layouts, reached.positions, present.positions, former.drained)
+        passed = self._passed_ledgers.find_passed(
+            former, reached, present.positions, is_available_now=self._frozen is not None
+        )
+        ended = self._run if is_final else reached.ended
+        return replace(
+            reached, drained=frozenset(drained & reached.positions.keys()), passed=passed, ended=ended
+        )

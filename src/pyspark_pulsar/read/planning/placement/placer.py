@@ -1,0 +1,74 @@
+"""The step `placement` of a plan: from where each range of a ledger is read. Driver only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.options.values.read_from import AUTO, BOOKIE, BROKER
+from pyspark_pulsar.read.planning.ahead import Ahead
+from pyspark_pulsar.read.planning.draft import PartitionDraft
+from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
+from pyspark_pulsar.read.planning.placement.bookies import PresentBookies, present_bookies
+from pyspark_pulsar.read.planning.placement.ledger_placement import find_placement
+from pyspark_pulsar.topic import TopicPartition
+
+
+class Placer:
+    """Kept by a planner. Used by one thread."""
+
+    def __init__(
+        self, options: ReadOptions, admin: AdminClient | None, report: Callable[[str], None]
+    ) -> None:
+        """`admin` None: the broker gives everything. `report`: logs a text once for each planner."""
+        self._options = options
+        self._admin = admin
+        self._report = report
+        self._ahead: Ahead[PresentBookies] | None = None
+
+    @property
+    def may_read_directly(self) -> bool:
+        """Whether some of a plan may be read past the broker."""
+        return self._admin is not None and self._options.read_from != BROKER
+
+    @property
+    def asks_bookies(self) -> bool:
+        """Whether plans need to know which bookies are up."""
+        return self._admin is not None and self._options.read_from in (AUTO, BOOKIE)
+
+    def ask_ahead(self) -> None:
+        """Begin to look which bookies are up, for a plan that is made in a moment. Raises nothing."""
+        if self._admin is not None and self.asks_bookies:
+            self._ahead = Ahead(self._admin.begin(present_bookies, self._options, self._admin))
+
+    def place(self, drafts: Sequence[PartitionDraft]) -> dict[TopicPartition, TopicLedgers]:
+        """Fill in the places of the parts, and what becomes known of ledgers on the way.
+
+        Returns:
+            The ledgers of which more became known.
+
+        Raises:
+            LedgerUnavailable: A ledger is not where `readFrom` says.
+            PulsarError: And the errors of `AdminClient`.
+
+        """
+        touched = {
+            draft.partition: (draft.ledgers, _closed(draft)) for draft in drafts if draft.ledgers is not None
+        }
+        if self._admin is None or not self.may_read_directly or not any(ids for _, ids in touched.values()):
+            return {}
+        views = any(part.is_compacted for draft in drafts for part in draft.parts)
+        ahead, self._ahead = self._ahead, None
+        placement, known = find_placement(self._options, self._admin, touched, views=views, ahead=ahead)
+        for note in placement.notes:
+            self._report(note)
+        for draft in drafts:
+            draft.ledgers = known.get(draft.partition)
+            draft.parts = placement.locate(draft.partition, draft.parts, draft.ledgers)
+        return known
+
+
+def _closed(draft: PartitionDraft) -> set[int]:
+    """The ids of the closed ledgers that the parts are in."""
+    return {part.ledger.id for part in draft.parts if part.ledger is not None and not part.ledger.is_open}
