@@ -86,12 +86,13 @@ class Crash:
 
     def _committed(self, header: dict[str, Any]) -> str | None:
         """The path of the file that a call makes appear."""
+        given = header.get("arguments", {})
         if header.get("call") == "upload_begin":
-            self._begun[header["id"]] = header["path"]
+            self._begun[header["id"]] = given["path"]
         if header.get("call") == "put":
-            return str(header["path"])
+            return str(given["path"])
         if header.get("call") == "upload_commit":
-            return self._uploads.get(header["upload"])
+            return self._uploads.get(given["upload"])
         return None
 
     def _watched(self, path: str | None) -> str | None:

@@ -1,26 +1,136 @@
-"""What the jar and the programs of `spark.driver_process` send each other: bytes, with a u32 length (big endian) before
-them."""
+"""The frame of the channel between the JVM and the Python processes that its jar starts, the same in both directions.
+
+    u32 length of the header, u32 length of the body, header, body
+
+Numbers are big endian. The header is a JSON object in UTF-8; the body is bytes, whose meaning depends on the call.
+"""
 
 from __future__ import annotations
 
-from typing import BinaryIO
+import json
+import os
+import select
+import struct
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from pyspark_pulsar.errors import ProtocolError
+
+_HEAD: Final = struct.Struct(">II")
+_NUMBER: Final = struct.Struct(">I")
+_MOST_HEADER: Final = 1 << 27
+"""Less than the four first bytes of any text, so that a text is never taken for a frame."""
+_MOST_BODY: Final = 1 << 29
+_PIECE: Final = 1 << 20
+
+Frame = tuple[dict[str, Any], bytes]
+Receive = Callable[[], Frame | None]
+Send = Callable[[Mapping[str, Any], bytes], None]
 
 
-def read_number(stream: BinaryIO) -> int:
-    """A u32; 0 where the stream has ended."""
-    return int.from_bytes(stream.read(4), "big")
+class HeaderError(ProtocolError):
+    """A frame whose header is no JSON object; the next frame can be read."""
 
 
-def read_frame(stream: BinaryIO) -> bytes:
-    """Empty where the stream has ended."""
-    return stream.read(read_number(stream))
+def receiver(source: int, idle_seconds: float | None = None) -> Receive:
+    """Return a function that reads the next frame of a file descriptor.
+
+    The function returns None at the end of the file, or when no frame arrived for `idle_seconds`. It raises what
+    `read_frame` raises.
+    """
+
+    def receive() -> Frame | None:
+        if idle_seconds is not None and not select.select([source], [], [], idle_seconds)[0]:
+            return None
+        return read_frame(source)
+
+    return receive
 
 
-def number(value: int) -> bytes:
-    """A u32."""
-    return value.to_bytes(4, "big")
+def read_frame(source: int) -> Frame | None:
+    """Read the next frame; return None at the end of the file.
+
+    Raises:
+        HeaderError: The header is no JSON object.
+        ProtocolError: The bytes are no frame, so nothing more can be read.
+
+    """
+    head = _read(source, _HEAD.size)
+    if not head:
+        return None
+    header_length, body_length = _HEAD.unpack(_whole(head, _HEAD.size))
+    if header_length > _MOST_HEADER or body_length > _MOST_BODY:
+        raise ProtocolError(
+            f"a frame says {header_length} and {body_length} bytes: expected at most {_MOST_HEADER} and {_MOST_BODY}"
+        )
+    text = _whole(_read(source, header_length), header_length)
+    body = _whole(_read(source, body_length), body_length)
+    try:
+        header = json.loads(text)
+    except (ValueError, RecursionError):
+        header = None
+    if not isinstance(header, dict):
+        raise HeaderError("a frame's header: expected a JSON object, got something else")
+    return header, body
 
 
-def frame(data: bytes) -> bytes:
-    """`data` behind its length."""
-    return number(len(data)) + data
+def sender(target: int) -> Send:
+    """Return a function that writes whole frames to a file descriptor and may be called by several threads.
+
+    The function raises `ProtocolError`, and writes nothing, where a frame is larger than its reader accepts.
+    """
+    lock = threading.Lock()
+
+    def send(header: Mapping[str, Any], body: bytes = b"") -> None:
+        # ASCII throughout, because a name may be text that UTF-8 cannot encode.
+        text = json.dumps(header, separators=(",", ":")).encode()
+        if len(text) > _MOST_HEADER or len(body) > _MOST_BODY:
+            raise ProtocolError(
+                f"an answer of {len(text)} and {len(body)} bytes: expected at most {_MOST_HEADER} and {_MOST_BODY}"
+            )
+        parts = [_HEAD.pack(len(text), len(body)) + text, body]
+        with lock:
+            for part in parts:
+                left = memoryview(part)
+                while left:
+                    left = left[os.write(target, left) :]
+
+    return send
+
+
+def packed(parts: Iterable[bytes]) -> bytes:
+    """Return several byte strings as one body: a u32 count, then each string after its u32 length."""
+    listed = list(parts)
+    return b"".join([_NUMBER.pack(len(listed)), *(_NUMBER.pack(len(each)) + each for each in listed)])
+
+
+def unpacked(body: bytes) -> list[bytes]:
+    """Return the byte strings that `packed` made a body of."""
+    (count,) = _NUMBER.unpack_from(body)
+    parts, at = [], _NUMBER.size
+    for _ in range(count):
+        (length,) = _NUMBER.unpack_from(body, at)
+        at += _NUMBER.size
+        parts.append(body[at : at + length])
+        at += length
+    return parts
+
+
+def _read(source: int, length: int) -> bytes:
+    """Read `length` bytes, or fewer at the end of the file."""
+    parts: list[bytes] = []
+    left = length
+    while left:
+        part = os.read(source, min(left, _PIECE))
+        if not part:
+            break
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)
+
+
+def _whole(data: bytes, length: int) -> bytes:
+    if len(data) != length:
+        raise ProtocolError(f"a frame ends after {len(data)} bytes: expected {length}")
+    return data

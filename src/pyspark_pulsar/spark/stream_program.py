@@ -26,8 +26,8 @@ import pickle
 from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO, Final
 
-from pyspark_pulsar.spark.frames import frame, number, read_frame
 from pyspark_pulsar.spark.logging import follow_levels
+from pyspark_pulsar.spark.program_frames import frame, number, read_frame
 from pyspark_pulsar.spark.read_limits import ReadAllAvailable
 
 ALL: Final = "all"

@@ -1,8 +1,6 @@
 """The catalog's process over its pipes, as the JVM drives it, against a real server."""
 
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,6 +8,7 @@ from typing import Any
 import pulsar as official_client
 import pytest
 from fixtures.secured_pulsar import NAMESPACE, STRANGER, SecuredPulsar
+from fixtures.service_process import Refused, ServiceProcess
 from integration.official import ONE_RECORD, Admin
 from pulsar.schema import StringSchema
 
@@ -20,55 +19,29 @@ HERE = ["public/default"]
 _DEADLINE_SECONDS = 30.0
 
 
-class Catalog:
-    """One process; `call` returns the result, or raises AssertionError with the error."""
+class Catalog(ServiceProcess):
+    """One process; `call` returns the result, or raises `Refused`."""
 
     def __init__(self, **settings: str) -> None:
-        command = [sys.executable, "-m", "pyspark_pulsar.catalog"]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.number = 0
-        self.first = self.line({"catalog": "pulsar", "settings": settings})
+        super().__init__("pyspark_pulsar.catalog", {"catalog": "pulsar", "settings": settings})
 
-    def line(self, document: Any) -> Any:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(json.dumps(document).encode() + b"\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
-
-    def answer(self, call: str, **arguments: Any) -> Any:
-        self.number += 1
-        answer = self.line({"id": self.number, "call": call, "arguments": arguments})
-        assert answer["id"] == self.number
-        return answer
-
-    def call(self, call: str, **arguments: Any) -> Any:
-        answer = self.answer(call, **arguments)
-        assert "error" not in answer, answer
-        return answer["result"]
+    def refused(self, call: str, **arguments: Any) -> Refused:
+        with pytest.raises(Refused) as caught:
+            self.call(call, **arguments)
+        return caught.value
 
     def kind(self, call: str, **arguments: Any) -> str:
-        """Of the error."""
-        return str(self.answer(call, **arguments)["error"]["kind"])
-
-    def end(self) -> int:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.close()
-        rest = self.process.stdout.read()
-        self.process.stdout.close()
-        code = self.process.wait(_DEADLINE_SECONDS)
-        assert rest == b""
-        return code
+        """The kind of the error."""
+        return self.refused(call, **arguments).kind
 
 
 @pytest.fixture(scope="module")
 def catalog(pulsar: LocalPulsar) -> Iterator[Catalog]:
     """With the right to all."""
     opened = Catalog(**{"service.url": pulsar.service_url, "ADMIN.URL": pulsar.admin_url})
-    assert opened.first == {"ready": True}
+    assert opened.ready == {"ready": True}
     yield opened
-    assert opened.end() == 0
+    opened.close()
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +49,7 @@ def plain(pulsar: LocalPulsar) -> Iterator[Catalog]:
     """Without the admin REST API."""
     opened = Catalog(**{"service.url": pulsar.service_url})
     yield opened
-    assert opened.end() == 0
+    opened.close()
 
 
 @pytest.fixture
@@ -218,9 +191,7 @@ def test_batches_in_the_system_tables(
 
     (row,) = catalog.call("rows", namespace=HERE, table=named("$segments"))
     assert (row[0], row[1], str(row[2])) == (topic, -1, ledger)
-    assert plain.answer("rows", namespace=HERE, table=named("$segments"))["error"]["message"].count(
-        "admin.url"
-    )
+    assert "admin.url" in plain.refused("rows", namespace=HERE, table=named("$segments")).message
     consumer.close()
 
 
@@ -254,25 +225,25 @@ def test_a_schema_that_columns_cannot_have(
     admin.create(topic)
     taken = json.loads(ONE_RECORD) | {"fields": [{"name": "__key", "type": "int"}]}
     admin.register(topic, "AVRO", json.dumps(taken))
-    error = catalog.answer("load_table", namespace=HERE, table=named(""))["error"]
-    assert error["kind"] == "Failed"
-    assert "__key" in error["message"]
+    error = catalog.refused("load_table", namespace=HERE, table=named(""))
+    assert error.kind == "Failed"
+    assert "__key" in error.message
     assert named("") in catalog.call("list_tables", namespace=HERE)
 
 
 def test_a_wrong_setting_ends_it(pulsar: LocalPulsar) -> None:
     catalog = Catalog(**{"service.url": pulsar.service_url, "starting.offsets": "earliest"})
-    assert "did you mean 'startingOffsets'" in catalog.first["error"]["message"]
-    assert catalog.end() == 0
+    assert "did you mean 'startingOffsets'" in catalog.ready["error"]["message"]
+    catalog.close()
 
 
 def test_an_admin_api_that_is_away_does_not_hang(pulsar: LocalPulsar, filled: str) -> None:
     catalog = Catalog(**{"service.url": pulsar.service_url, "admin.url": "http://127.0.0.1:1"})
     begun = time.monotonic()
-    error = catalog.answer("load_table", namespace=HERE, table=TopicName.parse(filled).local)["error"]
-    assert "admin.url" in error["message"]
+    error = catalog.refused("load_table", namespace=HERE, table=TopicName.parse(filled).local)
+    assert "admin.url" in error.message
     assert time.monotonic() - begun < 25
-    assert catalog.end() == 0
+    catalog.close()
 
 
 def test_rights(secured: SecuredPulsar) -> None:
@@ -292,13 +263,13 @@ def test_rights(secured: SecuredPulsar) -> None:
         rows = reader.call("rows", namespace=[NAMESPACE], table=f"{table}$offsets")
         assert rows[0][:3] == [-1, "earliest", "earliest"]
         assert reader.call("load_namespace", namespace=[NAMESPACE]) is not None
-        assert reader.end() == 0
+        reader.close()
 
         stranger = Catalog(**secured.options(STRANGER, admin=admin), defaultNamespace=NAMESPACE)
         assert stranger.call("list_namespaces", parent=[]) == [NAMESPACE.split("/")]
         assert stranger.kind("list_tables", namespace=[NAMESPACE]) == "Denied"
-        error = stranger.answer("load_table", **of_table)["error"]
-        assert error["kind"] == "Denied"
-        assert "not authorized" in error["message"]
+        error = stranger.refused("load_table", **of_table)
+        assert error.kind == "Denied"
+        assert "not authorized" in error.message
         assert secured.token(STRANGER) not in str(error)
-        assert stranger.end() == 0
+        stranger.close()

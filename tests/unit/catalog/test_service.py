@@ -1,15 +1,12 @@
-"""The loop over lines: what is answered to what, and how it ends."""
+"""What the catalog's process answers to calls and to settings."""
 
-import json
-import os
-import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
 from pyspark_pulsar.catalog import calls
-from pyspark_pulsar.catalog.service import lines, sender, serve
+from pyspark_pulsar.catalog.service import CatalogService
 from pyspark_pulsar.errors import (
     CatalogUnsupported,
     ConnectionFailed,
@@ -23,28 +20,37 @@ from pyspark_pulsar.errors import (
     TopicNameError,
     TopicNotFoundError,
 )
+from pyspark_pulsar.spark.service import serve
 
-FIRST = json.dumps({"catalog": "pulsar", "settings": {"service.url": "pulsar://localhost:1"}}).encode()
+FIRST = {"catalog": "pulsar", "settings": {"service.url": "pulsar://localhost:1"}}
 
 
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Mapping[str, Any]]]:
-    """`answers(*requests)`, behind a good first line; call `echo` gives its arguments back, or raises `fault`."""
+    """`answers(*requests)`, after good settings; call `echo` returns its arguments, or raises `fault`."""
 
-    def run(*requests: Any, fault: Exception | None = None, call: str = "echo") -> list[Mapping[str, Any]]:
+    def run(
+        *requests: Mapping[str, Any], fault: Exception | None = None, call: str = "echo"
+    ) -> list[Mapping[str, Any]]:
         def echo(cluster: Any, **arguments: Any) -> Any:
             if fault is not None:
                 raise fault
             return arguments
 
         monkeypatch.setattr(calls, "CALLS", {call: echo})
-        sent: list[Mapping[str, Any]] = []
-        texts = (each if isinstance(each, bytes) else json.dumps(each).encode() for each in requests)
-        serve(iter([FIRST, *texts]), sent.append)
+        sent = served(FIRST, *requests)
         assert sent[0] == {"ready": True}
         return sent[1:]
 
     return run
+
+
+def served(*headers: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The headers of the answers."""
+    sent: list[Mapping[str, Any]] = []
+    frames = iter([(dict(each), b"") for each in headers])
+    serve(CatalogService(), lambda: next(frames, None), lambda header, body: sent.append(header))
+    return sent
 
 
 def test_requests_are_answered_in_order(answers: Any) -> None:
@@ -54,14 +60,6 @@ def test_requests_are_answered_in_order(answers: Any) -> None:
     assert answers(*asked) == [
         {"id": number, "result": {"set": {"a": "ü"}, "n": number}} for number in (1, 2)
     ]
-
-
-@pytest.mark.parametrize("line", [b"", b"nonsense", b"\xff\xfe", b"[1]", b"[" * 100_000])
-def test_garbage_does_not_end_it(answers: Any, line: bytes) -> None:
-    first, second = answers(line, {"id": 7, "call": "echo"})
-    assert first["id"] is None
-    assert first["error"]["kind"] == "Failed"
-    assert second == {"id": 7, "result": {}}
 
 
 def test_an_unknown_call(answers: Any) -> None:
@@ -110,59 +108,7 @@ def test_what_nobody_expected_is_told_with_its_type(answers: Any, capsys: pytest
     assert not found.out
 
 
-@pytest.mark.parametrize(
-    "first", [b"nonsense", b"[]", b'{"catalog": "p"}', b'{"catalog": "p", "settings": {"service.url": 1}}']
-)
-def test_a_bad_first_line_ends_it(first: bytes) -> None:
-    sent: list[Mapping[str, Any]] = []
-    serve(iter([first, b'{"id": 1}']), sent.append)
-    assert len(sent) == 1
-    assert sent[0]["error"]["kind"] == "Failed"
-
-
-def test_no_line_at_all() -> None:
-    serve(iter([]), pytest.fail)
-
-
-# Descriptors
-
-
-def test_lines_come_whole() -> None:
-    source, target = os.pipe()
-
-    def write() -> None:
-        for part in (b"a\nb", b"c\n", b"x" * 200_000 + b"\n", b"rest"):
-            os.write(target, part)
-        os.close(target)
-
-    thread = threading.Thread(target=write)
-    thread.start()
-    assert list(lines(source, 10.0)) == [b"a", b"bc", b"x" * 200_000]
-    thread.join()
-    os.close(source)
-
-
-def test_nothing_for_long_ends_it() -> None:
-    source, target = os.pipe()
-    assert list(lines(source, 0.01)) == []
-    os.close(target)
-    os.close(source)
-
-
-def test_answers_are_ascii_lines() -> None:
-    source, target = os.pipe()
-    sender(target)({"id": 1, "result": "ü\n\ud800"})
-    os.close(target)
-    text = os.read(source, 1000)
-    os.close(source)
-    assert text.endswith(b"\n")
-    assert text.count(b"\n") == 1
-    assert json.loads(text) == {"id": 1, "result": "ü\n\ud800"}
-
-
-def test_a_reader_that_went_away() -> None:
-    source, target = os.pipe()
-    os.close(source)
-    with pytest.raises(BrokenPipeError):
-        sender(target)({"ready": True})
-    os.close(target)
+@pytest.mark.parametrize("first", [{}, {"catalog": "p"}, {"catalog": "p", "settings": {"service.url": 1}}])
+def test_bad_settings_end_it(first: Mapping[str, Any]) -> None:
+    (answer,) = served(first, {"id": 1})
+    assert answer["error"]["kind"] == "Failed"

@@ -1,86 +1,19 @@
-"""The frames of the process, its first answer, names of checkpoints, and settings."""
+"""The first answer of the process, names of checkpoints, and settings."""
 
 from __future__ import annotations
 
-import os
-import struct
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
 
 from pyspark_pulsar.checkpoint.address import parse_path
 from pyspark_pulsar.checkpoint.cluster import ClusterSettings
 from pyspark_pulsar.checkpoint.deadline import Deadline
-from pyspark_pulsar.checkpoint.process.frames import read_frame, sender
-from pyspark_pulsar.checkpoint.process.service import serve
-from pyspark_pulsar.errors import DeadlineExceeded, OptionError, ProtocolError
+from pyspark_pulsar.checkpoint.process.service import CheckpointService
+from pyspark_pulsar.errors import DeadlineExceeded, OptionError
+from pyspark_pulsar.spark.service import serve
 
 HERE = "pulsar+checkpoint://t/n/c"
-
-
-@contextmanager
-def pipe() -> Iterator[tuple[int, int]]:
-    ends = os.pipe()
-    try:
-        yield ends
-    finally:
-        for end in ends:
-            os.close(end)
-
-
-@given(st.dictionaries(st.text(), st.none() | st.text() | st.integers()), st.binary(max_size=1000))
-def test_frames_come_as_they_were_sent(header: dict[str, Any], body: bytes) -> None:
-    with pipe() as (source, target):
-        send = sender(target)
-        for _ in range(2):
-            send(header, body)
-        assert [read_frame(source) for _ in range(2)] == [(header, body)] * 2
-
-
-def test_frames_of_several_threads_stay_whole() -> None:
-    with pipe() as (source, target):
-        send = sender(target)
-        bodies = [bytes([number]) * 200_000 for number in range(8)]
-        threads = [
-            threading.Thread(target=send, args=({"id": number}, body)) for number, body in enumerate(bodies)
-        ]
-        for thread in threads:
-            thread.start()
-        for _ in bodies:
-            header, body = read_frame(source) or ({}, b"")
-            assert body == bodies[header["id"]]
-        for thread in threads:
-            thread.join()
-
-
-@pytest.mark.parametrize(
-    ("sent", "said"),
-    [
-        (struct.pack(">II", 5, 0) + b"{}", "ends after 2 bytes"),
-        (b"\0\0", "ends after 2 bytes"),
-        (struct.pack(">II", 2, 1 << 30) + b"{}", "at most"),
-        (struct.pack(">II", 2, 0) + b"[]", "a JSON object"),
-        (struct.pack(">II", 2, 0) + b"\xff\xff", "a JSON object"),
-    ],
-)
-def test_what_is_no_frame_is_refused(sent: bytes, said: str) -> None:
-    source, target = os.pipe()
-    os.write(target, sent)
-    os.close(target)
-    with pytest.raises(ProtocolError, match=said):
-        read_frame(source)
-    os.close(source)
-
-
-def test_the_end_of_the_file_between_frames_is_the_end() -> None:
-    source, target = os.pipe()
-    os.close(target)
-    assert read_frame(source) is None
-    os.close(source)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +28,9 @@ def test_the_end_of_the_file_between_frames_is_the_end() -> None:
 def test_wrong_settings_end_the_process_with_an_answer(first: dict[str, Any], said: str) -> None:
     answers: list[Any] = []
     serve(
-        iter([(first, b""), ({"id": 1}, b"")]).__next__, lambda header, body: answers.append((header, body))
+        CheckpointService(),
+        iter([(first, b""), ({"id": 1}, b"")]).__next__,
+        lambda header, body: answers.append((header, body)),
     )
     assert len(answers) == 1
     error = answers[0][0]["error"]

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, BinaryIO, Final
 
 from pyspark_pulsar.read.split import Split
-from pyspark_pulsar.spark.frames import frame, read_frame, read_number
+from pyspark_pulsar.spark.program_frames import frame, read_frame, read_number
 from pyspark_pulsar.topic import TopicPartition
 
 _SHOWN: Final = 3

@@ -27,7 +27,7 @@ import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-import org.pysparkpulsar.catalog.CatalogProcess.Refusal;
+import org.pysparkpulsar.process.Refusal;
 import org.pysparkpulsar.source.PulsarException;
 
 /**
@@ -102,7 +102,7 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, Pr
     try {
       ask("create_namespace", arguments);
     } catch (Refusal refusal) {
-      if (refusal.kind.equals("NamespaceExists")) {
+      if (refusal.kind().equals("NamespaceExists")) {
         throw new NamespaceAlreadyExistsException(namespace);
       }
       throw PulsarException.raised(refusal.getMessage());
@@ -126,7 +126,7 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, Pr
     try {
       return ask("drop_namespace", of(namespace).put("cascade", cascade)).asBoolean();
     } catch (Refusal refusal) {
-      if (refusal.kind.equals("NamespaceNotEmpty")) {
+      if (refusal.kind().equals("NamespaceNotEmpty")) {
         throw new NonEmptyNamespaceException(namespace, refusal.getMessage(), scala.Option.empty());
       }
       throw noSuchNamespace(refusal, namespace);
@@ -224,7 +224,7 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, Pr
       ask("create_table", arguments);
       return loadTable(table);
     } catch (Refusal refusal) {
-      if (refusal.kind.equals("TableExists")) {
+      if (refusal.kind().equals("TableExists")) {
         throw new TableAlreadyExistsException(table);
       }
       throw noSuchNamespace(refusal, table.namespace());
@@ -329,14 +329,14 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, Pr
   }
 
   private static NoSuchNamespaceException noSuchNamespace(Refusal refusal, String[] namespace) {
-    if (refusal.kind.equals("NoSuchNamespace")) {
+    if (refusal.kind().equals("NoSuchNamespace")) {
       return new NoSuchNamespaceException(namespace);
     }
     throw PulsarException.raised(refusal.getMessage());
   }
 
   private static NoSuchTableException noSuchTable(Refusal refusal, Identifier table) {
-    if (refusal.kind.equals("NoSuchTable") || refusal.kind.equals("NoSuchNamespace")) {
+    if (refusal.kind().equals("NoSuchTable") || refusal.kind().equals("NoSuchNamespace")) {
       return new NoSuchTableException(table);
     }
     throw PulsarException.raised(refusal.getMessage());

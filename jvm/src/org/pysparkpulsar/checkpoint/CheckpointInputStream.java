@@ -11,7 +11,7 @@ import java.util.concurrent.Future;
 import org.apache.hadoop.fs.FSExceptionMessages;
 import org.apache.hadoop.fs.FSInputStream;
 import org.apache.hadoop.fs.Path;
-import org.pysparkpulsar.checkpoint.CheckpointProcess.Answer;
+import org.pysparkpulsar.process.Answer;
 
 /**
  * A file as it was when it was opened, with seek and positioned reads.

@@ -7,7 +7,7 @@ import java.util.function.UnaryOperator;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
-import org.pysparkpulsar.source.Interpreter;
+import org.pysparkpulsar.process.Interpreter;
 import scala.Tuple2;
 
 /**

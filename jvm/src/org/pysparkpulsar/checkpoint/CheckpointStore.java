@@ -11,8 +11,8 @@ import org.apache.hadoop.fs.ParentNotDirectoryException;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.PathIsNotEmptyDirectoryException;
 import org.apache.hadoop.security.AccessControlException;
-import org.pysparkpulsar.checkpoint.CheckpointProcess.Answer;
-import org.pysparkpulsar.checkpoint.CheckpointProcess.Refusal;
+import org.pysparkpulsar.process.Answer;
+import org.pysparkpulsar.process.Refusal;
 
 /**
  * The calls of {@link CheckpointProcess}, with Hadoop's types and exceptions.
@@ -119,7 +119,7 @@ final class CheckpointStore {
 
   private static IOException raised(Refusal refusal, Path path) {
     String message = refusal.getMessage();
-    return switch (refusal.kind) {
+    return switch (refusal.kind()) {
       case "NotFound" -> new FileNotFoundException(message);
       case "Exists", "IsDirectory" -> new FileAlreadyExistsException(message);
       case "NotDirectory" -> new ParentNotDirectoryException(message);

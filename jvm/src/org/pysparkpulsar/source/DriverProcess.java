@@ -19,6 +19,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.apache.spark.sql.execution.python.EvaluatePython;
 import org.apache.spark.sql.execution.python.PythonPlannerRunner;
+import org.pysparkpulsar.process.Interpreter;
+import org.pysparkpulsar.process.StandardError;
 
 /**
  * The Python process in which Spark's own planning programs run: `python -m pyspark_pulsar.spark.driver_process`.
@@ -161,7 +163,11 @@ final class DriverProcess {
 
   /** Says first what most often is wrong with an interpreter. */
   private RuntimeException notStarted(String what) {
-    Interpreter.version(python);
+    try {
+      Interpreter.version(python);
+    } catch (IOException fault) {
+      return PulsarException.raised(fault.getMessage());
+    }
     return PulsarException.raised(
         "the Pulsar data source: expected " + python + " to run its process on the driver, got one that " + what);
   }

@@ -10,6 +10,7 @@ import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.Statistics;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonInputPartition;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonStreamingInputPartition;
+import org.pysparkpulsar.process.Interpreter;
 
 /** What a batch or a micro-batch reads that is planned, in the words of the Python that planned it (`read/batch/summary.py`). */
 record PlannedBatch(String text, String places, OptionalLong sizeInBytes) implements Statistics {

@@ -16,6 +16,7 @@ import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
+import org.pysparkpulsar.process.LogLevels;
 
 /** One use of one of Spark's programs in the driver's Python process. For one thread at a time. */
 final class ProgramConnection implements AutoCloseable {

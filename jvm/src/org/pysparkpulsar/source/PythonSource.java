@@ -1,5 +1,6 @@
 package org.pysparkpulsar.source;
 
+import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -12,6 +13,7 @@ import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
 import org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDataSource;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.pysparkpulsar.process.Interpreter;
 import scala.Option;
 import scala.collection.immutable.ArraySeq;
 
@@ -46,13 +48,23 @@ public class PythonSource extends PythonDataSourceV2 {
   public UserDefinedPythonDataSource source() {
     if (source == null) {
       String driver = Interpreter.of(Map.of());
-      String version =
-          DriverPrograms.POSSIBLE ? DriverProcess.of(driver).version() : Interpreter.version(driver);
+      String version = version(driver);
       source =
           new OnTwoInterpreters(
               pythonClass(driver, version), pythonClass(Interpreter.ofExecutors(driver), version));
     }
     return source;
+  }
+
+  private static String version(String driver) {
+    if (DriverPrograms.POSSIBLE) {
+      return DriverProcess.of(driver).version();
+    }
+    try {
+      return Interpreter.version(driver);
+    } catch (IOException fault) {
+      throw PulsarException.raised(fault.getMessage());
+    }
   }
 
   /** The same object in Python, of which nothing has been planned. */

@@ -7,6 +7,7 @@ import java.nio.charset.StandardCharsets;
 import org.apache.spark.api.python.SpecialLengths$;
 import org.apache.spark.sql.errors.QueryCompilationErrors$;
 import org.apache.spark.sql.errors.QueryExecutionErrors$;
+import org.pysparkpulsar.process.LogLevels;
 import scala.Option;
 
 /**

@@ -1,4 +1,4 @@
-package org.pysparkpulsar.source;
+package org.pysparkpulsar.process;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;

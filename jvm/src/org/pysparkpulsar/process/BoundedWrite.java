@@ -1,15 +1,16 @@
-package org.pysparkpulsar.source;
+package org.pysparkpulsar.process;
 
 import java.io.IOException;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /** Writing to the standard input of a child process with a deadline, which a pipe has none of its own. */
-public final class BoundedWrite {
+final class BoundedWrite {
   /** Far above the time in which a process that runs empties its pipe. */
-  public static final long SECONDS = 30;
+  static final long SECONDS = 30;
 
   private static final ScheduledThreadPoolExecutor TIMER = timer();
 
@@ -17,15 +18,15 @@ public final class BoundedWrite {
 
   /** Something that writes to the process. */
   @FunctionalInterface
-  public interface Writing {
+  interface Writing {
     void run() throws IOException;
   }
 
   /**
    * Runs `writing`, and ends the process when that takes longer than `seconds`: nothing else wakes a thread that writes
-   * to a full pipe. Throws what `writing` throws, and then an IOException that says so.
+   * to a full pipe. Throws what `writing` throws, and in this case a TimeoutException.
    */
-  public static void within(long seconds, Process process, Writing writing) throws IOException {
+  static void within(long seconds, Process process, Writing writing) throws IOException, TimeoutException {
     AtomicBoolean late = new AtomicBoolean();
     ScheduledFuture<?> end =
         TIMER.schedule(
@@ -38,9 +39,10 @@ public final class BoundedWrite {
     try {
       writing.run();
     } catch (IOException fault) {
-      throw late.get()
-          ? new IOException("it did not read what was sent to it within " + seconds + " seconds, and was ended", fault)
-          : fault;
+      if (late.get()) {
+        throw new TimeoutException("it did not read what was sent to it within " + seconds + " seconds, and was ended");
+      }
+      throw fault;
     } finally {
       end.cancel(false);
     }

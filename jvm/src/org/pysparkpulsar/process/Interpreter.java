@@ -1,6 +1,7 @@
-package org.pysparkpulsar.source;
+package org.pysparkpulsar.process;
 
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -9,7 +10,7 @@ import java.util.function.UnaryOperator;
 import org.apache.spark.sql.internal.SQLConf;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** Which Python runs what. */
+/** The Python interpreter of each process. */
 public final class Interpreter {
   private static final String CATALOG = "spark.sql.catalog.";
   private static final String CATALOG_CLASS = "org.pysparkpulsar.catalog.PulsarCatalog";
@@ -30,7 +31,7 @@ public final class Interpreter {
   }
 
   /** In tasks: as for everything else that PySpark runs there; `driver` where nothing names another one. */
-  static String ofExecutors(String driver) {
+  public static String ofExecutors(String driver) {
     return onExecutor(driver, Interpreter::configured);
   }
 
@@ -50,41 +51,49 @@ public final class Interpreter {
     return first(setting.apply(OF_WORKERS), System.getenv("PYSPARK_PYTHON"), driver);
   }
 
-  /**
-   * "3.12", once for each interpreter. Throws an AnalysisException for one that does not start on the driver, or lacks
-   * this package.
-   */
-  static String version(String python) {
-    return VERSIONS.computeIfAbsent(python, Interpreter::ask);
+  /** Returns the version as "3.12". Asks each interpreter once, and throws what {@link #refused} says otherwise. */
+  public static String version(String python) throws IOException {
+    String known = VERSIONS.get(python);
+    if (known == null) {
+      known = ask(python);
+      VERSIONS.put(python, known);
+    }
+    return known;
   }
 
-  private static String ask(String python) {
+  /** The one text about an interpreter that does not start, lacks this package, or cannot run its process. */
+  static String refused(String purpose, String python, String cause) {
+    return purpose + ": expected an interpreter with pyspark-pulsar, got " + python + ": " + cause
+        + "; set spark.pyspark.python (on the driver also spark.pyspark.driver.python or "
+        + "spark.sql.catalog.<name>.python) to one that has the package";
+  }
+
+  private static String ask(String python) throws IOException {
+    String purpose = "the Pulsar data source";
+    Process process;
     try {
-      Process process = new ProcessBuilder(python, "-c", ASK).redirectErrorStream(true).start();
-      process.getOutputStream().close();
+      process = new ProcessBuilder(python, "-c", ASK).redirectErrorStream(true).start();
+    } catch (IOException fault) {
+      throw new IOException(refused(purpose, python, "it does not start (" + fault.getMessage() + ")"));
+    }
+    process.getOutputStream().close();
+    try {
       // The wait comes first: to read is to wait without a deadline. An answer is far smaller than what a pipe holds.
       if (!process.waitFor(DEADLINE_SECONDS, TimeUnit.SECONDS)) {
         process.destroyForcibly();
-        throw refused(python, "gave no answer within " + DEADLINE_SECONDS + " seconds");
+        throw new IOException(refused(purpose, python, "it gave no answer within " + DEADLINE_SECONDS + " seconds"));
       }
-      String text = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip();
-      if (process.exitValue() != 0) {
-        String last = text.substring(text.lastIndexOf('\n') + 1);
-        throw refused(python, "says: " + last.substring(0, Math.min(SHOWN, last.length())));
-      }
-      return text.substring(text.lastIndexOf('\n') + 1);
-    } catch (IOException fault) {
-      throw refused(python, "does not start (" + fault.getMessage() + ")");
     } catch (InterruptedException fault) {
       Thread.currentThread().interrupt();
-      throw refused(python, "was not waited for, since the statement was cancelled");
+      throw new InterruptedIOException(purpose + ": interrupted while waiting for " + python + "; run it again");
     }
-  }
-
-  private static RuntimeException refused(String python, String what) {
-    return PulsarException.raised(
-        "the Pulsar data source: expected an interpreter with pyspark-pulsar on the driver, got " + python + ", which "
-            + what + "; set spark.pyspark.python, or spark.pyspark.driver.python, to one that has the package");
+    String text = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip();
+    String last = text.substring(text.lastIndexOf('\n') + 1);
+    if (process.exitValue() != 0) {
+      throw new IOException(
+          refused(purpose, python, "it wrote: " + last.substring(0, Math.min(SHOWN, last.length()))));
+    }
+    return last;
   }
 
   private static String configured(String key) {

@@ -1,0 +1,11 @@
+package org.pysparkpulsar.process;
+
+import com.fasterxml.jackson.databind.JsonNode;
+
+/** The answer of a Python process: its header as it was received, and its body. */
+public record Answer(JsonNode header, byte[] body) {
+  /** What the call returned. */
+  public JsonNode result() {
+    return header.path("result");
+  }
+}

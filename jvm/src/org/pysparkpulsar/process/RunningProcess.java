@@ -1,0 +1,184 @@
+package org.pysparkpulsar.process;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.BufferedOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.EOFException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * One start of a Python process: its pipes, and the calls that wait for an answer.
+ *
+ * <p>A frame, the same in both directions: length of the header and length of the body (4 bytes each, big endian), a
+ * header in JSON, a body of raw bytes. A call has an `id`, which its answer repeats; the first frame and its answer have
+ * none. The protocol is `pyspark_pulsar.spark.service`.
+ */
+final class RunningProcess {
+  private static final ObjectMapper JSON = new ObjectMapper();
+  /** As in Python: less than the four first bytes of any text, so that a text is never taken for a frame. */
+  private static final int MOST_HEADER = 1 << 27;
+
+  private static final int MOST_BODY = 1 << 29;
+  private static final int SHOWN = 200;
+  private static final byte[] NO_BODY = new byte[0];
+
+  private final Process process;
+  private final StandardError errors;
+  private final DataOutputStream calls;
+  private final AtomicLong next = new AtomicLong();
+  private final Map<Long, CompletableFuture<Answer>> awaited = new ConcurrentHashMap<>();
+  private final CompletableFuture<Answer> ready = new CompletableFuture<>();
+  private volatile long lastAnswer = System.nanoTime();
+  /** Why no more answers arrive; null while some may. */
+  private volatile String ended;
+
+  private RunningProcess(Process process, String module) {
+    this.process = process;
+    errors = StandardError.of(process, module + "-errors");
+    calls = new DataOutputStream(new BufferedOutputStream(process.getOutputStream()));
+    Thread listener = new Thread(this::listen, module);
+    listener.setDaemon(true);
+    listener.start();
+  }
+
+  static RunningProcess start(String python, String module) throws IOException {
+    return new RunningProcess(new ProcessBuilder(python, "-m", module).start(), module);
+  }
+
+  boolean isAlive() {
+    return ended == null && process.isAlive();
+  }
+
+  /** Sends the settings; the future is the answer to them. */
+  CompletableFuture<Answer> introduce(JsonNode settings) throws Gone {
+    send(settings, NO_BODY, 0);
+    return ready;
+  }
+
+  /** Sends a call with the first `length` bytes of `body`. The future fails with {@link Gone} when the process ends. */
+  CompletableFuture<Answer> begin(String call, ObjectNode arguments, byte[] body, int length) throws Gone {
+    long id = next.incrementAndGet();
+    ObjectNode header = JSON.createObjectNode().put("id", id).put("call", call).put("log", LogLevels.now());
+    header.set("arguments", arguments);
+    CompletableFuture<Answer> answer = new CompletableFuture<>();
+    awaited.put(id, answer);
+    send(header, body, length);
+    if (ended != null) {
+      // The listener may have ended before this call was among those that it fails.
+      answer.completeExceptionally(new Gone(ended, true));
+    }
+    return answer;
+  }
+
+  /** Returns whether the process has given no answer at all for this many seconds. */
+  boolean isSilent(long seconds) {
+    return System.nanoTime() - lastAnswer > TimeUnit.SECONDS.toNanos(seconds);
+  }
+
+  /** Ends the process. All calls under way fail with the first cause that was given. */
+  void end(String cause) {
+    if (ended == null) {
+      ended = cause;
+    }
+    process.destroyForcibly();
+    Gone gone = new Gone(ended, true);
+    ready.completeExceptionally(gone);
+    awaited.values().forEach(waiting -> waiting.completeExceptionally(gone));
+    awaited.clear();
+  }
+
+  private void send(JsonNode header, byte[] body, int length) throws Gone {
+    byte[] text = bytes(header);
+    String cause;
+    synchronized (calls) {
+      try {
+        BoundedWrite.within(
+            BoundedWrite.SECONDS,
+            process,
+            () -> {
+              calls.writeInt(text.length);
+              calls.writeInt(length);
+              calls.write(text);
+              calls.write(body, 0, length);
+              calls.flush();
+            });
+        return;
+      } catch (TimeoutException fault) {
+        cause = fault.getMessage();
+        end(cause);
+      } catch (IOException fault) {
+        end(errors.end());
+        // The listener may know more.
+        cause = ended;
+      }
+    }
+    // Half a frame was written at most, which the process cannot have acted on.
+    throw new Gone(cause, false);
+  }
+
+  private void listen() {
+    try (DataInputStream answers = new DataInputStream(process.getInputStream())) {
+      while (true) {
+        int headerLength = answers.readInt();
+        int bodyLength = answers.readInt();
+        if (headerLength < 0 || headerLength > MOST_HEADER || bodyLength < 0 || bodyLength > MOST_BODY) {
+          end(
+              "it printed '" + printed(headerLength, bodyLength, answers)
+                  + "', which is no answer and which a wrapper or site module may do");
+          return;
+        }
+        byte[] header = new byte[headerLength];
+        byte[] body = new byte[bodyLength];
+        answers.readFully(header);
+        answers.readFully(body);
+        lastAnswer = System.nanoTime();
+        JsonNode tree = JSON.readTree(header);
+        CompletableFuture<Answer> waiting = tree.has("id") ? awaited.remove(tree.get("id").asLong()) : ready;
+        if (waiting != null) {
+          waiting.complete(new Answer(tree, body));
+        }
+      }
+    } catch (EOFException fault) {
+      end(errors.end());
+    } catch (IOException | RuntimeException fault) {
+      end(ended == null ? "its answers cannot be read (" + fault + ")" : ended);
+    }
+  }
+
+  /** The first line of a text of which two numbers were read, as far as it has arrived. */
+  private static String printed(int first, int second, DataInputStream rest) throws IOException {
+    byte[] more = rest.readNBytes(Math.min(rest.available(), SHOWN));
+    ByteBuffer all = ByteBuffer.allocate(2 * Integer.BYTES + more.length).putInt(first).putInt(second).put(more);
+    return new String(all.array(), StandardCharsets.UTF_8).strip().lines().findFirst().orElse("");
+  }
+
+  private static byte[] bytes(JsonNode tree) {
+    try {
+      return JSON.writeValueAsBytes(tree);
+    } catch (JsonProcessingException fault) {
+      throw new IllegalStateException(fault);
+    }
+  }
+
+  /** The process has ended; `sent` says whether it may have read the call. */
+  static final class Gone extends Exception {
+    final boolean sent;
+
+    Gone(String message, boolean sent) {
+      super(message);
+      this.sent = sent;
+    }
+  }
+}

@@ -1,0 +1,174 @@
+"""The loop of every Python process that the jar starts: calls arrive in frames (`spark.frames`), answers leave in them.
+
+    frame               header
+    the first one       the settings, as the service needs them
+    its answer          {"ready": true, ...}, or {"error": {...}} before the process ends
+    a call              {"id": 1, "call": "status", "log": "WARN,INFO", "arguments": {...}}
+    its answer          {"id": 1, "result": ...} or {"id": 1, "error": {"kind": "Failed", "message": ...}}
+
+Settings may hold secrets, so they are part of a frame and of no argument or environment variable. `log` holds the
+levels of the session's log (`spark.logging.follow_levels`). A call and its answer may have a body. Answers leave in any
+order.
+
+One thread reads, and `threads` of the service answer. While all of them are busy, nothing more is read; the jar
+(`PythonProcess`) has at most as many calls under way. The process ends with its standard input, whose other end the
+JVM holds.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import traceback
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, NoReturn, Protocol, TypeVar
+
+from pyspark_pulsar.errors import OptionError, ProtocolError, PulsarError, printable
+from pyspark_pulsar.spark.frames import Frame, HeaderError, Receive, Send, receiver, sender
+from pyspark_pulsar.spark.jvm_streams import take_standard_streams
+from pyspark_pulsar.spark.logging import follow_levels, show_warnings
+from pyspark_pulsar.spark.python_path import add_pyspark
+
+FAILED: Final = "Failed"
+"""The kind of an error that no service has another kind for."""
+
+_CLOSE_SECONDS: Final = 3.0
+
+_Call = TypeVar("_Call")
+
+Answer = tuple[Any, bytes]
+"""What the protocol calls `result`, and the body."""
+
+
+class Service(Protocol):
+    """What one kind of process answers. All but `answer` and `error` are called by the thread that reads."""
+
+    threads: int
+    """Number of calls that are answered at the same time. With 1 the thread that reads also answers, in order."""
+    idle_seconds: float | None
+    """Without a call for this long the process ends, and the jar starts another when it needs one. None: never. Only
+    for a service with one thread, because calls of others may still be under way."""
+
+    def start(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Check the first frame's header, quickly because the JVM waits; return what its answer holds beside `ready`.
+
+        Whatever this raises is the answer to the first frame.
+        """
+
+    def open(self) -> None:
+        """Load what the first call needs."""
+
+    def answer(self, call: str, arguments: Mapping[str, Any], body: bytes) -> Answer:
+        """Answer a call. Whatever this raises is passed to `error`."""
+
+    def error(self, call: str, fault: Exception) -> dict[str, str]:
+        """Return the `kind` and the `message` of an error, for the call or, with "", for the settings."""
+
+    def close(self) -> None:
+        """Close connections. The process ends 3 seconds later at the latest."""
+
+
+def run(service: Service) -> NoReturn:
+    """Answer the JVM over the standard streams of this process until it closes them; then end the process."""
+    answers, calls = take_standard_streams()
+    show_warnings()
+    add_pyspark()
+    code = 0
+    try:
+        serve(service, receiver(calls, service.idle_seconds), sender(answers))
+    except BrokenPipeError:
+        pass
+    except Exception:  # noqa: BLE001 -- the process ends at once, also when a thread waits for a broker
+        traceback.print_exc()
+        code = 1
+    # Threads may still wait for brokers that do not answer; no caller waits for these threads.
+    os._exit(code)
+
+
+def serve(service: Service, receive: Receive, send: Send) -> None:
+    """Answer until `receive` returns None.
+
+    Raises:
+        ProtocolError: `receive` has read what is no frame.
+        BrokenPipeError: The thread that reads cannot send an answer.
+
+    """
+    first = receive()
+    if first is None:
+        return
+    try:
+        ready = service.start(first[0])
+    except Exception as fault:  # noqa: BLE001 -- the JVM reports any fault
+        send({"error": _error(service, "", fault)}, b"")
+        return
+    send({"ready": True, **ready}, b"")
+    service.open()
+    threads = ThreadPoolExecutor(service.threads, thread_name_prefix="call")
+    room = threading.BoundedSemaphore(service.threads)
+    try:
+        while True:
+            room.acquire()
+            frame = _received(receive, send)
+            if frame is None:
+                return
+            if service.threads == 1:
+                _answer(service, frame, send)
+                room.release()
+            else:
+                answered = threads.submit(_answer, service, frame, send)
+                answered.add_done_callback(lambda _: room.release())
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
+        closing = threading.Thread(target=service.close, name="close", daemon=True)
+        closing.start()
+        closing.join(_CLOSE_SECONDS)
+
+
+def find_call(calls: Mapping[str, _Call], call: str) -> _Call:
+    """Return the call of this name. Raises `OptionError` where there is none."""
+    if call not in calls:
+        raise OptionError(f"call {call!r}: expected one of {', '.join(calls)}, got another")
+    return calls[call]
+
+
+def describe_error(fault: Exception, kind: Callable[[PulsarError], str]) -> dict[str, str]:
+    """Return the error of an answer: for an error of this package its kind and text, for any other its type and text.
+
+    The traceback of any other error is written to standard error.
+    """
+    if isinstance(fault, PulsarError):
+        return {"kind": kind(fault), "message": str(fault)}
+    traceback.print_exception(fault)
+    return {"kind": FAILED, "message": printable(f"{type(fault).__name__}: {fault}")}
+
+
+def _received(receive: Receive, send: Send) -> Frame | None:
+    while True:
+        try:
+            return receive()
+        except HeaderError as fault:
+            send({"id": None, "error": describe_error(fault, lambda _: FAILED)}, b"")
+
+
+def _answer(service: Service, frame: Frame, send: Send) -> None:
+    header, body = frame
+    number, call = header.get("id"), str(header.get("call"))
+    try:
+        follow_levels(header.get("log"))
+        result, answer = service.answer(call, header.get("arguments") or {}, body)
+    except Exception as fault:  # noqa: BLE001 -- an error of one call must not end the others
+        send({"id": number, "error": _error(service, call, fault)}, b"")
+        return
+    try:
+        send({"id": number, "result": result}, answer)
+    except (ProtocolError, TypeError, ValueError) as fault:
+        # The answer cannot be sent, and nothing of it was.
+        send({"id": number, "error": _error(service, call, fault)}, b"")
+
+
+def _error(service: Service, call: str, fault: Exception) -> dict[str, str]:
+    try:
+        return service.error(call, fault)
+    except Exception as other:  # noqa: BLE001 -- a call without an answer would be waited for
+        return describe_error(other, lambda _: FAILED)
