@@ -168,7 +168,7 @@ check-release: $(WHEELS_DONE) ## See that a tag is the version and that its chan
 .PHONY: server fetched-server
 server: $(BUILD_DONE) fetched-server ## Fetch the Pulsar server into the cache
 fetched-server: $(VENV_DONE)
-	@PYTHONPATH=src $(BIN)/python -c 'from pyspark_pulsar.standalone import fetch_server; fetch_server()'
+	@PYTHONPATH=src $(BIN)/python -c 'from pyspark_pulsar.tools.standalone import fetch_server; fetch_server()'
 
 .PHONY: demo
 demo: server ## Show the whole thing against a real Pulsar server
@@ -311,8 +311,8 @@ fuzz: $(VENV_DONE) ## Fuzz frames, entries and payloads for a minute in all; mak
 SERVER_CHECKS = SERVER_RESULTS=tests/integration/servers/results.json $(BIN)/python -m pytest tests/integration/servers
 .PHONY: test-servers
 test-servers: server $(OLDEST_SPARK)/.requirements-installed ## Ten checks of each version of Pulsar, and the matrix of the docs; make test-servers VERSIONS="3.0.7 4.2.4"
-	failed=""; newest="$$($(BIN)/python -c 'from pyspark_pulsar.standalone import NEWEST_VERSION as it; print(it)')"; \
-	for version in $(or $(VERSIONS),$$($(BIN)/python -c 'from pyspark_pulsar.standalone import SERVER_VERSIONS as all; print(*all)')); do \
+	failed=""; newest="$$($(BIN)/python -c 'from pyspark_pulsar.tools.standalone import NEWEST_VERSION as it; print(it)')"; \
+	for version in $(or $(VERSIONS),$$($(BIN)/python -c 'from pyspark_pulsar.tools.standalone import SERVER_VERSIONS as all; print(*all)')); do \
 	  export PULSAR_VERSION="$$version"; \
 	  $(SERVER_CHECKS) || case "$$version" in *-*) ;; *) failed="$$failed $$version" ;; esac; \
 	  if [ "$$version" = "$$newest" ]; then \

@@ -38,7 +38,7 @@ from fixtures.cluster import object_store
 from fixtures.maven_libraries import maven_libraries
 from fixtures.spark_cluster import spark_cluster
 
-from pyspark_pulsar.standalone.settings import choose_port
+from pyspark_pulsar.tools.standalone.settings import choose_port
 
 _WARM_UP = 2
 _SECONDS = 3600

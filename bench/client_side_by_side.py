@@ -28,15 +28,15 @@ from kernel_build import kernel_build
 from pyspark.sql import SparkSession
 
 from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.model.position import EARLIEST
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import EARLIEST
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.sources.broker import FromBroker
 from pyspark_pulsar.read.split import Split, SplitRange
-from pyspark_pulsar.read.task.reader import read_split
-from pyspark_pulsar.standalone import LocalPulsar
-from pyspark_pulsar.topic import TopicPartition
+from pyspark_pulsar.read.task.split_reader import read_split
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 RESULT = Path(__file__).parent / "results" / "client_side_by_side.json"
 PAYLOAD = b"0123456789" * 10

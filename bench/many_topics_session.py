@@ -16,7 +16,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from pyspark_pulsar import configure
 from pyspark_pulsar.options import ReadOptions, parse_options
-from pyspark_pulsar.read.batch.plan import plan_batch
+from pyspark_pulsar.read.batch.batch_plan import plan_batch
 
 Job = dict[str, Any]
 

@@ -21,9 +21,9 @@ from pyspark.sql import SparkSession
 
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.offset_bound import OffsetBound
-from pyspark_pulsar.read.batch.plan import plan_batch
+from pyspark_pulsar.read.batch.batch_plan import plan_batch
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
-from pyspark_pulsar.read.task.reader import read_split
+from pyspark_pulsar.read.task.split_reader import read_split
 
 _received = [0]
 

@@ -8,7 +8,8 @@ planning      the real discovery, planner, admission and admin client, in a driv
               and bytes of answers, splits
 spark         what Spark adds, with a real local Pulsar (bench/sizing_spark.py)
 
-From these come the costs, each of the difference of two cases, and into src/pyspark_pulsar/sizing/default_costs.json.
+From these come the costs, each of the difference of two cases, and into
+src/pyspark_pulsar/tools/sizing/default_costs.json.
 The plan of a year's last day, which no cost is made from, shows how well they foretell it. The fake cluster shares the
 cores, so wall time is more than that of a driver with brokers of its own; CPU is the driver's alone.
 """
@@ -29,13 +30,13 @@ from competitor import Competitor, Measures
 from run_report import arguments, new_report, write_report
 from sizing_spark import measure_spark, spark_costs
 
-from pyspark_pulsar.sizing.calibration import measure_costs
-from pyspark_pulsar.sizing.costs import DEFAULTS, KINDS, Costs
+from pyspark_pulsar.tools.sizing.calibration import measure_costs
+from pyspark_pulsar.tools.sizing.costs import DEFAULTS, KINDS, Costs
 
 _SESSION = (sys.executable, str(Path(__file__).parent / "sizing_session.py"))
 _CLUSTER = (sys.executable, str(Path(__file__).parent / "sizing_cluster.py"))
 _RESULTS = Path(__file__).parent / "results"
-_COSTS = Path(__file__).parent.parent / "src" / "pyspark_pulsar" / "sizing" / DEFAULTS
+_COSTS = Path(__file__).parent.parent / "src" / "pyspark_pulsar" / "tools" / "sizing" / DEFAULTS
 _PATTERN = {"topicsPattern": "persistent://company/events-.*/topic-.*"}
 _MEBIBYTE = 2**20
 _NEW_ENTRIES = 20

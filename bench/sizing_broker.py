@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark_pulsar.client.broker import commands
 from pyspark_pulsar.client.wire import commands_pb2 as wire
-from pyspark_pulsar.sizing.entries import encoder_of, made_up_rows, schema_of_rows
+from pyspark_pulsar.tools.sizing.entries import encoder_of, made_up_rows, schema_of_rows
 
 if TYPE_CHECKING:
     from sizing_cluster import Cluster

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from stream_server import StreamServer, stream_server
 
 from pyspark_pulsar import configure
-from pyspark_pulsar.sizing.costs import Costs
+from pyspark_pulsar.tools.sizing.costs import Costs
 
 _ROWS = 2_000_000
 _LARGE_ROWS = 400_000

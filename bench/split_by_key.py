@@ -21,7 +21,7 @@ from pyspark_pulsar._kernel import EntryBatch
 from pyspark_pulsar.codec.backlog import Backlog
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.codec.row_filter import RowFilter
-from pyspark_pulsar.position import EARLIEST
+from pyspark_pulsar.model.position import EARLIEST
 from pyspark_pulsar.read.planning.splits.key_ranges import SLOTS
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.metadata_columns import FIELDS as METADATA

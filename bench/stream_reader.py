@@ -25,9 +25,9 @@ from ready_source import ReadySource
 
 from pyspark_pulsar import configure
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.batch.plan import plan_batch
+from pyspark_pulsar.read.batch.batch_plan import plan_batch
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
-from pyspark_pulsar.read.task.reader import read_split
+from pyspark_pulsar.read.task.split_reader import read_split
 
 _LEAST_TRIGGERS = 20
 _WAIT_SECONDS = 120.0

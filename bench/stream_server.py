@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from integration.official import Admin
 from process_use import cpu_seconds
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 
 @dataclass(frozen=True)

@@ -15,16 +15,16 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from stream_server import StreamServer
 
-from pyspark_pulsar.columnar.table import ColumnarTable
-from pyspark_pulsar.columnar.topic_tables import TopicTables
-from pyspark_pulsar.columnar.writing.writer import WrittenFile
+from pyspark_pulsar.history.columnar.table import ColumnarTable
+from pyspark_pulsar.history.columnar.topic_tables import TopicTables
+from pyspark_pulsar.history.columnar.writing.writer import WrittenFile
+from pyspark_pulsar.history.tiering.definition import TableSettings
+from pyspark_pulsar.history.tiering.round import TierRound
+from pyspark_pulsar.history.tiering.run import tier_topics
+from pyspark_pulsar.history.tiering.writers import ProcessWriters
+from pyspark_pulsar.model.topic import TopicName, TopicPartition
 from pyspark_pulsar.options import ReadOptions, WriteOptions, parse_options
-from pyspark_pulsar.read.batch.plan import plan_batch
-from pyspark_pulsar.tiering.definition import TableSettings
-from pyspark_pulsar.tiering.round import TierRound
-from pyspark_pulsar.tiering.run import tier_topics
-from pyspark_pulsar.tiering.writers import ProcessWriters
-from pyspark_pulsar.topic import TopicName, TopicPartition
+from pyspark_pulsar.read.batch.batch_plan import plan_batch
 from pyspark_pulsar.write.target import settle_target
 from pyspark_pulsar.write.task import write_rows
 

@@ -25,7 +25,7 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 from pyspark.sql.streaming import StreamingQuery
 from word_count_stream import to_topic, windowed_counts
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 LINES_TOPIC = "persistent://public/default/lines"
 COUNTS_TOPIC = "persistent://public/default/word-counts"

@@ -27,7 +27,7 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 from pyspark.sql.streaming import StreamingQuery
 
 from pyspark_pulsar import history_and_live
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 TOPIC = "persistent://public/default/orders"
 ITEMS = ("tea", "milk", "bread", "salt")

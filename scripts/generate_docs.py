@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from pyspark_pulsar import errors
-from pyspark_pulsar.cli.size import shown
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.options import (
     ConnectionOptions,
@@ -29,10 +28,11 @@ from pyspark_pulsar.options import (
     WriteOptions,
     option_fields,
 )
-from pyspark_pulsar.sizing.costs import default_costs
-from pyspark_pulsar.sizing.estimate import Estimate, estimate
-from pyspark_pulsar.sizing.quantity import Quantity
-from pyspark_pulsar.sizing.workload import Workload
+from pyspark_pulsar.tools.cli.size import shown
+from pyspark_pulsar.tools.sizing.costs import default_costs
+from pyspark_pulsar.tools.sizing.estimate import Estimate, estimate
+from pyspark_pulsar.tools.sizing.quantity import Quantity
+from pyspark_pulsar.tools.sizing.workload import Workload
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -14,7 +14,7 @@ import json
 import sys
 from pathlib import Path
 
-from pyspark_pulsar.standalone import fetch_server
+from pyspark_pulsar.tools.standalone import fetch_server
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "kernel" / "tests" / "data" / "golden.jsonl"

@@ -14,10 +14,10 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from pyspark_pulsar.standalone import NEWEST_VERSION
-from pyspark_pulsar.standalone.distribution import libraries
-from pyspark_pulsar.standalone.distribution.libraries import Library
-from pyspark_pulsar.standalone.distribution.maven import DEPENDENCY_PLUGIN
+from pyspark_pulsar.tools.standalone import NEWEST_VERSION
+from pyspark_pulsar.tools.standalone.distribution import libraries
+from pyspark_pulsar.tools.standalone.distribution.libraries import Library
+from pyspark_pulsar.tools.standalone.distribution.maven import DEPENDENCY_PLUGIN
 
 _PINNED = Path(libraries.__file__).parent / "pinned"
 _LOGGING = "org.apache.logging.log4j"

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pyspark_pulsar.standalone import SERVER_VERSIONS, ServerLibraries, server_of
+from pyspark_pulsar.tools.standalone import SERVER_VERSIONS, ServerLibraries, server_of
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "compatibility.md"

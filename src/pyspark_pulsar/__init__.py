@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     )
     from pyspark_pulsar.errors import PulsarError as PulsarError
     from pyspark_pulsar.inspect.tables import audit as audit, plan as plan, segments as segments
-    from pyspark_pulsar.monitoring.listener import PulsarProgressListener as PulsarProgressListener
-    from pyspark_pulsar.monitoring.stop_at_end import stop_at_end as stop_at_end
-    from pyspark_pulsar.monitoring.watch import watch as watch
     from pyspark_pulsar.session.configure import catalog_jar as catalog_jar, configure as configure
     from pyspark_pulsar.session.error_hook import install_error_hook as install_error_hook
     from pyspark_pulsar.session.history_and_live import (
@@ -30,6 +27,10 @@ if TYPE_CHECKING:
     )
     from pyspark_pulsar.session.tier import tier as tier
     from pyspark_pulsar.spark.shipped import check_workers as check_workers
+    from pyspark_pulsar.tools.monitoring.listener import PulsarProgressListener as PulsarProgressListener
+    from pyspark_pulsar.tools.monitoring.stop_at_end import stop_at_end as stop_at_end
+    from pyspark_pulsar.tools.monitoring.watch import watch as watch
+    from pyspark_pulsar.tools.standalone import LocalPulsar as LocalPulsar
 
     DefaultSource = PulsarDataSource
 
@@ -37,9 +38,10 @@ if TYPE_CHECKING:
 _MODULES = {
     "DefaultSource": "datasource",
     "HistoryAndLive": "session.history_and_live",
+    "LocalPulsar": "tools.standalone",
     "PulsarDataSource": "datasource",
     "PulsarError": "errors",
-    "PulsarProgressListener": "monitoring.listener",
+    "PulsarProgressListener": "tools.monitoring.listener",
     "audit": "inspect.tables",
     "catalog_jar": "session.configure",
     "check_workers": "spark.shipped",
@@ -49,9 +51,9 @@ _MODULES = {
     "plan": "inspect.tables",
     "register": "datasource",
     "segments": "inspect.tables",
-    "stop_at_end": "monitoring.stop_at_end",
+    "stop_at_end": "tools.monitoring.stop_at_end",
     "tier": "session.tier",
-    "watch": "monitoring.watch",
+    "watch": "tools.monitoring.watch",
 }
 __all__ = [*_MODULES]  # noqa: PLE0604 -- names of the mapping
 

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from pyspark_pulsar.codec.changes import Changes
-    from pyspark_pulsar.read.batch.reader import PulsarBatchReader
-    from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
+    from pyspark_pulsar.read.batch.batch_reader import PulsarBatchReader
     from pyspark_pulsar.read.microbatch.refused_stream import RefusedStream
+    from pyspark_pulsar.read.microbatch.stream_reader import PulsarStreamReader
     from pyspark_pulsar.schema.read_schema import ReadSchema
     from pyspark_pulsar.write.batch import PulsarBatchWriter
     from pyspark_pulsar.write.stream import PulsarStreamWriter
@@ -60,7 +60,7 @@ class PulsarDataSource(Shipped, DataSource):
 
     def reader(self, schema: StructType) -> PulsarBatchReader:
         from pyspark_pulsar.codec.data_keys import check_key_options
-        from pyspark_pulsar.read.batch.reader import batch_reader_class
+        from pyspark_pulsar.read.batch.batch_reader import batch_reader_class
         from pyspark_pulsar.read.planning.tables.known_tables import for_schema
 
         options = self._read_options()

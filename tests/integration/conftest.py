@@ -12,7 +12,7 @@ from integration.official import Admin, JavaClient, Refused, python_client
 from integration.streams import Stream
 from pyspark.sql import DataFrame, SparkSession
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 
 @pytest.fixture(scope="session")

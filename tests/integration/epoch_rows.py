@@ -9,7 +9,7 @@ import pulsar as official_client
 from integration.official import await_true, messages_of
 
 from pyspark_pulsar.options import WriteOptions
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 ROWS = 20
 _END = "end"

@@ -12,8 +12,8 @@ from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.commands import PRODUCER, SEND_RECEIPT
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ConnectionFailed
+from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import Position
 
 Fields = tuple[tuple[int, int | bytes], ...]
 _SEND = 6

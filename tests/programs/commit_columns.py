@@ -6,7 +6,7 @@ import pickle
 import sys
 from pathlib import Path
 
-from pyspark_pulsar.columnar.topic_tables import table_catalog
+from pyspark_pulsar.history.columnar.topic_tables import table_catalog
 
 settings, identifier, files, positions = pickle.loads(Path(sys.argv[1]).read_bytes())
 table = table_catalog(tuple(settings.items()), ()).load(identifier)

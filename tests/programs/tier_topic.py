@@ -6,12 +6,12 @@ from __future__ import annotations
 import json
 import sys
 
-from pyspark_pulsar.columnar.iceberg import catalog as iceberg
+from pyspark_pulsar.history.columnar.iceberg import catalog as iceberg
+from pyspark_pulsar.history.tiering.definition import TableSettings
+from pyspark_pulsar.history.tiering.round import TierRound
+from pyspark_pulsar.history.tiering.run import tier_topics, tiered_topics
+from pyspark_pulsar.history.tiering.writers import ProcessWriters
 from pyspark_pulsar.options import ReadOptions, parse_options
-from pyspark_pulsar.tiering.definition import TableSettings
-from pyspark_pulsar.tiering.round import TierRound
-from pyspark_pulsar.tiering.run import tier_topics, tiered_topics
-from pyspark_pulsar.tiering.writers import ProcessWriters
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from pyspark_pulsar.client.ledger import Ledger
-from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.model.position import EARLIEST, Position
 
 
 @st.composite

@@ -8,8 +8,8 @@ import pyarrow as pa
 from pyspark_pulsar._kernel import EntryBatch
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.codec.payload_rows import entries_of
-from pyspark_pulsar.columnar.columns.projection import ColumnProjection, FieldIndex
-from pyspark_pulsar.columnar.columns.stored_types import Leaf, stored_schema
+from pyspark_pulsar.history.columnar.columns.projection import ColumnProjection, FieldIndex
+from pyspark_pulsar.history.columnar.columns.stored_types import Leaf, stored_schema
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.payload import PayloadSchema
 from pyspark_pulsar.schema.read_schema import ReadSchema, resolve_read_schema

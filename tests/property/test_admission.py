@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from hypothesis import given, settings, strategies as st
 
 from pyspark_pulsar.codec.backlog import UNLIMITED, CountedRange
-from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.microbatch.admission import (
     Admitted,
     Allowance,
@@ -17,7 +18,6 @@ from pyspark_pulsar.read.microbatch.admission import (
     admit,
     shares,
 )
-from pyspark_pulsar.topic import TopicPartition
 
 NAMES = [TopicPartition.parse(f"persistent://public/default/t-partition-{index}") for index in range(4)]
 

@@ -14,9 +14,9 @@ from property.test_avro_resolution import members_merged
 from unit.codec.raw_payloads import avro_bytes, decoded, entries
 
 from pyspark_pulsar.errors import SchemaError
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.schema.family.topics import topic_family
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
-from pyspark_pulsar.topic import TopicName
 
 TOPICS = [TopicName.parse(f"t{n}") for n in range(4)]
 

@@ -11,9 +11,9 @@ from unit.codec.handmade_entries import TOPIC, no_fetch
 from pyspark_pulsar.codec.backlog import UNLIMITED, Backlog
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.codec.row_filter import RowFilter
-from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.time_window import TimeWindow
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
-from pyspark_pulsar.time_window import TimeWindow
 
 topics = st.lists(
     st.builds(

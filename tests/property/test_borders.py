@@ -9,11 +9,11 @@ from itertools import accumulate, pairwise
 from hypothesis import given, settings, strategies as st
 
 from pyspark_pulsar.client.ledger import Ledger
-from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.time_window import TimeWindow
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.bounds.window_edges import WindowEdges, WindowedRange
 from pyspark_pulsar.read.sources.peek import FirstEntry, Place
-from pyspark_pulsar.time_window import TimeWindow
-from pyspark_pulsar.topic import TopicPartition
 
 A = TopicPartition.parse("persistent://public/default/a")
 BEHIND = Position(1_000, 0)

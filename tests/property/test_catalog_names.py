@@ -4,7 +4,7 @@ from hypothesis import given, strategies as st
 from property.topic_name_strategies import LOCALS, NAME_PARTS, TABLE_PIECES as PIECES
 
 from pyspark_pulsar.catalog.names import SYSTEM_TABLES, Table, parse_namespace, parse_table
-from pyspark_pulsar.topic import Namespace, TopicName
+from pyspark_pulsar.model.topic import Namespace, TopicName
 
 TABLES = st.builds(
     Table,

@@ -8,10 +8,10 @@ from itertools import accumulate
 from hypothesis import given, strategies as st
 
 from pyspark_pulsar.client.ledger import Ledger
-from pyspark_pulsar.failover.resume import FormerCluster, ResumePoint, Resumption
-from pyspark_pulsar.failover.topic_log import IsIt, Origin, TopicLog
-from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.topic import TopicPartition
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicPartition
+from pyspark_pulsar.tools.failover.resume import FormerCluster, ResumePoint, Resumption
+from pyspark_pulsar.tools.failover.topic_log import IsIt, Origin, TopicLog
 
 TOPIC = TopicPartition.parse("persistent://public/default/t-partition-0")
 MOST_LAG_MS = 50

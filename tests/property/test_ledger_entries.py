@@ -24,7 +24,7 @@ from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress
 from pyspark_pulsar.client.bookkeeper.connection.connections import Arrival, ConnectionLost
 from pyspark_pulsar.client.bookkeeper.discovery import GuessedWriteSets
 from pyspark_pulsar.client.bookkeeper.entry_range import EntryRange
-from pyspark_pulsar.client.bookkeeper.reader import LedgerReader
+from pyspark_pulsar.client.bookkeeper.ledger_reader import LedgerReader
 from pyspark_pulsar.client.bookkeeper.write_set import KnownWriteSets
 from pyspark_pulsar.client.ledger import Ensemble, LedgerMetadata
 from pyspark_pulsar.errors import LedgerUnavailable

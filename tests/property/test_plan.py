@@ -7,8 +7,10 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from property.ledger_strategies import positions, topic_ledgers
 
 from pyspark_pulsar.client.ledger import Ledger
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.time_window import TimeWindow
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options.values.time_bound import TimeBound
-from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.timestamps import span_of_window
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.read.planning.ledgers.ledger_range import LedgerRange, ledger_ranges
@@ -17,8 +19,6 @@ from pyspark_pulsar.read.planning.splits.packing import Limits, PartitionRange, 
 from pyspark_pulsar.read.sources.broker import FromBroker
 from pyspark_pulsar.read.sources.closed_ledger import ClosedLedger
 from pyspark_pulsar.read.split import Split
-from pyspark_pulsar.time_window import TimeWindow
-from pyspark_pulsar.topic import TopicPartition
 
 A = TopicPartition.parse("persistent://public/default/a")
 SOME = st.builds(Position, st.integers(0, 9), st.integers(0, 9), st.integers(0, 9))

@@ -13,12 +13,12 @@ from unit.codec.stored_entries import stored
 from pyspark_pulsar._kernel import EntryBatch
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.codec.encode import BatchEncoder
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.schema.family.topics import topic_family
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
 from pyspark_pulsar.schema.types.spark import arrow_schema, spark_schema
 from pyspark_pulsar.schema.write.columns import resolve_write_schema
-from pyspark_pulsar.topic import TopicName
 
 TOPIC = "persistent://public/default/orders"
 

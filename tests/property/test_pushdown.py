@@ -27,10 +27,10 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
-from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.batch.pushdown import push_filters
 from pyspark_pulsar.read.bounds.request import RangeRequest
-from pyspark_pulsar.topic import TopicPartition
 
 TOPICS = ["persistent://public/default/a", "persistent://public/default/b", "persistent://x/y/Zoë"]
 KEYS = [None, b"", b"a", b"\xff"]

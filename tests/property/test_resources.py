@@ -17,7 +17,7 @@ from pyspark_pulsar.client.admin.paths import (
     transaction_resource,
 )
 from pyspark_pulsar.errors import OptionError
-from pyspark_pulsar.topic import Namespace, TopicName
+from pyspark_pulsar.model.topic import Namespace, TopicName
 
 NAMESPACES = st.builds(Namespace, NAME_PARTS, NAME_PARTS)
 TOPICS = st.builds(TopicName, st.just("persistent"), NAMESPACES, LOCALS)

@@ -16,8 +16,8 @@ from pyspark_pulsar._kernel import EntryBatch
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.codec.intake import Intake, Runs
 from pyspark_pulsar.codec.row_filter import RowFilter
+from pyspark_pulsar.model.time_window import TimeWindow
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
-from pyspark_pulsar.time_window import TimeWindow
 
 KEYS = [None, b"a", b"b", b"", b"\0\xff"]
 COLUMNS = ["value", "__key", "__messageId", "__publishTime", "__eventTime"]

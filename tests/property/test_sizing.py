@@ -9,15 +9,15 @@ from hypothesis import HealthCheck, assume, given, reject, settings, strategies 
 
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import OptionError
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicName, TopicPartition
 from pyspark_pulsar.read.planning.ledgers.ledger_range import ledger_ranges
 from pyspark_pulsar.read.planning.splits.packing import Limits, PartitionRange, cut
-from pyspark_pulsar.sizing.costs import KINDS, Costs, default_costs
-from pyspark_pulsar.sizing.estimate import estimate
-from pyspark_pulsar.sizing.history import CatchUp
-from pyspark_pulsar.sizing.quantity import Quantity
-from pyspark_pulsar.sizing.workload import FORMATS, Workload
-from pyspark_pulsar.topic import TopicName, TopicPartition
+from pyspark_pulsar.tools.sizing.costs import KINDS, Costs, default_costs
+from pyspark_pulsar.tools.sizing.estimate import estimate
+from pyspark_pulsar.tools.sizing.history import CatchUp
+from pyspark_pulsar.tools.sizing.quantity import Quantity
+from pyspark_pulsar.tools.sizing.workload import FORMATS, Workload
 
 _NOISE = 1e-9
 

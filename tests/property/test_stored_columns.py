@@ -31,8 +31,8 @@ from property.stored_columns import (
 )
 
 from pyspark_pulsar._kernel import EntryBatch
-from pyspark_pulsar.columnar.columns.stored_types import Leaf, delta_leaf, iceberg_leaf
 from pyspark_pulsar.errors import SchemaError
+from pyspark_pulsar.history.columnar.columns.stored_types import Leaf, delta_leaf, iceberg_leaf
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import KeyValueSchemas, join
 from pyspark_pulsar.schema.read_schema import resolve_read_schema

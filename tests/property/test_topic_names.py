@@ -8,7 +8,7 @@ from hypothesis import assume, example, given, strategies as st
 from property.topic_name_strategies import ANY_TEXTS, LOCALS, NAME_PARTS
 
 from pyspark_pulsar.errors import TopicNameError
-from pyspark_pulsar.topic import Namespace, TopicName, TopicPartition
+from pyspark_pulsar.model.topic import Namespace, TopicName, TopicPartition
 
 _SUFFIX = "-partition-"
 NAMES = st.builds(

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from pyspark_pulsar.catalog.names import SYSTEM_TABLES
 from pyspark_pulsar.errors import TopicNameError
-from pyspark_pulsar.topic import TopicName
+from pyspark_pulsar.model.topic import TopicName
 
 _HOSTILE = (
     " ", "\t", "\n", "\r", "\0", "\x1b[31m", "\x7f", "\x85", "\u202e", "\u2028", '"', "'", "`", "%", "%2e", "%2F",

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 _PROGRAM = Path(__file__).parent.parent / "java" / "scalable"
 _VERSION = "5.0.0-M1"

@@ -13,8 +13,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from scalable.conftest import Options, ScalableTopic
 
-from pyspark_pulsar.cli import cli
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.cli import cli
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 Read = Callable[..., DataFrame]
 KEYS = [f"key-{number}" for number in range(8)]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from pyspark_pulsar.checkpoint.address import parse_path
-from pyspark_pulsar.checkpoint.cluster import ClusterSettings
+from pyspark_pulsar.checkpoint.clients import ClusterSettings
 from pyspark_pulsar.checkpoint.deadline import Deadline
 from pyspark_pulsar.checkpoint.store import Store
 from pyspark_pulsar.errors import CheckpointPathNotFound, PulsarError

@@ -19,11 +19,11 @@ from pyspark.sql.streaming import StreamingQuery
 
 from pyspark_pulsar import configure
 from pyspark_pulsar.checkpoint.address import parse_path
-from pyspark_pulsar.checkpoint.cluster import ClusterSettings
+from pyspark_pulsar.checkpoint.clients import ClusterSettings
 from pyspark_pulsar.checkpoint.commands.copying import Entry, entries, verify
 from pyspark_pulsar.checkpoint.store import Store
 from pyspark_pulsar.checkpoint.upload import INLINE_BYTES
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 TOPIC = "persistent://public/kept/numbers"
 CHECKPOINT = "pulsar+checkpoint://public/default/numbers-query"

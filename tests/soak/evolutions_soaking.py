@@ -27,7 +27,7 @@ from soak.evolution.spark_reads import SparkReads, spark_session
 from soak.evolution.steps import Evolution
 from soak.evolution.topics import Place
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 _TOLD_EVERY: Final = 100
 

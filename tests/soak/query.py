@@ -18,7 +18,7 @@ from fixtures.spark_cluster import SparkCluster
 from programs.killable import STARTED
 from soak.checkpoint import Checkpoint, InFolder
 
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.model.position import Position
 
 _PROGRAMS = Path(__file__).parent.parent / "programs"
 _POLL_SECONDS = 0.05

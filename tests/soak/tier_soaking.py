@@ -23,7 +23,7 @@ import pulsar as official_client
 from integration.official import Admin
 from integration.tier.conftest import ENTRIES, SMALL_LEDGERS, Tier, tables_in
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 _PROGRAM = Path(__file__).resolve().parents[1] / "programs" / "tier_topic.py"
 _CHECK_EVERY = 10

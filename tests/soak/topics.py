@@ -14,7 +14,7 @@ import urllib3
 from fixtures.cluster.access import PIPELINE
 from integration.cluster.administration import ClusterAdmin
 
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.model.position import Position
 
 _HOLDER: Final = "soak-holder"
 _PATIENCE_SECONDS: Final = 120.0

@@ -31,13 +31,17 @@ def imported(module: str) -> set[str]:
 
 def test_what_counts_as_an_import() -> None:
     assert imported("pyspark_pulsar.read.split") == {
-        "pyspark_pulsar.position",
+        "pyspark_pulsar.model.position",
         "pyspark_pulsar.read.location",
-        "pyspark_pulsar.time_window",
-        "pyspark_pulsar.topic",
+        "pyspark_pulsar.model.time_window",
+        "pyspark_pulsar.model.topic",
     }
-    assert "pyspark_pulsar.read.batch.reader" in imported("pyspark_pulsar.datasource"), "inside a function"
-    assert "pyspark_pulsar.columnar.delta.partitions" in imported("pyspark_pulsar.columnar.delta.table")
+    assert "pyspark_pulsar.read.batch.batch_reader" in imported("pyspark_pulsar.datasource"), (
+        "inside a function"
+    )
+    assert "pyspark_pulsar.history.columnar.delta.partitions" in imported(
+        "pyspark_pulsar.history.columnar.delta.table"
+    )
 
 
 def test_a_module_imports_few_others() -> None:

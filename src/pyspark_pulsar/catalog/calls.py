@@ -13,7 +13,7 @@ from pyspark_pulsar.catalog.cluster import Cluster
 from pyspark_pulsar.catalog.names import Table, parse_namespace, parse_table, tenant_of
 from pyspark_pulsar.catalog.statements import describe_table
 from pyspark_pulsar.errors import CatalogUnsupported, PermissionDenied, TopicNameError
-from pyspark_pulsar.topic import TopicName
+from pyspark_pulsar.model.topic import TopicName
 
 
 def _load_namespace(cluster: Cluster, namespace: Sequence[str]) -> dict[str, str]:

@@ -14,9 +14,9 @@ from pyspark_pulsar.catalog.properties.table import has_separated_keys, key_colu
 from pyspark_pulsar.catalog.tables import own_properties, read_schema
 from pyspark_pulsar.codec.changes import COLUMNS
 from pyspark_pulsar.errors import CatalogUnsupported, OptionError, PermissionDenied
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.schema.types.spark import spark_schema
-from pyspark_pulsar.topic import TopicName
 
 _KEY_OF_PAIRS: Final = "key"
 _NET: Final = "netChanges"

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from pyspark_pulsar.columnar.table import ColumnarTable
-from pyspark_pulsar.columnar.table_files import Parts, TableFiles
+from pyspark_pulsar.history.columnar.table import ColumnarTable
+from pyspark_pulsar.history.columnar.table_files import Parts, TableFiles
 
 _MOST_FILES: Final = 50_000
 """Of all tables together; the last one is kept whatever it has."""

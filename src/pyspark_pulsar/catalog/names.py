@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pyspark_pulsar.errors import TopicNameError
-from pyspark_pulsar.topic import Namespace, TopicName, is_name
+from pyspark_pulsar.model.topic import Namespace, TopicName, is_name
 
 COLUMNS_TABLE: Final = "columns"
 """What the topic's table holds, and nothing behind it; its columns are the topic's."""

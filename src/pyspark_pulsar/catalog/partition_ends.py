@@ -9,9 +9,9 @@ from functools import partial
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.consumer import LogEnd
 from pyspark_pulsar.client.broker.subscribe import subscribe
-from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.sources.peek import first_entry
-from pyspark_pulsar.topic import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

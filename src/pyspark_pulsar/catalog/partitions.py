@@ -8,7 +8,7 @@ from pyspark_pulsar.catalog.cluster import Cluster
 from pyspark_pulsar.catalog.names import parse_table
 from pyspark_pulsar.catalog.system_tables import offsets_of
 from pyspark_pulsar.catalog.tables import require_topic
-from pyspark_pulsar.topic import TopicPartition
+from pyspark_pulsar.model.topic import TopicPartition
 
 
 def partitions(cluster: Cluster, namespace: Sequence[str], table: str) -> list[int]:

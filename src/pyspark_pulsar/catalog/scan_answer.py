@@ -7,18 +7,18 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from pyspark_pulsar.columnar.layout import PARTITION
-from pyspark_pulsar.columnar.scan.hadoop import hadoop_settings, hadoop_url
-from pyspark_pulsar.columnar.scan.spark_columns import ScannedColumn
-from pyspark_pulsar.columnar.table import ColumnarTable
-from pyspark_pulsar.columnar.table_files import LEDGER, NotScannable, TableFiles
+from pyspark_pulsar.history.columnar.layout import PARTITION
+from pyspark_pulsar.history.columnar.scan.hadoop import hadoop_settings, hadoop_url
+from pyspark_pulsar.history.columnar.scan.spark_columns import ScannedColumn
+from pyspark_pulsar.history.columnar.table import ColumnarTable
+from pyspark_pulsar.history.columnar.table_files import LEDGER, NotScannable, TableFiles
+from pyspark_pulsar.model.time_window import ALL_TIMES, TimeWindow
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.bounds.timestamps import resolve_windows
 from pyspark_pulsar.read.planning.tables.known_tables import behind_table
 from pyspark_pulsar.schema import metadata_columns
 from pyspark_pulsar.schema.types.spark import spark_schema
-from pyspark_pulsar.time_window import ALL_TIMES, TimeWindow
-from pyspark_pulsar.topic import TopicPartition
 
 _PUBLISHED: Final = "__publishTime"
 _HAPPENED: Final = "__eventTime"

@@ -10,21 +10,21 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from pyspark_pulsar.catalog.cluster import Cluster
-from pyspark_pulsar.columnar.layout import PARTITION
-from pyspark_pulsar.columnar.positions import TieredPositions
-from pyspark_pulsar.columnar.table import ColumnarTable
-from pyspark_pulsar.columnar.table_files import LEDGER, Bound, NotScannable, TableFiles
-from pyspark_pulsar.columnar.tiered_schema import TieredSchema, parse_tiered_schema
-from pyspark_pulsar.columnar.topic_tables import TopicTables
+from pyspark_pulsar.history.columnar.layout import PARTITION
+from pyspark_pulsar.history.columnar.positions import TieredPositions
+from pyspark_pulsar.history.columnar.table import ColumnarTable
+from pyspark_pulsar.history.columnar.table_files import LEDGER, Bound, NotScannable, TableFiles
+from pyspark_pulsar.history.columnar.tiered_schema import TieredSchema, parse_tiered_schema
+from pyspark_pulsar.history.columnar.topic_tables import TopicTables
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicName, TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.offset_bound import LogSide, OffsetBound
 from pyspark_pulsar.options.values.read_from import COLUMNS
-from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.planning.tables.known_tables import uses_tables
 from pyspark_pulsar.read.planning.tables.topic_notes import check_note, fetch_note
 from pyspark_pulsar.schema import metadata_columns
 from pyspark_pulsar.schema.read_schema import ReadSchema, known_columns
-from pyspark_pulsar.topic import TopicName, TopicPartition
 
 
 def tiered_schemas(table: ColumnarTable) -> dict[int, TieredSchema]:

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from pyspark_pulsar.catalog.names import parse_namespace
 from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.model.topic import Namespace, TopicName
 from pyspark_pulsar.options import ConnectionOptions, ReadOptions, WriteOptions, option_fields, parse_options
 from pyspark_pulsar.options.parsers import names, topic_text, yes_or_no
 from pyspark_pulsar.options.unknown import unknown_options
-from pyspark_pulsar.topic import Namespace, TopicName
 
 DEFAULT_NAMESPACE: Final = "public/default"
 

@@ -18,14 +18,14 @@ from pyspark_pulsar.catalog.partition_ends import ends_of
 from pyspark_pulsar.client.admin.schemas import RegisteredSchema
 from pyspark_pulsar.errors import CatalogUnsupported, PermissionDenied, SchemaError
 from pyspark_pulsar.inspect.tables import SEGMENTS, moment, segments_table
+from pyspark_pulsar.model.position import after_entry
+from pyspark_pulsar.model.topic import TopicName, TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import after_entry
 from pyspark_pulsar.read.bounds.topics import partitions_of
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import split
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
 from pyspark_pulsar.schema.types.text import type_text
-from pyspark_pulsar.topic import TopicName, TopicPartition
 
 _TIME: Final = pa.timestamp("us", "UTC")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -247,7 +247,7 @@ def _document(info: SchemaInfo, topic: TopicName) -> str | None:
 
 def _tier(cluster: Cluster, topic: TopicName, count: int) -> Iterable[Row]:  # noqa: ARG001
     """Raises the errors of `tier_status`, and `CatalogUnsupported`."""
-    from pyspark_pulsar.tiering.status import status_rows, tier_status
+    from pyspark_pulsar.history.tiering.status import status_rows, tier_status
 
     return status_rows(tier_status(with_tables(cluster, topic), [topic]))
 

@@ -20,9 +20,10 @@ from pyspark_pulsar.catalog.names import COLUMNS_TABLE, Table, parse_namespace, 
 from pyspark_pulsar.catalog.properties.table import key_column
 from pyspark_pulsar.catalog.system_tables import SCHEMAS, with_tables
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.columnar.tier_note import TierNote
-from pyspark_pulsar.columnar.topic_tables import TopicTables
 from pyspark_pulsar.errors import NamespaceNotFoundError, PermissionDenied, TopicNotFoundError
+from pyspark_pulsar.history.columnar.tier_note import TierNote
+from pyspark_pulsar.history.columnar.topic_tables import TopicTables
+from pyspark_pulsar.model.topic import Namespace, TopicName
 from pyspark_pulsar.options.values.read_from import COLUMNS
 from pyspark_pulsar.read.bounds.schema import schema_of_topics
 from pyspark_pulsar.read.planning.tables.topic_notes import check_note, fetch_note
@@ -30,7 +31,6 @@ from pyspark_pulsar.schema import metadata_columns
 from pyspark_pulsar.schema.protobuf.descriptor_file import read_descriptor_file
 from pyspark_pulsar.schema.read_schema import ReadSchema
 from pyspark_pulsar.schema.types.spark import spark_schema
-from pyspark_pulsar.topic import Namespace, TopicName
 
 Properties = dict[str, str]
 

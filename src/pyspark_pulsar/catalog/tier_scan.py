@@ -39,12 +39,12 @@ from pyspark_pulsar.catalog.scannable import (
     tiered_schemas,
     topic_of,
 )
-from pyspark_pulsar.columnar.columns.absent import NULL, absent_columns
-from pyspark_pulsar.columnar.scan.spark_columns import scanned_column
-from pyspark_pulsar.columnar.scan.tiered_columns import check_tiered
-from pyspark_pulsar.columnar.table_files import NotScannable
-from pyspark_pulsar.columnar.topic_tables import TopicTables
 from pyspark_pulsar.errors import PulsarError
+from pyspark_pulsar.history.columnar.columns.absent import NULL, absent_columns
+from pyspark_pulsar.history.columnar.scan.spark_columns import scanned_column
+from pyspark_pulsar.history.columnar.scan.tiered_columns import check_tiered
+from pyspark_pulsar.history.columnar.table_files import NotScannable
+from pyspark_pulsar.history.columnar.topic_tables import TopicTables
 from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.options.values.read_from import COLUMNS
 from pyspark_pulsar.read.bounds.schema import schema_of_topics

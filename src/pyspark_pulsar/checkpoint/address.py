@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from pyspark_pulsar.errors import OptionError, TopicNameError
-from pyspark_pulsar.topic import Namespace, TopicName
+from pyspark_pulsar.model.topic import Namespace, TopicName
 
 SCHEME: Final = "pulsar+checkpoint"
 _PREFIX: Final = f"{SCHEME}://"

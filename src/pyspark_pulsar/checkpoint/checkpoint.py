@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pyspark_pulsar.checkpoint.address import CheckpointName
-from pyspark_pulsar.checkpoint.cluster import CALL_SECONDS, Cluster
+from pyspark_pulsar.checkpoint.clients import CALL_SECONDS, Cluster
 from pyspark_pulsar.checkpoint.deadline import Deadline
 from pyspark_pulsar.checkpoint.index.creation import format_index
 from pyspark_pulsar.checkpoint.index.records import Kind

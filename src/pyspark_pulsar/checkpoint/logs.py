@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyspark_pulsar.checkpoint.address import CheckpointName
-from pyspark_pulsar.checkpoint.cluster import CALL_SECONDS, Cluster
+from pyspark_pulsar.checkpoint.clients import CALL_SECONDS, Cluster
 from pyspark_pulsar.checkpoint.content.inline import InlineBodies
 from pyspark_pulsar.checkpoint.content.places import ChunkPlaces
 from pyspark_pulsar.checkpoint.content.reading import ContentReader
@@ -15,7 +15,7 @@ from pyspark_pulsar.checkpoint.messages.writer import LogWriter
 from pyspark_pulsar.checkpoint.refusals import not_there
 from pyspark_pulsar.client.broker.subscribe import subscribe
 from pyspark_pulsar.errors import CheckpointLost
-from pyspark_pulsar.topic import TopicPartition
+from pyspark_pulsar.model.topic import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Final, Self
 
 from pyspark_pulsar.checkpoint.address import CheckpointName
 from pyspark_pulsar.checkpoint.checkpoint import Checkpoint
-from pyspark_pulsar.checkpoint.cluster import Cluster, ClusterSettings
+from pyspark_pulsar.checkpoint.clients import Cluster, ClusterSettings
 from pyspark_pulsar.checkpoint.deadline import Deadline
 from pyspark_pulsar.checkpoint.upkeep.loop import GRACE_SECONDS, Round, Upkeep
 from pyspark_pulsar.checkpoint.upkeep.policies import check_policies

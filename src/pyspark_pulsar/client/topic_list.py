@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from pyspark_pulsar.topic import Namespace, TopicName, parse_listed
+from pyspark_pulsar.model.topic import Namespace, TopicName, parse_listed
 
 _log: Final = logging.getLogger(__name__)
 _told: Final[set[Namespace]] = set()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pyspark_pulsar import _kernel
-from pyspark_pulsar.position import Position, after_entry
+from pyspark_pulsar.model.position import Position, after_entry
 
 if TYPE_CHECKING:
     from pyspark_pulsar._kernel import EntryBatch

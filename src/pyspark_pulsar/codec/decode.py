@@ -15,12 +15,12 @@ from pyspark_pulsar.codec.intake import Intake, supply, tell_discarded, tell_los
 from pyspark_pulsar.codec.kernel_errors import read_error, version_error, version_text
 from pyspark_pulsar.codec.row_filter import RowFilter
 from pyspark_pulsar.errors import PulsarError, SchemaError
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.schema.info import VERSION_BYTES, SchemaInfo
 from pyspark_pulsar.schema.payload import PayloadSchema, written_schema
 from pyspark_pulsar.schema.primitive import RECORD_TYPES
 from pyspark_pulsar.schema.read_schema import ReadSchema
 from pyspark_pulsar.schema.whole_columns import columns_are_whole
-from pyspark_pulsar.topic import TopicName
 
 if TYPE_CHECKING:
     from pyspark_pulsar._kernel import EntryBatch, Position

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyspark_pulsar.errors import DataLossError, LedgerUnavailable, PulsarError
-from pyspark_pulsar.transaction_id import TransactionId
+from pyspark_pulsar.model.transaction_id import TransactionId
 
 if TYPE_CHECKING:
     from pyspark_pulsar._kernel import Decoder, EntryBatch

@@ -8,7 +8,7 @@ from typing import Final
 import pyarrow as pa
 
 from pyspark_pulsar import _kernel
-from pyspark_pulsar.time_window import ALL_TIMES, TimeWindow
+from pyspark_pulsar.model.time_window import ALL_TIMES, TimeWindow
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,16 +21,16 @@ from pyspark_pulsar.errors import (
     PermissionDenied,
 )
 from pyspark_pulsar.inspect.table_parts import TablePart, table_parts
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.time_window import TimeWindow
+from pyspark_pulsar.model.topic import TopicName, TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.batch.plan import BatchPlan, plan_batch
+from pyspark_pulsar.read.batch.batch_plan import BatchPlan, plan_batch
 from pyspark_pulsar.read.bounds.timestamps import resolve_windows, span_of_window
 from pyspark_pulsar.read.bounds.topics import discover_partitions, discover_topics
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers, fetch_ledgers, fetch_striping
 from pyspark_pulsar.read.planning.partition_plan import PartitionPlan
 from pyspark_pulsar.read.split import SplitRange
-from pyspark_pulsar.time_window import TimeWindow
-from pyspark_pulsar.topic import TopicName, TopicPartition
 
 OPEN, CLOSED, COMPACTED = "open", "closed", "compacted"
 EMPTY = "empty"

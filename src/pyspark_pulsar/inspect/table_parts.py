@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark_pulsar.columnar.data_file import Bounds, DataFile
 from pyspark_pulsar.errors import ColumnsUnavailable
+from pyspark_pulsar.history.columnar.data_file import Bounds, DataFile
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.location import RowLocation
 from pyspark_pulsar.read.planning.partition_plan import PartitionPlan
 from pyspark_pulsar.read.planning.tables.known_tables import KnownTables, uses_tables
-from pyspark_pulsar.topic import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

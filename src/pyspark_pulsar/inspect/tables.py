@@ -17,10 +17,10 @@ from pyspark_pulsar.options import ReadOptions, parse_options
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from pyspark_pulsar.inspect.plan import PlannedRange, PlannedSplit
+    from pyspark_pulsar.inspect.planned_splits import PlannedRange, PlannedSplit
     from pyspark_pulsar.inspect.segments import Segment, Survey
     from pyspark_pulsar.inspect.table_parts import TablePart
-    from pyspark_pulsar.read.batch.plan import BatchPlan
+    from pyspark_pulsar.read.batch.batch_plan import BatchPlan
 
 COLUMNS: Final = "columns"
 """In the place of a ledger's state and location: what a topic's table holds of a topic partition."""
@@ -98,7 +98,7 @@ def plan(spark: SparkSession, **options: Any) -> DataFrame:
 
     Raises `PulsarError`.
     """
-    from pyspark_pulsar.read.batch.plan import plan_batch
+    from pyspark_pulsar.read.batch.batch_plan import plan_batch
 
     return _frame(spark, plan_table(plan_batch(read_options(options), is_shown=True, fails_fast=True)))
 
@@ -139,7 +139,7 @@ def segments_table(survey: Survey) -> pa.Table:
 
 def plan_table(plan: BatchPlan) -> pa.Table:
     """Of schema `PLAN`. Positions are texts as `startingOffsets` takes them."""
-    from pyspark_pulsar.inspect.plan import planned_splits
+    from pyspark_pulsar.inspect.planned_splits import planned_splits
 
     return pa.Table.from_pylist([_split(planned) for planned in planned_splits(plan)], PLAN)
 

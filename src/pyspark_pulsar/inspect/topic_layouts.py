@@ -6,9 +6,9 @@ import pyarrow as pa
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import OptionError, TopicNotFoundError
+from pyspark_pulsar.model.topic_layout import TopicLayout
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.bounds.topics import discover_topics
-from pyspark_pulsar.topic_layout import TopicLayout
 
 LAYOUT = pa.schema(
     {

@@ -18,9 +18,9 @@ from pyspark_pulsar.client.broker.connection import Connection
 from pyspark_pulsar.client.broker.consumer import LogEnd, request_log_ends
 from pyspark_pulsar.client.broker.subscribe import Subscribing, begin_subscribe
 from pyspark_pulsar.errors import ConnectionFailed, PulsarError, TopicNotFoundError
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.partition_cursor import PartitionCursor
-from pyspark_pulsar.topic import TopicPartition
 
 FIRST: Final = Position(0, 0)
 """Before every message; a cursor that is put there stands before the first entry that is left."""

@@ -26,15 +26,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from pyspark_pulsar.client.ledger import Ledger
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import Position
-from pyspark_pulsar.topic import TopicPartition
 
 if TYPE_CHECKING:
     from pyspark_pulsar.client.broker.client import BrokerClient
     from pyspark_pulsar.client.broker.transport import EntryBatch
-    from pyspark_pulsar.columnar.reading.request import RowRequest
-    from pyspark_pulsar.columnar.reading.rows import RowBatch
+    from pyspark_pulsar.history.columnar.reading.request import RowRequest
+    from pyspark_pulsar.history.columnar.reading.rows import RowBatch
     from pyspark_pulsar.read.sources.ahead import ConsumersAhead
 
 

@@ -65,10 +65,10 @@ from pyspark_pulsar.client.admin.transaction_buffer import has_open_transaction
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.consumer import LogEnd
 from pyspark_pulsar.errors import MessagesHidden, TopicNotFoundError
-from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.cursor_requests import FIRST, Answers, CursorRequests, Positions
 from pyspark_pulsar.read.unseen_entries import Span, pass_unseen
-from pyspark_pulsar.topic import TopicPartition
 
 FRESH_SECONDS = 2.0
 """How long a "nothing was removed" answer stays valid. A plan is made of ledgers that are listed after that. A trigger

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pyspark_pulsar.client.broker.consumer import EntryConsumer, LogEnd
 from pyspark_pulsar.errors import ConnectionFailed
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.model.position import Position
 
 
 @dataclass(frozen=True, slots=True)

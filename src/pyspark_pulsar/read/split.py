@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.time_window import ALL_TIMES, TimeWindow
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.location import Location
-from pyspark_pulsar.time_window import ALL_TIMES, TimeWindow
-from pyspark_pulsar.topic import TopicPartition
 
 ENTRY_BYTES: Final = 16 << 10
 """Taken for the size of an entry where ledgers are not known: a batch of an ordinary producer is smaller."""

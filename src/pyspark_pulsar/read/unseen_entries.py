@@ -19,8 +19,8 @@ from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.consumer import EntryConsumer, request_log_ends
 from pyspark_pulsar.client.broker.subscribe import Subscribing, begin_subscribe
 from pyspark_pulsar.errors import PulsarError
-from pyspark_pulsar.position import Position
-from pyspark_pulsar.topic import TopicPartition
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 
 _AT_ONCE: Final = 100
 """Topic partitions that are asked at the same time; a broker may send one entry of each."""

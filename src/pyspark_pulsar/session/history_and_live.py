@@ -17,14 +17,14 @@ from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.inspect.tables import option_texts
 from pyspark_pulsar.options import ReadOptions, option_fields, parse_options
 from pyspark_pulsar.options.values.offset_bound import OTHERS, LogSide
-from pyspark_pulsar.read.batch.plan import ranges_now
+from pyspark_pulsar.read.batch.batch_plan import ranges_now
 from pyspark_pulsar.session.catalog_table import table_options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from pyspark_pulsar.position import Position
-    from pyspark_pulsar.topic import TopicPartition
+    from pyspark_pulsar.model.position import Position
+    from pyspark_pulsar.model.topic import TopicPartition
 
 _ENDS: Final = frozenset(
     {

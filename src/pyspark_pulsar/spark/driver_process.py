@@ -63,8 +63,8 @@ _PROGRAMS: Final = (
 
 _OWN: Final = (
     "pyspark_pulsar.datasource",
-    "pyspark_pulsar.read.batch.reader",
-    "pyspark_pulsar.read.microbatch.reader",
+    "pyspark_pulsar.read.batch.batch_reader",
+    "pyspark_pulsar.read.microbatch.stream_reader",
     "pyspark_pulsar.write.batch",
     "pyspark_pulsar.write.stream",
 )

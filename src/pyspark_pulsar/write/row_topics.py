@@ -15,9 +15,9 @@ from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.codec.digests import RowDigest
 from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import SchemaError
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.schema.metadata_columns import ROUTING
-from pyspark_pulsar.topic import TopicName
 from pyspark_pulsar.write.sender import DeliveryTerms, TopicSender, close_senders, open_senders
 from pyspark_pulsar.write.target import RowTargets, Target, settle_topic
 

@@ -17,6 +17,7 @@ from pyspark_pulsar.errors import (
     TopicExistsError,
     TopicNotFoundError,
 )
+from pyspark_pulsar.model.topic import TopicName, TopicPartition
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.schema.metadata_columns import ROUTING
 from pyspark_pulsar.schema.payload import with_times_as_numbers
@@ -24,7 +25,6 @@ from pyspark_pulsar.schema.protobuf.descriptor import DescriptorFile
 from pyspark_pulsar.schema.protobuf.descriptor_file import read_descriptor_file
 from pyspark_pulsar.schema.types.text import type_text
 from pyspark_pulsar.schema.write.columns import WriteSchema, resolve_write_schema
-from pyspark_pulsar.topic import TopicName, TopicPartition
 from pyspark_pulsar.write.key_column import KEY, keyed_columns, refuse_separated
 from pyspark_pulsar.write.sequence_ids import check_sequence_ids, with_sequence_ids
 

@@ -32,11 +32,11 @@ from pyspark_pulsar.errors import (
     TopicExistsError,
     TopicNotFoundError,
 )
+from pyspark_pulsar.model.topic import Namespace, TopicName
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import split
-from pyspark_pulsar.standalone import LocalPulsar
-from pyspark_pulsar.topic import Namespace, TopicName
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 
 @pytest.fixture(scope="module")

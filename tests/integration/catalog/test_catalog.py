@@ -32,7 +32,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark_pulsar import catalog_jar
 from pyspark_pulsar.session.configure import catalog_settings
 from pyspark_pulsar.spark.read_limits import SPARK_ASKS_FOR_LIMITS
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 Table = str
 Configured = Callable[..., str]

@@ -12,8 +12,8 @@ from fixtures.service_process import Refused, ServiceProcess
 from integration.official import ONE_RECORD, Admin
 from pulsar.schema import StringSchema
 
-from pyspark_pulsar.standalone import LocalPulsar
-from pyspark_pulsar.topic import TopicName
+from pyspark_pulsar.model.topic import TopicName
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 HERE = ["public/default"]
 _DEADLINE_SECONDS = 30.0

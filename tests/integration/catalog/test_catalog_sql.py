@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 FOLDER = Path(__file__).parent / "sql"
 SCRIPTS = sorted(FOLDER.glob("*.sql"))

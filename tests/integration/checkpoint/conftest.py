@@ -9,7 +9,7 @@ import pytest
 from integration.checkpoint.store_process import StoreProcess
 from integration.official import Admin
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 ENTRIES = 40
 """Of a ledger."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from integration.checkpoint.checkpoints import PROGRAMS, location, new_name
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 CONNECT = Path(__file__).parents[3] / ".venv" / "connect"
 

@@ -12,7 +12,7 @@ from fixtures.maven_libraries import maven_libraries
 from integration.checkpoint.checkpoints import location, new_name
 
 from pyspark_pulsar import catalog_jar
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 _SOURCES = Path(__file__).parents[2] / "java" / "contract"
 _SUBJECTS = ("Create", "Open", "Seek", "Delete", "Mkdir", "Status")

@@ -30,7 +30,7 @@ from integration.checkpoint.checkpoints import (
 )
 from integration.official import Admin, JavaClient
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 STEPS = ("offsets", "state", "commits")
 MOMENTS = ("before", "in", "after")

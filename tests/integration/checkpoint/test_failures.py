@@ -21,12 +21,12 @@ from integration.official import Admin, await_true
 from integration.source.test_reconnect import kill_and_restart
 
 from pyspark_pulsar.checkpoint.address import parse_path
-from pyspark_pulsar.checkpoint.cluster import Cluster, ClusterSettings
+from pyspark_pulsar.checkpoint.clients import Cluster, ClusterSettings
 from pyspark_pulsar.checkpoint.deadline import Deadline
 from pyspark_pulsar.checkpoint.index.records import Kind
 from pyspark_pulsar.checkpoint.logs import open_logs
-from pyspark_pulsar.cli import cli
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.cli import cli
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 KEEPER = "pyspark-pulsar-checkpoint"
 MIB = 1 << 20

@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 
 from pyspark_pulsar.session.checkpoints import checkpoint_conf
 from pyspark_pulsar.session.configure import catalog_settings
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 _ROWS = 200
 

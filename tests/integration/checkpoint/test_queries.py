@@ -22,7 +22,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from pyspark_pulsar.session.checkpoints import checkpoint_conf
 from pyspark_pulsar.session.configure import catalog_settings
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 Rows = list[tuple[Any, ...]]
 Streamed = Callable[[str], DataFrame]

@@ -10,7 +10,7 @@ from integration.checkpoint.checkpoints import faults, new_name
 from integration.checkpoint.racing import race
 from integration.official import Admin, JavaClient
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 _ROUNDS = 3
 

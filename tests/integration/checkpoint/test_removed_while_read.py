@@ -18,7 +18,7 @@ from integration.official import Admin, await_true
 
 from pyspark_pulsar.checkpoint.address import parse_path
 from pyspark_pulsar.checkpoint.checkpoint import Checkpoint
-from pyspark_pulsar.checkpoint.cluster import Cluster, ClusterSettings
+from pyspark_pulsar.checkpoint.clients import Cluster, ClusterSettings
 from pyspark_pulsar.checkpoint.deadline import Deadline
 from pyspark_pulsar.checkpoint.index import follower, replay
 from pyspark_pulsar.checkpoint.index.records import Kind, Record, encode, new_id
@@ -26,7 +26,7 @@ from pyspark_pulsar.checkpoint.index.tree import Outcome
 from pyspark_pulsar.checkpoint.messages.writer import LogWriter
 from pyspark_pulsar.checkpoint.store import Store as OwnStore
 from pyspark_pulsar.errors import CheckpointPathNotFound
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 FILES = 2 * ENTRIES + 5
 CHUNK = 20 * 1024

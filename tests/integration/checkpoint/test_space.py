@@ -14,11 +14,11 @@ from integration.checkpoint.store_process import Refused, StoreProcess
 from integration.official import Admin, await_true
 
 from pyspark_pulsar.checkpoint.address import parse_path
-from pyspark_pulsar.checkpoint.cluster import ClusterSettings
+from pyspark_pulsar.checkpoint.clients import ClusterSettings
 from pyspark_pulsar.checkpoint.deadline import Deadline
 from pyspark_pulsar.checkpoint.store import Store as OwnStore
 from pyspark_pulsar.errors import PermissionDenied
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 KIB = 1024
 HALFWAY = 200

@@ -25,7 +25,7 @@ from integration.cluster.ranges import Row, cluster_options, rows_by_partition
 from integration.official import SPECIAL_MESSAGES, JavaClient
 from integration.raw_producer import RawProducer
 
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.model.position import Position
 
 NAMESPACE = "public/everywhere"
 PLAIN = f"persistent://{NAMESPACE}/plain"

@@ -15,13 +15,13 @@ from obstore.store import S3Store
 
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.ledger import Ledger
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import fetch_ledgers
 from pyspark_pulsar.read.planning.placement.offloaded import TieredLedger, tiered_ledgers
 from pyspark_pulsar.read.sources.offloaded import FromTieredStorage
 from pyspark_pulsar.read.split import Split, SplitRange
-from pyspark_pulsar.topic import TopicPartition
 
 KEYS = (("access_key_id", object_store.ACCESS_KEY), ("secret_access_key", object_store.SECRET_KEY))
 

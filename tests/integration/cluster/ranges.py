@@ -11,16 +11,16 @@ from fixtures.cluster import object_store
 from fixtures.cluster.pulsar_cluster import PulsarCluster
 
 from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.parse import parse_options
-from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.batch.plan import plan_batch
+from pyspark_pulsar.read.batch.batch_plan import plan_batch
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.sources.broker import FromBroker
 from pyspark_pulsar.read.split import Split, SplitRange
-from pyspark_pulsar.read.task.reader import read_split
-from pyspark_pulsar.topic import TopicPartition
+from pyspark_pulsar.read.task.split_reader import read_split
 
 Row = tuple[Position, dict[str, Any]]
 """The message id, and all cells by column."""

@@ -31,9 +31,9 @@ from integration.cluster.wire import (
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.bookkeeper.health import BOOKIE_HEALTH, BookieHealth
 from pyspark_pulsar.errors import DataLossError, LedgerUnavailable, OptionError
+from pyspark_pulsar.model.position import EARLIEST, Position
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.batch.plan import plan_batch
+from pyspark_pulsar.read.batch.batch_plan import plan_batch
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import fetch_ledgers
 from pyspark_pulsar.read.sources.bookkeeper import FromBookies
@@ -42,7 +42,7 @@ from pyspark_pulsar.read.sources.compacted import FromCompactedLedger
 from pyspark_pulsar.read.split import Split, SplitRange
 from pyspark_pulsar.read.task import fallback
 from pyspark_pulsar.read.task.place_health import PlaceHealth
-from pyspark_pulsar.read.task.reader import read_splits
+from pyspark_pulsar.read.task.split_reader import read_splits
 
 COLUMNS = (
     "value", "__key", "__messageId", "__publishTime", "__eventTime", "__messageProperties", "__orderingKey",

@@ -18,7 +18,7 @@ from integration.streams import finish, send_numbers
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.model.position import Position
 
 
 def readers(query: StreamingQuery) -> list[dict[str, int]]:

@@ -14,7 +14,7 @@ from integration.cluster.ranges import Row, as_row, planned, position_options, r
 from integration.official import SPECIAL_MESSAGES, JavaClient
 from pyspark.sql import SparkSession
 
-from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.model.position import EARLIEST, Position
 from pyspark_pulsar.read.split import Split
 
 CASES = 60

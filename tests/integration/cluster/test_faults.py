@@ -21,10 +21,10 @@ from pyspark_pulsar.client.bookkeeper.connection.directory import KnownDirectori
 from pyspark_pulsar.errors import DataLossError, LedgerUnavailable, OptionError, PulsarError
 from pyspark_pulsar.inspect.audit import ledgers_table
 from pyspark_pulsar.options import ReadOptions, parse_options
-from pyspark_pulsar.read.batch.plan import plan_batch
+from pyspark_pulsar.read.batch.batch_plan import plan_batch
 from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.read.task.audit_files import audit_files
-from pyspark_pulsar.standalone.settings import choose_port
+from pyspark_pulsar.tools.standalone.settings import choose_port
 
 NAMED = "a-bookie-with-a-name"
 

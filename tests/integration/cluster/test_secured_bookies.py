@@ -26,7 +26,7 @@ from pyspark_pulsar.client.bookkeeper.connection.probe import ask_bookies
 from pyspark_pulsar.client.bookkeeper.health import BOOKIE_HEALTH, BookieHealth
 from pyspark_pulsar.client.security.tls import Tls
 from pyspark_pulsar.errors import LedgerUnavailable, OptionError, PermissionDenied, PulsarError, TlsFailed
-from pyspark_pulsar.read.batch.plan import plan_batch
+from pyspark_pulsar.read.batch.batch_plan import plan_batch
 
 _START_SECONDS = 90.0
 _MARK = b"plain as daylight"

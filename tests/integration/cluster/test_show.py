@@ -44,7 +44,7 @@ def command(name: str, options: dict[str, str], *more: str) -> subprocess.Comple
     arguments += ["--admin-url", given.pop("admin.url")]
     for key, value in given.items():
         arguments += ["--option", f"{key}={value}"]
-    line = [sys.executable, "-m", "pyspark_pulsar.cli", name, *arguments, *more]
+    line = [sys.executable, "-m", "pyspark_pulsar.tools.cli", name, *arguments, *more]
     return subprocess.run(line, capture_output=True, text=True, check=False, timeout=300)
 
 

@@ -24,7 +24,7 @@ from integration.cluster.mixture import produce_every_codec
 from integration.cluster.offloaded import DAMAGES, KEYS, Offloaded, send
 
 from pyspark_pulsar.errors import CorruptEntryError, LedgerUnavailable, TieredStorageUnavailable
-from pyspark_pulsar.standalone.settings import LOOPBACK, choose_port
+from pyspark_pulsar.tools.standalone.settings import LOOPBACK, choose_port
 
 
 @pytest.fixture

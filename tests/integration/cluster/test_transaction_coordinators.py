@@ -14,8 +14,8 @@ from integration.cluster.administration import ClusterAdmin
 from pyspark_pulsar.client.broker import transaction_coordinator as coordinator_module
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.options import WriteOptions
-from pyspark_pulsar.topic import TopicName
 
 COORDINATORS = "persistent://pulsar/system/transaction_coordinator_assign"
 

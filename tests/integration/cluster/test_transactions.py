@@ -14,11 +14,11 @@ from integration.official import SPECIAL_MESSAGES, JavaClient, as_base64, await_
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.admin.transaction_buffer import TransactionOutcomes
 from pyspark_pulsar.errors import LedgerUnavailable
+from pyspark_pulsar.model.position import EARLIEST
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import EARLIEST
-from pyspark_pulsar.read.batch.plan import plan_batch
+from pyspark_pulsar.read.batch.batch_plan import plan_batch
 from pyspark_pulsar.read.sources.bookkeeper import FromBookies
-from pyspark_pulsar.topic import TopicPartition
 
 Step = dict[str, Any]
 

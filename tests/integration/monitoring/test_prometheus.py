@@ -27,12 +27,12 @@ from pyspark.sql.streaming import StreamingQuery
 
 from pyspark_pulsar import PulsarProgressListener
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.monitoring.shipped_files import ALERTS, DASHBOARD
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.monitoring.shipped_files import ALERTS, DASHBOARD
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 HERE = Path(__file__).parent
-SHIPPED = Path(str(files("pyspark_pulsar.monitoring"))) / "shipped"
+SHIPPED = Path(str(files("pyspark_pulsar.tools.monitoring"))) / "shipped"
 NO_LEDGER = bytes([0x7F]) + b"\xff" * 7
 """The ledger that a driver asks bookies for, to see whether they answer."""
 

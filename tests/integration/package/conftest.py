@@ -13,7 +13,7 @@ import pytest
 from fixtures.doc_pages import ROOT
 from integration.package.machine import Machine
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 TOOLS = ROOT / ".venv" / "wheels" / "bin" / "python"
 """What builds and checks wheels; `make test` puts it there."""

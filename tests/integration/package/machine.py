@@ -21,7 +21,7 @@ from fixtures.doc_pages import ROOT
 from integration.package.environment import OF_SPARK, link_requirements, make_environment
 
 import pyspark_pulsar
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 PROGRAM = ROOT / "tests" / "programs" / "recipe.py"
 SPARK = Path(pyspark.__file__).parent
@@ -81,7 +81,7 @@ class Machine:
         (site / "pyspark_pulsar").symlink_to(Path(pyspark_pulsar.__path__[0]))
         self.note(environment / "bin" / "python")
         command = environment / "bin" / "pyspark-pulsar"
-        script(command, f'exec {environment}/bin/python -m pyspark_pulsar.cli "$@"')
+        script(command, f'exec {environment}/bin/python -m pyspark_pulsar.tools.cli "$@"')
         (self._commands / "pyspark-pulsar").symlink_to(command)
         with tarfile.open(self.home / "environment.tar.gz", "w:gz", compresslevel=0) as packed:
             packed.add(environment, ".")

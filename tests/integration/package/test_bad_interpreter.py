@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pulsar as official_client
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 WORDS = ("PYSPARK_PYTHON", "pyspark-pulsar", "install")
 

@@ -13,7 +13,7 @@ from fixtures.doc_pages import ROOT
 from fixtures.fix_spark import ReadTopic
 from pyspark.sql import SparkSession
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 _PAGE = ROOT / "docs" / "cookbook-operations.md"
 _BLOCK = re.compile(r"^<!-- run: cron -->\n```bash\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -49,7 +49,10 @@ CASES: list[tuple[Callable[[Content], None], str]] = [
     (without("licenses/NOTICE"), "licenses/NOTICE inside, got none"),
     (without("sbom.cdx.json"), "sboms/sbom.cdx.json inside, got none"),
     (without("py.typed"), "expected pyspark_pulsar/py.typed inside, got none"),
-    (without("default_costs.json"), "expected pyspark_pulsar/sizing/default_costs.json inside, got none"),
+    (
+        without("default_costs.json"),
+        "expected pyspark_pulsar/tools/sizing/default_costs.json inside, got none",
+    ),
     (added("tests/test_a.py"), "expected no tests/test_a.py inside"),
     (added("pyspark_pulsar/tests/test_a.py"), "expected no pyspark_pulsar/tests/test_a.py inside"),
     (

@@ -7,7 +7,7 @@ import pytest
 from fixtures.doc_pages import PAGES, ROOT, snippets
 from pyspark.sql import SparkSession
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 DOCUMENTED_URL = "pulsar://localhost:6650"
 DOCUMENTED_ADMIN_URL = "http://localhost:8080"

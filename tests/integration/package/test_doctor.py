@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from pyspark_pulsar.cli import cli
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.standalone import LocalPulsar
-from pyspark_pulsar.standalone.settings import choose_port
+from pyspark_pulsar.tools.cli import cli
+from pyspark_pulsar.tools.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone.settings import choose_port
 
 Doctor = Callable[..., tuple[int, dict[str, dict[str, Any]]]]
 
@@ -33,7 +33,14 @@ def doctor(pulsar: LocalPulsar) -> Doctor:
                 given += [flag, value]
         told = {"PYSPARK_PYTHON": sys.executable, **environment}
         done = subprocess.run(
-            [sys.executable, "-c", "from pyspark_pulsar.cli import main; main()", "doctor", "--json", *given],
+            [
+                sys.executable,
+                "-c",
+                "from pyspark_pulsar.tools.cli import main; main()",
+                "doctor",
+                "--json",
+                *given,
+            ],
             env={**os.environ, **told},
             capture_output=True,
             text=True,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pyspark_pulsar.errors import PrerequisiteMissing, StandaloneFailed
-from pyspark_pulsar.standalone import ServerArtifact, fetch_server
+from pyspark_pulsar.tools.standalone import ServerArtifact, fetch_server
 
 _SMALL = ServerArtifact(
     group="org.apache.maven",
@@ -26,7 +26,7 @@ _SMALL = ServerArtifact(
 _FETCH = (
     "import sys\n"
     "from pathlib import Path\n"
-    "from pyspark_pulsar.standalone import ServerArtifact, fetch_server\n"
+    "from pyspark_pulsar.tools.standalone import ServerArtifact, fetch_server\n"
     f"print(fetch_server({_SMALL!r}, cache=Path(sys.argv[1])))\n"
 )
 

@@ -12,7 +12,7 @@ import pulsar as official
 import pytest
 from fixtures.fix_spark import ReadTopic
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 TEXT = ["the quick brown fox", "The lazy dog", "", "fox and dog: DOG!", "grüße, Ärger 42"]

@@ -15,8 +15,8 @@ import pytest
 from fixtures.doc_pages import ROOT, snippets
 from integration.package.environment import link_requirements
 
-from pyspark_pulsar.standalone.cache import cache_root
-from pyspark_pulsar.standalone.settings import choose_port
+from pyspark_pulsar.tools.standalone.cache import cache_root
+from pyspark_pulsar.tools.standalone.settings import choose_port
 
 README = ROOT / "README.md"
 BLOCK = re.compile(r"^<!-- first minutes -->\n```bash\n(.*?)^```$", re.MULTILINE | re.DOTALL)

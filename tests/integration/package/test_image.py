@@ -15,7 +15,7 @@ from integration.official import await_true
 from integration.package.image import Image
 from integration.package.machine import SPARK, TASKS, Machine
 
-from pyspark_pulsar.standalone.settings import choose_port
+from pyspark_pulsar.tools.standalone.settings import choose_port
 
 PODS = ROOT / "tests" / "java" / "kubernetes" / "SparkPods.java"
 TEMPLATE = ROOT / "deploy" / "kubernetes" / "pod-template.yaml"

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from pyspark_pulsar.errors import StandaloneFailed
-from pyspark_pulsar.standalone import ServerArtifact, ServerLibraries, fetch_server
-from pyspark_pulsar.standalone.distribution import libraries
-from pyspark_pulsar.standalone.distribution.artifact import place, workplace_in
+from pyspark_pulsar.tools.standalone import ServerArtifact, ServerLibraries, fetch_server
+from pyspark_pulsar.tools.standalone.distribution import libraries
+from pyspark_pulsar.tools.standalone.distribution.artifact import place, workplace_in
 
 _BASE = ServerArtifact("org.example", "server", "1", 1, "0" * 128, "server-1")
 _SERVER = ServerLibraries("1", base=_BASE)

@@ -13,7 +13,7 @@ import pulsar as official_client
 import pytest
 from integration.official import ONE_RECORD, Admin
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = ROOT / "tests" / "programs" / "failing_queries.py"

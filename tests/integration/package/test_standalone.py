@@ -15,13 +15,13 @@ import pulsar as pulsar_client
 import pytest
 
 from pyspark_pulsar.errors import StandaloneFailed
-from pyspark_pulsar.standalone import InstanceState, LocalPulsar
+from pyspark_pulsar.tools.standalone import InstanceState, LocalPulsar
 
 _TOPIC = "persistent://public/default/kept"
 
 
 def _command(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "pyspark_pulsar.cli", "standalone", *arguments]
+    command = [sys.executable, "-m", "pyspark_pulsar.tools.cli", "standalone", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
 
 
@@ -193,7 +193,7 @@ def test_stop_leaves_a_foreign_process_alone(data: Path) -> None:
 def test_the_server_of_a_killed_program_ends(data: Path) -> None:
     program = (
         "import sys, time\n"
-        "from pyspark_pulsar.standalone import LocalPulsar\n"
+        "from pyspark_pulsar.tools.standalone import LocalPulsar\n"
         "with LocalPulsar(data=sys.argv[1]) as server:\n"
         "    print(server.status().pid, flush=True)\n"
         "    time.sleep(600)\n"

@@ -11,7 +11,7 @@ import pytest
 from fixtures.doc_pages import ROOT
 
 from pyspark_pulsar.spark.read_limits import SPARK_ASKS_FOR_LIMITS
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 PROGRAM = ROOT / "tests" / "programs" / "without_jar.py"
 

@@ -24,7 +24,7 @@ from property.test_avro_resolution import members_merged
 from unit.codec.raw_payloads import avro_bytes, decoded, entries, record
 
 from pyspark_pulsar.errors import DecodeError, SchemaError
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 
 @st.composite

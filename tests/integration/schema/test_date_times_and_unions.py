@@ -27,7 +27,7 @@ from pulsar.schema import (
 )
 from pyspark.sql import Row, SparkSession
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 UTC = dt.UTC
 # Schema: Spark's type, and what the Java client sends (milliseconds since 1970, or the text of its class) with

@@ -24,7 +24,7 @@ from pulsar.schema import AvroSchema
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 RANDOM_VALUES = 200
 CODECS = ("NONE", "LZ4", "ZLIB", "ZSTD", "SNAPPY")

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 
 def test_golden_is_current(pulsar: LocalPulsar) -> None:

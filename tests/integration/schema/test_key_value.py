@@ -11,7 +11,7 @@ from integration.official import Admin, JavaClient, Refused
 from integration.sink.test_write import save
 from pyspark.sql import DataFrame, SparkSession
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 IDS = [{"id": 7, "region": "eu"}, {"id": -1, "region": None}]
 ORDERS = [{"item": "tea", "amount": 2.5}, {"item": None, "amount": None}]

@@ -21,7 +21,7 @@ from pyspark.sql import Row, SparkSession
 
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.protobuf.descriptor import native_descriptor
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 FUNCTION = "org.apache.pulsar.functions.proto.Function$FunctionDetails"
 FUNCTIONS: list[dict[str, Any]] = [

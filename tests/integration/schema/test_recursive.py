@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from unit.codec.raw_payloads import avro_bytes, record
 
 from pyspark_pulsar.session.configure import catalog_settings
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 WIDE = {"type": "bytes", "logicalType": "decimal", "precision": 64, "scale": 2}
 NODE = record(("id", "int"), ("next", ["null", "Node"], None), ("amount", ["null", WIDE], None), name="Node")

@@ -13,19 +13,19 @@ from unit.schema.protobuf.test_registry import F, file_of, native
 
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.errors import DataLossError
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST
-from pyspark_pulsar.read.batch.plan import plan_batch
+from pyspark_pulsar.read.batch.batch_plan import plan_batch
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
-from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
+from pyspark_pulsar.read.microbatch.stream_reader import PulsarStreamReader
 from pyspark_pulsar.read.split import Split
-from pyspark_pulsar.read.task.reader import read_splits
+from pyspark_pulsar.read.task.split_reader import read_splits
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import KeyValueSchemas, join
 from pyspark_pulsar.spark.read_limits import ReadAllAvailable
-from pyspark_pulsar.standalone import LocalPulsar
-from pyspark_pulsar.topic import TopicName
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 _VERSION_0 = bytes(8)
 _AVRO = b"\x02\x04"

@@ -14,7 +14,7 @@ from integration.official import Admin, Refused, await_true
 from pulsar.schema import AvroSchema
 from pyspark.sql import DataFrame, SparkSession
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 
 def document(*fields: dict[str, Any]) -> dict[str, Any]:

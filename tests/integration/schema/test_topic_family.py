@@ -17,7 +17,7 @@ from pyspark_pulsar.datasource import PulsarDataSource
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.spark.read_limits import ReadAllAvailable
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 TOPICS = 300
 # What topics n, n + 3, ... hold; `id` is n.

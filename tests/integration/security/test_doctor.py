@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 from fixtures.secured_pulsar import ADMIN, PRODUCER, STRANGER, WORKER, SecuredPulsar
 
-from pyspark_pulsar.cli import cli
+from pyspark_pulsar.tools.cli import cli
 
 
 @pytest.fixture

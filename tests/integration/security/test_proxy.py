@@ -9,9 +9,9 @@ from fixtures.secured_pulsar import STRANGER, WORKER, SecuredPulsar
 
 from pyspark_pulsar.errors import PermissionDenied
 from pyspark_pulsar.options import ReadOptions, WriteOptions, parse_options
-from pyspark_pulsar.read.batch.plan import plan_batch
+from pyspark_pulsar.read.batch.batch_plan import plan_batch
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
-from pyspark_pulsar.read.task.reader import read_split
+from pyspark_pulsar.read.task.split_reader import read_split
 from pyspark_pulsar.write.target import settle_target
 from pyspark_pulsar.write.task import write_rows
 

@@ -13,8 +13,8 @@ from integration.official import await_true
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import PermissionDenied
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.options import ConnectionOptions, parse_options
-from pyspark_pulsar.topic import TopicName
 
 # Three clients connect meanwhile.
 _LIFE_SECONDS = 30

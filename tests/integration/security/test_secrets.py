@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner
 from fixtures.secured_pulsar import WORKER, SecuredPulsar
 
-from pyspark_pulsar.cli import cli
 from pyspark_pulsar.options import ReadOptions, WriteOptions, parse_options, secret_keys
+from pyspark_pulsar.tools.cli import cli
 
 _PROGRAM = Path(__file__).parents[2] / "programs" / "secret_queries.py"
 _PLUGIN, _PARAMS = "pulsar.client.authPluginClassName", "pulsar.client.authParams"

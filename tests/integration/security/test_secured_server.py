@@ -25,13 +25,13 @@ from integration.official import Refused
 from pyspark.sql import DataFrame, SparkSession
 
 from pyspark_pulsar import plan, segments
-from pyspark_pulsar.cli import cli
 from pyspark_pulsar.errors import PermissionDenied
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.parse import parse_options
-from pyspark_pulsar.read.batch.plan import plan_batch
+from pyspark_pulsar.read.batch.batch_plan import plan_batch
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
-from pyspark_pulsar.read.task.reader import read_splits
+from pyspark_pulsar.read.task.split_reader import read_splits
+from pyspark_pulsar.tools.cli import cli
 
 Options = dict[str, str]
 _ROWS = [(1, "one"), (2, "two"), (3, "three")]

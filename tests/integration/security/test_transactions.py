@@ -9,7 +9,7 @@ from fixtures.secured_pulsar import STRANGER, WORKER, SecuredPulsar
 from integration.official import Refused
 from pyspark.sql import SparkSession
 
-from pyspark_pulsar.cli import cli
+from pyspark_pulsar.tools.cli import cli
 
 RIGHT = "grant-permission pulsar/system --role ROLE --actions consume"
 

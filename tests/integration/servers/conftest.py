@@ -23,7 +23,7 @@ from integration.servers.results import Results
 from pyspark.sql import DataFrame, SparkSession
 
 from pyspark_pulsar.session.configure import catalog_settings
-from pyspark_pulsar.standalone import NEWEST_VERSION, LocalPulsar, fetch_server
+from pyspark_pulsar.tools.standalone import NEWEST_VERSION, LocalPulsar, fetch_server
 
 NO_CONTENT = 204
 VERSION = os.environ.get("PULSAR_VERSION", NEWEST_VERSION)

@@ -17,7 +17,7 @@ from integration.streams import finish, half_acknowledged, send_numbers
 from pulsar.schema import AvroSchema, Integer, JsonSchema, Record, String
 from pyspark.sql import DataFrame, SparkSession
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 
 class Order(Record):  # type: ignore[misc]
@@ -149,7 +149,7 @@ def test_catalog_and_command(catalog: str, spark: SparkSession, topic: str, serv
     assert sorted(map(tuple, spark.sql(f"SELECT id, name FROM {table}").collect())) == [(1, "a"), (2, None)]
     shown = spark.sql(f"SHOW TABLES IN {catalog}.`public/default`").collect()
     assert name in {row["tableName"] for row in shown}
-    command = [sys.executable, "-m", "pyspark_pulsar.cli", "segments", topic, "--json"]
+    command = [sys.executable, "-m", "pyspark_pulsar.tools.cli", "segments", topic, "--json"]
     command += ["--service-url", server.service_url, "--admin-url", server.admin_url]
     printed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert printed.returncode == 0, printed.stderr

@@ -18,7 +18,7 @@ from integration.official import await_true, messages_of
 from pyspark_pulsar.client.broker.commands import SEND_RECEIPT
 from pyspark_pulsar.errors import DeadlineExceeded
 from pyspark_pulsar.options import WriteOptions
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 from pyspark_pulsar.write.commit_message import RowsStored
 from pyspark_pulsar.write.guarantee import delivery_of_job
 from pyspark_pulsar.write.target import settle_target

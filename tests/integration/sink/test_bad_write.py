@@ -6,7 +6,7 @@ import pytest
 from integration.official import ONE_RECORD, Admin, Refused
 from pyspark.sql import SparkSession
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pyspark.sql.types import StringType, StructType
 
 from pyspark_pulsar.datasource import PulsarDataSource
 from pyspark_pulsar.errors import ConnectionFailed
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 NOBODY = "pulsar://127.0.0.1:1"
 _AWAY_SECONDS = 8.0

@@ -18,9 +18,9 @@ from integration.epoch_rows import ROWS, once, options, read
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators
 from pyspark_pulsar.errors import CommitUnfinished, PulsarError, WriterFenced
+from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.options import WriteOptions
-from pyspark_pulsar.position import Position
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 from pyspark_pulsar.write.commit_message import RowsPrepared
 from pyspark_pulsar.write.exactly_once.delivery import ExactlyOnce
 from pyspark_pulsar.write.exactly_once.epochs import take_over

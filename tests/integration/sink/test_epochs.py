@@ -24,13 +24,13 @@ from click.testing import CliRunner
 from integration.epoch_rows import ROWS, once, options, read
 from integration.official import Admin, await_true
 
-from pyspark_pulsar.cli import cli
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators
 from pyspark_pulsar.errors import CommitError, OptionError, TransactionEnded, WriterFenced
-from pyspark_pulsar.position import EARLIEST
-from pyspark_pulsar.standalone import LocalPulsar
-from pyspark_pulsar.transaction_id import TransactionId
+from pyspark_pulsar.model.position import EARLIEST
+from pyspark_pulsar.model.transaction_id import TransactionId
+from pyspark_pulsar.tools.cli import cli
+from pyspark_pulsar.tools.standalone import LocalPulsar
 from pyspark_pulsar.write.exactly_once import abort as abort_module, epochs as epochs_module
 from pyspark_pulsar.write.exactly_once.delivery import ExactlyOnce
 from pyspark_pulsar.write.exactly_once.epochs import commit_epoch, take_over

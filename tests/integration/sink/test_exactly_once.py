@@ -18,7 +18,7 @@ from integration.official import Admin, messages_of
 from pyspark.sql import DataFrame, SparkSession
 
 from pyspark_pulsar.client.broker.commands import END_TXN
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 RunStream = Callable[..., None]
 FROZEN_SECONDS = 25.0

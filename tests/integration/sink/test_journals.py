@@ -10,10 +10,10 @@ from click.testing import CliRunner
 from integration.epoch_rows import options
 from integration.official import Admin
 
-from pyspark_pulsar.cli import cli
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import JournalTaken, OptionError, WriterFenced
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.cli import cli
+from pyspark_pulsar.tools.standalone import LocalPulsar
 from pyspark_pulsar.write.exactly_once.delivery import ExactlyOnce
 from pyspark_pulsar.write.exactly_once.epochs import commit_epoch, take_over
 from pyspark_pulsar.write.exactly_once.journal_names import JournalName, journal_of_stream

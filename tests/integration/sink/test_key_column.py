@@ -13,7 +13,7 @@ from fixtures.fix_spark import ReadTopic
 from integration.official import Admin, JavaClient, Refused, messages_of
 from pyspark.sql import DataFrame, SparkSession
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 GUARANTEES = ("at-least-once", "exactly-once")
 

@@ -24,13 +24,13 @@ from integration.official import Admin, await_true
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
 
-from pyspark_pulsar.cli import cli
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.commands import ADD_PARTITION_TO_TXN
 from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators, OpenTransaction
 from pyspark_pulsar.errors import TransactionEnded, WriterFenced
-from pyspark_pulsar.standalone import LocalPulsar
-from pyspark_pulsar.transaction_id import TransactionId
+from pyspark_pulsar.model.transaction_id import TransactionId
+from pyspark_pulsar.tools.cli import cli
+from pyspark_pulsar.tools.standalone import LocalPulsar
 from pyspark_pulsar.write.exactly_once import abort, task
 from pyspark_pulsar.write.exactly_once.delivery import ExactlyOnce
 from pyspark_pulsar.write.exactly_once.epochs import abort_epoch, commit_epoch, take_over

@@ -16,7 +16,7 @@ from integration.official import Admin, Refused, messages_of
 from integration.task_failures import failure
 from pyspark.sql import DataFrame, SparkSession
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 LARGE = 7_000_000
 RECEIVE_MS = 30_000

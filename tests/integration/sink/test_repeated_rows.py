@@ -11,7 +11,7 @@ from integration.official import Admin
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.codec.digests import RowDigest
 from pyspark_pulsar.options import WriteOptions, parse_options
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 from pyspark_pulsar.write.exactly_once.repeated import digest_rows
 from pyspark_pulsar.write.sender import DeliveryTerms
 from pyspark_pulsar.write.target import settle_target

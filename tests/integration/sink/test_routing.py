@@ -12,7 +12,7 @@ from integration.official import Admin, JavaClient, as_base64, messages_of
 from integration.sink.test_write import save
 from pyspark.sql import SparkSession
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 ROWS = 2_000
 

@@ -14,7 +14,7 @@ from integration.official import Admin, JavaClient, Refused, as_base64, messages
 from integration.task_failures import failure
 from pyspark.sql import DataFrame, SparkSession
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 KEYS = [
     "",

@@ -19,7 +19,7 @@ from pyspark_pulsar.client.broker.commands import SEND_RECEIPT
 from pyspark_pulsar.client.broker.producer import Producer
 from pyspark_pulsar.errors import SendError
 from pyspark_pulsar.options import WriteOptions
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 from pyspark_pulsar.write.exactly_once.journal_topic import JournalTopicWriter
 from pyspark_pulsar.write.target import settle_target
 from pyspark_pulsar.write.task import write_rows

@@ -14,7 +14,7 @@ from integration.task_failures import failure
 from pyspark.sql import DataFrame, SparkSession
 
 from pyspark_pulsar.options import WriteOptions
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 from pyspark_pulsar.write.target import settle_target
 from pyspark_pulsar.write.task import write_rows
 

@@ -40,7 +40,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 
 def save(frame: DataFrame, server: LocalPulsar, topic: str, **options: str) -> None:

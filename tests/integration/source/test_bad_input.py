@@ -11,9 +11,9 @@ from fixtures.fix_spark import ReadTopic
 from integration.official import ONE_RECORD, Admin, Refused
 from pyspark.sql import DataFrame, SparkSession
 
-from pyspark_pulsar.cli import cli
 from pyspark_pulsar.errors import ConnectionFailed
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.cli import cli
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 
 def load(spark: SparkSession, **options: str) -> DataFrame:

@@ -13,7 +13,7 @@ from integration.official import Admin, Refused, messages_of
 from integration.raw_producer import RawProducer, proto
 from pyspark.sql import SparkSession
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 DOCUMENT = json.dumps(
     {

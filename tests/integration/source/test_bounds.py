@@ -11,11 +11,11 @@ import pytest
 from fixtures.fix_spark import ReadTopic
 from integration.official import Admin, messages_of
 
+from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.options import ReadOptions, parse_options
-from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.batch.reader import PulsarBatchReader
+from pyspark_pulsar.read.batch.batch_reader import PulsarBatchReader
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 PARTITIONS = 2
 MESSAGES = 1_200

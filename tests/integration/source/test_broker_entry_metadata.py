@@ -11,7 +11,7 @@ from integration.official import Admin, JavaClient, as_base64, instant
 from integration.raw_producer import RawProducer
 from pyspark.sql import SparkSession
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 INTERCEPTORS = "org.apache.pulsar.common.intercept.Append{}MetadataInterceptor"
 PIECES = [b"first ", b"second ", b"third"]

@@ -19,15 +19,15 @@ from pyspark.sql import SparkSession
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import DataLossError
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.sources.broker import FromBroker
 from pyspark_pulsar.read.split import Split, SplitRange
-from pyspark_pulsar.read.task.reader import read_split
-from pyspark_pulsar.standalone import LocalPulsar
-from pyspark_pulsar.topic import TopicPartition
+from pyspark_pulsar.read.task.split_reader import read_split
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 MAX_MESSAGE = 32 * 1024
 PIECES = [b"first ", b"second ", b"third"]

@@ -15,7 +15,7 @@ from fixtures.fix_spark import ReadTopic
 from integration.official import SPECIAL_MESSAGES, Admin, JavaClient
 from pyspark.sql import SparkSession
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 Cells = tuple[tuple[int, int, int], str | None, bytes | None]
 Send = Callable[..., None]

@@ -12,14 +12,14 @@ from integration.official import SPECIAL_MESSAGES, Admin, JavaClient, as_base64
 
 from pyspark_pulsar.client.broker.consumer import EntryConsumer, LogEnd
 from pyspark_pulsar.errors import MessagesHidden
+from pyspark_pulsar.model.position import EARLIEST
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST
-from pyspark_pulsar.position import EARLIEST
-from pyspark_pulsar.read.batch.plan import plan_batch
+from pyspark_pulsar.read.batch.batch_plan import plan_batch
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
-from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
+from pyspark_pulsar.read.microbatch.stream_reader import PulsarStreamReader
 from pyspark_pulsar.spark.read_limits import ReadAllAvailable
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from fixtures.fix_spark import ReadTopic
 from integration.official import SPECIAL_MESSAGES, JavaClient, as_base64
 from pyspark.sql import Row, SparkSession
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 OPTION = "pulsar.consumer.cryptoKeyReader.privateKeys"
 DEFAULT = "pulsar.consumer.cryptoKeyReader.defaultPrivateKey"

@@ -9,10 +9,10 @@ from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.subscribe import subscribe
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.errors import CorruptEntryError
+from pyspark_pulsar.model.position import EARLIEST
 from pyspark_pulsar.options import ReadOptions, parse_options
-from pyspark_pulsar.position import EARLIEST
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 
 def test_a_flipped_bit_names_topic_ledger_and_entry(filled: str, pulsar: LocalPulsar) -> None:

@@ -15,15 +15,15 @@ from integration.official import Admin
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.errors import SendError
+from pyspark_pulsar.model.position import EARLIEST
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions, WriteOptions
-from pyspark_pulsar.position import EARLIEST
-from pyspark_pulsar.read.batch.plan import plan_batch
+from pyspark_pulsar.read.batch.batch_plan import plan_batch
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.sources.broker import BrokerEntries
-from pyspark_pulsar.read.task.reader import read_split
-from pyspark_pulsar.standalone import LocalPulsar
-from pyspark_pulsar.topic import TopicPartition
+from pyspark_pulsar.read.task.split_reader import read_split
+from pyspark_pulsar.tools.standalone import LocalPulsar
 from pyspark_pulsar.write.target import settle_target
 from pyspark_pulsar.write.task import write_rows
 

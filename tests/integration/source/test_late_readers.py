@@ -12,7 +12,7 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from pyspark_pulsar.session.configure import EXTENSIONS_CLASS, catalog_jar
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 _PROGRAM = Path(__file__).parents[2] / "java" / "spark" / "LateReaders.java"
 _ROWS, _ROUNDS = 10_000, 2

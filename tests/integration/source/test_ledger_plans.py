@@ -21,13 +21,13 @@ from pyspark.sql import SparkSession
 
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.errors import DataLossError, OptionError, PermissionDenied
+from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.options import ReadOptions, parse_options
-from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.batch.plan import BatchPlan, plan_batch
-from pyspark_pulsar.read.batch.reader import PulsarBatchReader
+from pyspark_pulsar.read.batch.batch_plan import BatchPlan, plan_batch
+from pyspark_pulsar.read.batch.batch_reader import PulsarBatchReader
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
-from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.read.microbatch.stream_reader import PulsarStreamReader
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 Id = tuple[int, int, int]
 Options = Callable[..., ReadOptions]

@@ -24,8 +24,8 @@ from integration.source.test_look_back import (
 
 from pyspark_pulsar.client.broker.commands import SUBSCRIBE
 from pyspark_pulsar.errors import DataLossError, PulsarError, TopicNotFoundError
-from pyspark_pulsar.position import EARLIEST, after_entry
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.model.position import EARLIEST, after_entry
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 # Far more than an answer takes, far less than the two minutes of pollTimeoutMs.
 SOON_SECONDS = 30.0

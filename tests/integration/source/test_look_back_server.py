@@ -16,7 +16,7 @@ from integration.source.test_look_back import WHOLE, Once, read, spread
 
 from pyspark_pulsar.client.broker.commands import CLOSE_CONSUMER, CONNECT, FLOW, LOOKUP, SUBSCRIBE
 from pyspark_pulsar.errors import ConnectionFailed
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 # The server gets what is asked of it only when it goes on; a message is cut off, so that more must be asked for.
 MOMENTS = [(CONNECT, 0), (LOOKUP, 0), (SUBSCRIBE, 2), (FLOW, 2), (CLOSE_CONSUMER, 1), (MESSAGE, 5)]

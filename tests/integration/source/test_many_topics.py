@@ -16,16 +16,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark_pulsar.client.admin.rest import RestClient
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.subscribe import begin_subscribe, subscribe
-from pyspark_pulsar.inspect.plan import planned_splits
+from pyspark_pulsar.inspect.planned_splits import planned_splits
 from pyspark_pulsar.options import ReadOptions, parse_options
-from pyspark_pulsar.read.batch.plan import plan_batch
+from pyspark_pulsar.read.batch.batch_plan import plan_batch
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.planning.splits.tasks import LEAST_OF_TINY, LEAST_TASKS
 from pyspark_pulsar.read.sources import ahead, broker
 from pyspark_pulsar.read.split import Split
-from pyspark_pulsar.read.task.reader import read_splits
+from pyspark_pulsar.read.task.split_reader import read_splits
 from pyspark_pulsar.schema.read_schema import ReadSchema
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 TOPICS = 150
 Texts = dict[str, list[str]]

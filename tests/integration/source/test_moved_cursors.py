@@ -10,13 +10,13 @@ import pytest
 from integration.official import Admin, await_true, send_entries
 
 from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.sources import broker as broker_module, prefetch as ahead_module
 from pyspark_pulsar.read.sources.broker import BrokerEntries
-from pyspark_pulsar.standalone import LocalPulsar
-from pyspark_pulsar.topic import TopicPartition
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 ENTRIES = 2_000
 PERMITS = 50

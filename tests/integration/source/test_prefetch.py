@@ -18,17 +18,17 @@ from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.connection import Connection
 from pyspark_pulsar.client.broker.subscribe import Subscribing, subscribe
 from pyspark_pulsar.errors import PulsarError
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.sources import prefetch as ahead_module
 from pyspark_pulsar.read.sources.broker import FromBroker
 from pyspark_pulsar.read.sources.prefetch import PrefetchingConsumers
 from pyspark_pulsar.read.split import Split, SplitRange
-from pyspark_pulsar.read.task.reader import read_split
-from pyspark_pulsar.standalone import LocalPulsar
-from pyspark_pulsar.topic import TopicPartition
+from pyspark_pulsar.read.task.split_reader import read_split
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 Place = tuple[int, int, int]
 ENTRIES = 3_000

@@ -28,11 +28,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.security.url import BrokerAddress, parse_service_url
 from pyspark_pulsar.errors import ConnectionFailed
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.options import ConnectionOptions, parse_options
 from pyspark_pulsar.session.checkpoints import checkpoint_conf
 from pyspark_pulsar.session.configure import catalog_settings
-from pyspark_pulsar.standalone import LocalPulsar
-from pyspark_pulsar.topic import TopicName
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 _MODULE = "pyspark_pulsar.spark.driver_process"
 _CONNECT_SECONDS = 4.0

@@ -27,13 +27,13 @@ from pyspark_pulsar.client.broker.subscribe import subscribe
 from pyspark_pulsar.client.security.url import BrokerAddress
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.errors import DeadlineExceeded
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.sources.broker import BrokerEntries
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
-from pyspark_pulsar.standalone import LocalPulsar
-from pyspark_pulsar.topic import TopicPartition
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 # Of the server; longer than it or we stand still on a busy machine.
 KEEP_ALIVE_SECONDS = 12

@@ -14,18 +14,18 @@ from integration.official import SPECIAL_MESSAGES, Admin, JavaClient, as_base64,
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import DataLossError
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST
-from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read import log_end
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.log_end import LogEnds, RemovedEntries
 from pyspark_pulsar.read.microbatch import readable_ends
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
-from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
+from pyspark_pulsar.read.microbatch.stream_reader import PulsarStreamReader
 from pyspark_pulsar.spark.read_limits import ReadAllAvailable, ReadMaxRows
-from pyspark_pulsar.standalone import LocalPulsar
-from pyspark_pulsar.topic import TopicPartition
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 ENTRIES = 10
 """Of a ledger."""

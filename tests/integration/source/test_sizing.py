@@ -12,15 +12,15 @@ from fixtures.process_cpu import cpu_seconds_below
 from integration.official import Admin
 from pyspark.sql import SparkSession
 
-from pyspark_pulsar.cli import cli
 from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.options.parsers import topic_text
-from pyspark_pulsar.sizing.calibration import measure_costs
-from pyspark_pulsar.sizing.costs import costs_here
-from pyspark_pulsar.sizing.estimate import estimate
-from pyspark_pulsar.sizing.own_topic import sample_topic
-from pyspark_pulsar.sizing.workload import Workload
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.cli import cli
+from pyspark_pulsar.tools.sizing.calibration import measure_costs
+from pyspark_pulsar.tools.sizing.costs import costs_here
+from pyspark_pulsar.tools.sizing.estimate import estimate
+from pyspark_pulsar.tools.sizing.own_topic import sample_topic
+from pyspark_pulsar.tools.sizing.workload import Workload
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 ROWS = 1_500_000
 FACTOR = 4.0

@@ -15,15 +15,15 @@ from click.testing import CliRunner
 from integration.official import Admin, JavaClient, messages_of
 from pyspark.sql import SparkSession
 
-from pyspark_pulsar.cli import cli
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.producer import PROBE_ID, Producer
 from pyspark_pulsar.errors import OptionError, TopicNameError
+from pyspark_pulsar.model.topic import Namespace, TopicName
 from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.session.configure import catalog_settings
-from pyspark_pulsar.standalone import LocalPulsar
-from pyspark_pulsar.topic import Namespace, TopicName
+from pyspark_pulsar.tools.cli import cli
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 ODD = (
     "x-partition-1", "y", "y-partition-0", "x-partition-01", "x-partition-\u0663", "has space", " outer ", "line\nend",

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.read.bounds import topic_wait
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 WAITING = {"waitingForNonExistedTopic": "true"}
 

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.options import WriteOptions
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 from pyspark_pulsar.write.commit_message import RowsPrepared
 from pyspark_pulsar.write.exactly_once.epochs import commit_epoch
 from pyspark_pulsar.write.exactly_once.journal_names import JournalName

@@ -29,13 +29,13 @@ from pyspark.sql.functions import spark_partition_id
 from pyspark.sql.streaming import StreamingQuery
 
 from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.model.position import EARLIEST
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions, parse_options
-from pyspark_pulsar.position import EARLIEST
 from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.microbatch.admission import Allowance, MeasureRequest
 from pyspark_pulsar.read.microbatch.backlog_counter import BacklogCounter
-from pyspark_pulsar.standalone import LocalPulsar
-from pyspark_pulsar.topic import TopicPartition
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 Start = Callable[..., StreamingQuery]
 

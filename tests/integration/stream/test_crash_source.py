@@ -20,7 +20,7 @@ import pytest
 from pyspark.sql import SparkSession
 from soak.query import Query
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 ROUNDS = 5
 KEYS = 7

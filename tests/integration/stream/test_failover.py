@@ -18,8 +18,8 @@ from integration.streams import begun, finish
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
-from pyspark_pulsar.cli import cli
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.cli import cli
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 EAST, WEST = "east", "standalone"
 PARTITIONS = 2

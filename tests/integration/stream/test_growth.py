@@ -7,7 +7,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from soak.growth_soaking import grow
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 
 def test_a_session_does_not_grow(

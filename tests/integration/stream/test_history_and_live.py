@@ -19,10 +19,10 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark_pulsar import HistoryAndLive, history_and_live
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators, OpenTransaction
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.session.configure import session_conf
-from pyspark_pulsar.standalone import LocalPulsar
-from pyspark_pulsar.topic import TopicName
+from pyspark_pulsar.tools.standalone import LocalPulsar
 from pyspark_pulsar.write.sender import DeliveryTerms
 from pyspark_pulsar.write.target import settle_topic
 from pyspark_pulsar.write.task import send_rows

@@ -23,14 +23,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark_pulsar import PulsarProgressListener
 from pyspark_pulsar.client.admin.rest import RestClient
 from pyspark_pulsar.errors import OptionError, PermissionDenied, SubscriptionBusy
-from pyspark_pulsar.monitoring.query_history import QueryHistory
-from pyspark_pulsar.monitoring.source_lag import Behind
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST, FROM_LATEST, OffsetBound
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
-from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
+from pyspark_pulsar.read.microbatch.stream_reader import PulsarStreamReader
 from pyspark_pulsar.spark.read_limits import ReadAllAvailable
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.monitoring.query_history import QueryHistory
+from pyspark_pulsar.tools.monitoring.source_lag import Behind
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 PROGRAM = Path(__file__).parents[2] / "programs" / "stream_to_files.py"
 NAME = "the-query"

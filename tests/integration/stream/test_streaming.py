@@ -25,7 +25,7 @@ from integration.streams import (
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 
 @pytest.mark.parametrize("partitions", [0, 3], ids=["plain", "partitioned"])

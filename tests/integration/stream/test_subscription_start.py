@@ -12,7 +12,7 @@ from integration.official import Admin, await_true
 from integration.streams import Stream, finish, half_acknowledged, send_numbers, to_files, values_in
 from pyspark.sql import SparkSession
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 
 @pytest.fixture

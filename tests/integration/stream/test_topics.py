@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 from pyspark_pulsar.errors import DataLossError, OptionError
 from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
-from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
+from pyspark_pulsar.read.microbatch.stream_reader import PulsarStreamReader
 from pyspark_pulsar.spark.read_limits import ReadAllAvailable
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 
 def test_partitions_added_to_a_running_stream_are_read(

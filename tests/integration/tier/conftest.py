@@ -19,21 +19,21 @@ from integration.official import Admin
 from integration.tier.sql_table import SqlTable
 from pyspark.sql import SparkSession
 
-from pyspark_pulsar.columnar.table import ColumnarTable
-from pyspark_pulsar.columnar.topic_tables import TopicTables
+from pyspark_pulsar.history.columnar.table import ColumnarTable
+from pyspark_pulsar.history.columnar.topic_tables import TopicTables
+from pyspark_pulsar.history.tiering.definition import TableSettings
+from pyspark_pulsar.history.tiering.round import TierRound
+from pyspark_pulsar.history.tiering.run import TopicOutcome, tier_topics
+from pyspark_pulsar.history.tiering.writers import ProcessWriters
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.options import ReadOptions, parse_options
-from pyspark_pulsar.read.batch.plan import BatchPlan, plan_batch
+from pyspark_pulsar.read.batch.batch_plan import BatchPlan, plan_batch
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
-from pyspark_pulsar.read.task.reader import read_split
+from pyspark_pulsar.read.task.split_reader import read_split
 from pyspark_pulsar.schema.metadata_columns import FIELDS
 from pyspark_pulsar.session.configure import catalog_settings
-from pyspark_pulsar.standalone import LocalPulsar
-from pyspark_pulsar.standalone.settings import choose_port
-from pyspark_pulsar.tiering.definition import TableSettings
-from pyspark_pulsar.tiering.round import TierRound
-from pyspark_pulsar.tiering.run import TopicOutcome, tier_topics
-from pyspark_pulsar.tiering.writers import ProcessWriters
-from pyspark_pulsar.topic import TopicName
+from pyspark_pulsar.tools.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone.settings import choose_port
 
 ENTRIES = 20
 """Of a ledger."""

@@ -14,10 +14,10 @@ from fixtures.http_gate import AnswerLost, HttpGate, Request
 from integration.tier.conftest import ENTRIES, Tier, s3_settings
 from integration.tier.test_tables import fill
 
-from pyspark_pulsar.columnar.topic_tables import TopicTables
 from pyspark_pulsar.errors import ColumnsUnavailable
-from pyspark_pulsar.tiering.upkeep import keep_up
-from pyspark_pulsar.topic import TopicName, TopicPartition
+from pyspark_pulsar.history.columnar.topic_tables import TopicTables
+from pyspark_pulsar.history.tiering.upkeep import keep_up
+from pyspark_pulsar.model.topic import TopicName, TopicPartition
 
 Catalogs = Callable[[str], dict[str, str]]
 

@@ -36,15 +36,15 @@ from fixtures.http_gate import AnswerLost, HttpGate, Request
 from integration.tier.conftest import ENTRIES, Tier, on_delta, s3_settings
 from pulsar.schema import AvroSchema
 
-from pyspark_pulsar.columnar.delta.table import DeltaFolder
-from pyspark_pulsar.columnar.layout import PartitionField
-from pyspark_pulsar.columnar.table import TableMoved
-from pyspark_pulsar.tiering.commit import RoundResult
-from pyspark_pulsar.tiering.definition import TableSettings
-from pyspark_pulsar.tiering.round import TierRound
-from pyspark_pulsar.tiering.upkeep import keep_up
-from pyspark_pulsar.tiering.writers import ProcessWriters, WriteTask, WrittenSplit
-from pyspark_pulsar.topic import TopicName
+from pyspark_pulsar.history.columnar.delta.table import DeltaFolder
+from pyspark_pulsar.history.columnar.layout import PartitionField
+from pyspark_pulsar.history.columnar.table import TableMoved
+from pyspark_pulsar.history.tiering.commit import RoundResult
+from pyspark_pulsar.history.tiering.definition import TableSettings
+from pyspark_pulsar.history.tiering.round import TierRound
+from pyspark_pulsar.history.tiering.upkeep import keep_up
+from pyspark_pulsar.history.tiering.writers import ProcessWriters, WriteTask, WrittenSplit
+from pyspark_pulsar.model.topic import TopicName
 
 Same = Callable[..., pa.Table]
 
@@ -256,7 +256,7 @@ def test_with_retries_of_delta_rs_both_commit(
 ) -> None:
     """The control of the test before: with what delta-rs does by itself it would fail."""
     monkeypatch.setattr(
-        "pyspark_pulsar.columnar.delta.commit.commit_properties",
+        "pyspark_pulsar.history.columnar.delta.commit.commit_properties",
         lambda information, _: CommitProperties(custom_metadata=dict(information)),
     )
     tier.send(range(ENTRIES), batching_enabled=False)

@@ -29,7 +29,7 @@ from soak.evolution.steps import (
 from soak.evolution.topics import Place
 from soak.evolutions_soaking import Setting, play_all
 
-from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 EVOLUTIONS = 100
 

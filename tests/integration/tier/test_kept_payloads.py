@@ -11,9 +11,9 @@ from integration.tier.test_schemas import Same, allow_every_schema, document, fi
 from pulsar.schema import AvroSchema, BytesSchema
 from pyspark.sql import SparkSession
 
-from pyspark_pulsar.columnar.layout import PartitionField
 from pyspark_pulsar.errors import DecodeError, OptionError, SchemaError
-from pyspark_pulsar.tiering.definition import TableSettings
+from pyspark_pulsar.history.columnar.layout import PartitionField
+from pyspark_pulsar.history.tiering.definition import TableSettings
 
 
 def _send(tier: Tier, written: dict[str, Any], *rows: dict[str, Any]) -> None:
@@ -144,7 +144,7 @@ def test_a_field_with_the_name_of_the_column_of_payloads(tier: Tier) -> None:
 
 @both_formats
 def test_payloads_outlive_compaction_and_other_partitions(tier: Tier, same: Same) -> None:
-    from pyspark_pulsar.tiering.upkeep import compact
+    from pyspark_pulsar.history.tiering.upkeep import compact
 
     allow_every_schema(tier)
     _register(tier, "JSON", ID)

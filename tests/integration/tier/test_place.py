@@ -23,17 +23,17 @@ from integration.tier.test_tables import catalog_of, fill
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from pyspark_pulsar.cli import cli
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.columnar.delta.table import DeltaColumnarTable
-from pyspark_pulsar.columnar.iceberg.table import IcebergTable
-from pyspark_pulsar.columnar.tier_note import TierNote
-from pyspark_pulsar.columnar.topic_tables import TopicTables
 from pyspark_pulsar.errors import ColumnsUnavailable, PulsarError, TierMismatch
+from pyspark_pulsar.history.columnar.delta.table import DeltaColumnarTable
+from pyspark_pulsar.history.columnar.iceberg.table import IcebergTable
+from pyspark_pulsar.history.columnar.tier_note import TierNote
+from pyspark_pulsar.history.columnar.topic_tables import TopicTables
+from pyspark_pulsar.history.tiering.status import tier_status
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.read.planning.tables import topic_notes
 from pyspark_pulsar.read.planning.tables.topic_notes import fetch_note
-from pyspark_pulsar.tiering.status import tier_status
-from pyspark_pulsar.topic import TopicName
+from pyspark_pulsar.tools.cli import cli
 
 Same = Callable[..., pa.Table]
 

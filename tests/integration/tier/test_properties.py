@@ -10,10 +10,10 @@ from integration.tier.sql_table import SqlTable
 from pyspark.errors import PySparkException
 
 import pyspark_pulsar
-from pyspark_pulsar.cli import cli
-from pyspark_pulsar.columnar.topic_tables import TopicTables
 from pyspark_pulsar.errors import OptionError
-from pyspark_pulsar.topic import TopicName
+from pyspark_pulsar.history.columnar.topic_tables import TopicTables
+from pyspark_pulsar.model.topic import TopicName
+from pyspark_pulsar.tools.cli import cli
 
 
 def test_tables_that_are_made_to_be_tiered(sql: SqlTable) -> None:

@@ -20,10 +20,10 @@ from integration.official import await_true
 from integration.raw_producer import RawProducer
 from integration.tier.conftest import DELTA, ENTRIES, ICEBERG, Tier, both_formats
 
-from pyspark_pulsar.columnar.iceberg import catalog as iceberg
-from pyspark_pulsar.columnar.iceberg.table import IcebergTable
+from pyspark_pulsar.history.columnar.iceberg import catalog as iceberg
+from pyspark_pulsar.history.columnar.iceberg.table import IcebergTable
+from pyspark_pulsar.history.tiering import chunked
 from pyspark_pulsar.options import WriteOptions, parse_options
-from pyspark_pulsar.tiering import chunked
 from pyspark_pulsar.write.commit_message import RowsPrepared
 from pyspark_pulsar.write.exactly_once.delivery import ExactlyOnce
 from pyspark_pulsar.write.exactly_once.journal_names import JournalName

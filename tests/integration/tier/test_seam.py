@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from pyspark_pulsar import history_and_live
 from pyspark_pulsar.options import ReadOptions, parse_options
-from pyspark_pulsar.read.batch.plan import plan_batch
+from pyspark_pulsar.read.batch.batch_plan import plan_batch
 
 
 def test_a_boundary_over_three_places(tier: Tier, spark: SparkSession, tmp_path: Path, seed: int) -> None:

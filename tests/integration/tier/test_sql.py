@@ -29,8 +29,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from pyspark_pulsar import history_and_live
-from pyspark_pulsar.standalone import LocalPulsar
-from pyspark_pulsar.topic import TopicPartition
+from pyspark_pulsar.model.topic import TopicPartition
+from pyspark_pulsar.tools.standalone import LocalPulsar
 
 DAYS = [dt.datetime(2026, 1, day, 8, tzinfo=dt.UTC) for day in (1, 2, 3, 5)]
 FILES = 2 * len(DAYS)

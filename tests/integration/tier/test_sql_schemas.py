@@ -24,7 +24,7 @@ from pyiceberg.catalog import load_catalog
 from pyiceberg.expressions import EqualTo
 from pyspark.errors import PySparkException
 
-from pyspark_pulsar.tiering.definition import parse_table_settings
+from pyspark_pulsar.history.tiering.definition import parse_table_settings
 
 VECTORIZED = "spark.sql.parquet.enableVectorizedReader"
 # What is in no file, or in some alone, and is neither null nor simple there; and times of day.

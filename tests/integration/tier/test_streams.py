@@ -14,7 +14,7 @@ from integration.tier.conftest import ENTRIES, Tier
 
 from pyspark_pulsar.errors import DataLossError
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
-from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
+from pyspark_pulsar.read.microbatch.stream_reader import PulsarStreamReader
 from pyspark_pulsar.spark.read_limits import ReadAllAvailable
 
 Offset = dict[str, Any]

@@ -24,15 +24,15 @@ from pyiceberg.manifest import DataFileContent
 from pyspark.sql import SparkSession
 
 import pyspark_pulsar
-from pyspark_pulsar.cli import cli
-from pyspark_pulsar.columnar.topic_tables import TopicTables
 from pyspark_pulsar.errors import ColumnsUnavailable, DataLossError, DecryptionError, TierMismatch
-from pyspark_pulsar.inspect.plan import planned_splits
+from pyspark_pulsar.history.columnar.topic_tables import TopicTables
+from pyspark_pulsar.history.tiering import upkeep
+from pyspark_pulsar.history.tiering.definition import parse_table_settings
+from pyspark_pulsar.history.tiering.upkeep import keep_up
+from pyspark_pulsar.inspect.planned_splits import planned_splits
 from pyspark_pulsar.inspect.segments import survey
-from pyspark_pulsar.tiering import upkeep
-from pyspark_pulsar.tiering.definition import parse_table_settings
-from pyspark_pulsar.tiering.upkeep import keep_up
-from pyspark_pulsar.topic import TopicName
+from pyspark_pulsar.model.topic import TopicName
+from pyspark_pulsar.tools.cli import cli
 
 Same = Callable[..., pa.Table]
 Call = Callable[..., str]

@@ -11,9 +11,9 @@ import pytest
 from integration.raw_producer import RawProducer
 from integration.tier.conftest import ENTRIES, Tier, both_formats
 
-from pyspark_pulsar.columnar.layout import PartitionField
 from pyspark_pulsar.errors import DataLossError, TierMismatch
-from pyspark_pulsar.tiering.definition import TableSettings
+from pyspark_pulsar.history.columnar.layout import PartitionField
+from pyspark_pulsar.history.tiering.definition import TableSettings
 
 Same = Callable[..., pa.Table]
 _PUBLISH_TIME = 3

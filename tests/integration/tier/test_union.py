@@ -15,8 +15,8 @@ from integration.tier.test_streams import Query, in_order
 from pyspark.sql import SparkSession
 
 from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.options import WriteOptions, parse_options
-from pyspark_pulsar.topic import TopicName
 from pyspark_pulsar.write.target import settle_topic
 from pyspark_pulsar.write.task import write_rows
 

@@ -16,17 +16,17 @@ from soak.evolution.compare import Positions
 from soak.evolution.entries import EntrySender, Sent
 from soak.evolution.steps import BAD_ROWS, Message, Read
 
-from pyspark_pulsar.columnar.topic_tables import TopicTables
+from pyspark_pulsar.history.columnar.topic_tables import TopicTables
+from pyspark_pulsar.history.tiering.definition import TableSettings
+from pyspark_pulsar.history.tiering.round import TierRound
+from pyspark_pulsar.history.tiering.run import tier_topics
+from pyspark_pulsar.history.tiering.writers import ProcessWriters
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.options import ReadOptions, parse_options
-from pyspark_pulsar.read.batch.plan import plan_batch
+from pyspark_pulsar.read.batch.batch_plan import plan_batch
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
-from pyspark_pulsar.read.task.reader import read_split
+from pyspark_pulsar.read.task.split_reader import read_split
 from pyspark_pulsar.schema.metadata_columns import FIELDS
-from pyspark_pulsar.tiering.definition import TableSettings
-from pyspark_pulsar.tiering.round import TierRound
-from pyspark_pulsar.tiering.run import tier_topics
-from pyspark_pulsar.tiering.writers import ProcessWriters
-from pyspark_pulsar.topic import TopicName
 
 _FOR_EVER = {"retentionTimeInMinutes": -1, "retentionSizeInMB": -1}
 

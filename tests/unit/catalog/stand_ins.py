@@ -12,8 +12,8 @@ from pyspark_pulsar.catalog.cluster import Cluster
 from pyspark_pulsar.catalog.settings import parse_settings
 from pyspark_pulsar.client.topic_list import TopicListing
 from pyspark_pulsar.errors import NamespaceNotFoundError, PulsarError, TopicNotFoundError
+from pyspark_pulsar.model.topic import Namespace, TopicName
 from pyspark_pulsar.schema.info import SchemaInfo
-from pyspark_pulsar.topic import Namespace, TopicName
 
 URLS = {"service.url": "pulsar://localhost:1", "admin.url": "http://localhost:1"}
 

@@ -8,7 +8,7 @@ import pytest
 
 from pyspark_pulsar.catalog.changes import _bounds
 from pyspark_pulsar.errors import CatalogUnsupported
-from pyspark_pulsar.topic import TopicName
+from pyspark_pulsar.model.topic import TopicName
 
 TOPIC = TopicName.parse("persistent://public/default/t")
 

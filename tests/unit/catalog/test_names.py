@@ -4,7 +4,7 @@ import pytest
 
 from pyspark_pulsar.catalog.names import Table, parse_namespace, parse_table, tenant_of
 from pyspark_pulsar.errors import TopicNameError
-from pyspark_pulsar.topic import Namespace, TopicName
+from pyspark_pulsar.model.topic import Namespace, TopicName
 
 HERE = ["public/default"]
 

@@ -4,7 +4,7 @@ import pytest
 
 from pyspark_pulsar.catalog.settings import parse_settings
 from pyspark_pulsar.errors import OptionError
-from pyspark_pulsar.topic import Namespace, TopicName
+from pyspark_pulsar.model.topic import Namespace, TopicName
 
 URL = {"service.url": "pulsar://localhost:6650"}
 TOPIC = TopicName.parse("orders")

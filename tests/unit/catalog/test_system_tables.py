@@ -16,11 +16,11 @@ from pyspark_pulsar.catalog.partition_ends import PartitionEnds
 from pyspark_pulsar.catalog.system_tables import SCHEMAS, rows
 from pyspark_pulsar.client.admin.schemas import RegisteredSchema
 from pyspark_pulsar.errors import CatalogUnsupported, OptionError, PermissionDenied, TopicNotFoundError
-from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicName, TopicPartition
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import KeyValueSchemas, join
 from pyspark_pulsar.schema.types.spark import spark_schema
-from pyspark_pulsar.topic import TopicName, TopicPartition
 
 HERE = ["public/default"]
 ORDERS = "persistent://public/default/orders"

@@ -20,27 +20,27 @@ from pyspark_pulsar.catalog import tier_scan as tier_scan_module
 from pyspark_pulsar.catalog.cluster import Cluster
 from pyspark_pulsar.catalog.known_files import KnownFiles
 from pyspark_pulsar.catalog.tier_scan import tier_scan
-from pyspark_pulsar.columnar.positions import TieredPartition, TieredPositions
-from pyspark_pulsar.columnar.table import ColumnarTable
-from pyspark_pulsar.columnar.table_files import LEDGER
-from pyspark_pulsar.columnar.tier_note import TIER_NOTE, TierNote
-from pyspark_pulsar.columnar.topic_tables import TopicTables
-from pyspark_pulsar.columnar.writing.writer import DataFileWriter
 from pyspark_pulsar.errors import PermissionDenied
-from pyspark_pulsar.options import ReadOptions, parse_options
-from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.log_end import LogEnds
-from pyspark_pulsar.schema import metadata_columns
-from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
-from pyspark_pulsar.schema.types.spark import spark_schema
-from pyspark_pulsar.tiering.definition import (
+from pyspark_pulsar.history.columnar.positions import TieredPartition, TieredPositions
+from pyspark_pulsar.history.columnar.table import ColumnarTable
+from pyspark_pulsar.history.columnar.table_files import LEDGER
+from pyspark_pulsar.history.columnar.tier_note import TIER_NOTE, TierNote
+from pyspark_pulsar.history.columnar.topic_tables import TopicTables
+from pyspark_pulsar.history.columnar.writing.writer import DataFileWriter
+from pyspark_pulsar.history.tiering.definition import (
     TableSettings,
     definition_of,
     follow,
     tiering_options,
     topic_schema,
 )
-from pyspark_pulsar.topic import TopicName, TopicPartition
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicName, TopicPartition
+from pyspark_pulsar.options import ReadOptions, parse_options
+from pyspark_pulsar.read.log_end import LogEnds
+from pyspark_pulsar.schema import metadata_columns
+from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
+from pyspark_pulsar.schema.types.spark import spark_schema
 
 TOPIC = "persistent://public/default/orders"
 PARTITIONS = [TopicPartition.parse(f"{TOPIC}-partition-{index}") for index in range(2)]

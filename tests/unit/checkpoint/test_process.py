@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pyspark_pulsar.checkpoint.address import parse_path
-from pyspark_pulsar.checkpoint.cluster import ClusterSettings
+from pyspark_pulsar.checkpoint.clients import ClusterSettings
 from pyspark_pulsar.checkpoint.deadline import Deadline
 from pyspark_pulsar.checkpoint.process.service import CheckpointService
 from pyspark_pulsar.errors import DeadlineExceeded, OptionError

@@ -11,9 +11,9 @@ from pyspark_pulsar._kernel import Decoder, SendFrames
 from pyspark_pulsar.codec.decode import DecoderOptions
 from pyspark_pulsar.codec.encode import BatchEncoder, Producing
 from pyspark_pulsar.codec.public_keys import DataKey
+from pyspark_pulsar.model.transaction_id import TransactionId
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
 from pyspark_pulsar.schema.write.columns import resolve_write_schema
-from pyspark_pulsar.transaction_id import TransactionId
 
 TOPIC = "persistent://public/default/t"
 ROWS = pa.record_batch({"value": pa.array([b"a", b"b"])})

@@ -6,7 +6,7 @@ import tomllib
 
 from fixtures.doc_pages import ROOT
 
-from pyspark_pulsar.standalone import (
+from pyspark_pulsar.tools.standalone import (
     NEWEST_VERSION,
     PULSAR_SERVER,
     SERVER_VERSIONS,

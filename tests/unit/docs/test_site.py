@@ -8,7 +8,7 @@ import pytest
 from fixtures.doc_pages import ROOT, prose
 
 import pyspark_pulsar
-from pyspark_pulsar import standalone
+from pyspark_pulsar.tools import standalone
 
 DOCS = ROOT / "docs"
 PAGES = {path.relative_to(DOCS).as_posix(): path for path in DOCS.rglob("*.md")}

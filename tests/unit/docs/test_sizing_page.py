@@ -10,9 +10,9 @@ from click.testing import CliRunner
 from fixtures.doc_pages import ROOT
 from fixtures.scripts import script
 
-from pyspark_pulsar.cli import cli
-from pyspark_pulsar.cli.size import size
-from pyspark_pulsar.sizing.costs import DEFAULTS, default_costs
+from pyspark_pulsar.tools.cli import cli
+from pyspark_pulsar.tools.cli.size import size
+from pyspark_pulsar.tools.sizing.costs import DEFAULTS, default_costs
 
 _PAGE = (ROOT / "docs" / "sizing.md").read_text()
 
@@ -38,5 +38,5 @@ def test_flags_that_the_page_names_exist() -> None:
 def test_the_committed_costs_are_those_of_the_results() -> None:
     report = json.loads((ROOT / "bench" / "results" / "sizing.json").read_text())
     assert report["costs"] == dict(default_costs().values)
-    folder = ROOT / "src" / "pyspark_pulsar" / "sizing"
+    folder = ROOT / "src" / "pyspark_pulsar" / "tools" / "sizing"
     assert json.loads((folder / DEFAULTS).read_text())["when"] == report["when"]

@@ -7,11 +7,11 @@ import pickle
 import pytest
 
 from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicName, TopicPartition
 from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST, LogSide
 from pyspark_pulsar.options.values.time_bound import TimeBound
-from pyspark_pulsar.position import Position
-from pyspark_pulsar.topic import TopicName, TopicPartition
 
 SERVICE = {"service.url": "pulsar://h:1"}
 A = TopicPartition.parse("a")

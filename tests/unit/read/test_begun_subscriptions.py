@@ -13,12 +13,12 @@ from pyspark_pulsar.client.broker.commands import CLOSE_CONSUMER, GET_LAST_MESSA
 from pyspark_pulsar.client.broker.connection import Listener
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ConnectionFailed, OptionError, PermissionDenied, PulsarError
-from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.bounds.subscription import subscription_positions
 from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.sources.peek import first_entries_once
 from pyspark_pulsar.read.unseen_entries import pass_unseen
-from pyspark_pulsar.topic import TopicPartition
 
 A, B, C = (TopicPartition.parse(name) for name in "abc")
 FIRST = Position(1, 0)

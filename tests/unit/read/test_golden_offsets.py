@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options.values.time_bound import TimeBound
-from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
-from pyspark_pulsar.topic import TopicPartition
 
 _DOCUMENTS: dict[str, dict[str, Any]] = json.loads(
     Path(__file__).with_name("golden_offsets.json").read_text(encoding="utf-8")

@@ -13,9 +13,9 @@ from pyspark_pulsar.client.broker.commands import CLOSE_CONSUMER, GET_LAST_MESSA
 from pyspark_pulsar.client.broker.connection import Listener
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ConnectionFailed, TopicNotFoundError
-from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.log_end import LogEnds, RemovedEntries
-from pyspark_pulsar.topic import TopicPartition
 
 A = TopicPartition.parse("a")
 

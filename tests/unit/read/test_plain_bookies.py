@@ -16,15 +16,15 @@ from pyspark_pulsar.client.bookkeeper.connection.channel import BookieChannel, B
 from pyspark_pulsar.client.ledger import Ensemble, Ledger, LedgerMetadata
 from pyspark_pulsar.client.security.tls import Tls
 from pyspark_pulsar.errors import LedgerUnavailable
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.location import Location, PartitionAccess
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
 from pyspark_pulsar.read.planning.placement.ledger_placement import find_placement
 from pyspark_pulsar.read.planning.placement.on_bookies import kept_by_bookies
 from pyspark_pulsar.read.sources.bookkeeper import FromBookies
 from pyspark_pulsar.read.sources.compacted import FromCompactedLedger
-from pyspark_pulsar.topic import TopicPartition
 
 A = TopicPartition.parse("a")
 OPTIONS = ReadOptions(

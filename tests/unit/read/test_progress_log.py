@@ -4,10 +4,10 @@ import logging
 
 import pytest
 
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.microbatch.progress.lag import Lag, LagReport
 from pyspark_pulsar.read.microbatch.progress.query_progress import LOG_SECONDS, ProgressLog
 from pyspark_pulsar.spark.logging import PROGRESS_LOG
-from pyspark_pulsar.topic import TopicPartition
 
 A, B = TopicPartition.parse("a"), TopicPartition.parse("b")
 BEHIND = LagReport(0, {A: Lag(3, 300, 1.25), B: Lag(4, 400, 61.0)})

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from fixtures.scripts import script
 
-from pyspark_pulsar.monitoring import shipped_files
-from pyspark_pulsar.sizing import costs
-from pyspark_pulsar.standalone import distribution
+from pyspark_pulsar.tools.monitoring import shipped_files
+from pyspark_pulsar.tools.sizing import costs
+from pyspark_pulsar.tools.standalone import distribution
 
 CHECK = script("check_wheel")
 DESCRIBED = "pyspark_pulsar-1.0.0.dist-info"
 BUILT = ("_kernel.abi3.so", "jars/pyspark-pulsar-catalog.jar")
 LICENCES = ("licenses/LICENSE", "licenses/NOTICE", "licenses/THIRD-PARTY.txt", "sboms/sbom.cdx.json")
-PACKAGE = Path(costs.__file__).parents[1]
+PACKAGE = Path(costs.__file__).parents[2]
 
 
 def in_wheel(path: Path) -> str:
@@ -25,7 +25,7 @@ def in_wheel(path: Path) -> str:
 def read_while_it_runs() -> list[str]:
     shipped = Path(shipped_files.__file__).parent / "shipped"
     pinned = Path(distribution.__file__).parent / "pinned"
-    files = [*shipped.iterdir(), *pinned.iterdir(), PACKAGE / "sizing" / "default_costs.json"]
+    files = [*shipped.iterdir(), *pinned.iterdir(), PACKAGE / "tools" / "sizing" / "default_costs.json"]
     return [in_wheel(file) for file in files if file.is_file()]
 
 

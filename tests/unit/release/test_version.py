@@ -15,7 +15,7 @@ from fixtures.doc_pages import ROOT
 from fixtures.scripts import script
 
 import pyspark_pulsar
-from pyspark_pulsar.cli import cli
+from pyspark_pulsar.tools.cli import cli
 
 CARGO = tomllib.loads((ROOT / "kernel" / "Cargo.toml").read_text())["package"]["version"]
 CHANGES = (ROOT / "CHANGELOG.md").read_text()

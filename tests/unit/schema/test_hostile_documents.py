@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from pyspark_pulsar.errors import SchemaError
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.schema.avro.to_arrow import record_schema
 from pyspark_pulsar.schema.family.same_schema import identity, schema_text
 from pyspark_pulsar.schema.family.topics import topic_family
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.payload import payload_schema, written_schema
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
-from pyspark_pulsar.topic import TopicName
 
 TEXTS = [
     b"[" * 100_000,

@@ -11,6 +11,7 @@ from unit.codec.raw_payloads import TOPIC, WRITER, avro_bytes, entries, record, 
 from pyspark_pulsar._kernel import EntryBatch
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.errors import DecodeError, SchemaError
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.schema.family.topics import topic_family
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.read_schema import ReadSchema, resolve_read_schema
@@ -18,7 +19,6 @@ from pyspark_pulsar.schema.types.text import type_text
 from pyspark_pulsar.schema.unfolding import Unfolding
 from pyspark_pulsar.schema.user_schema import restrict_to
 from pyspark_pulsar.schema.write.columns import resolve_write_schema
-from pyspark_pulsar.topic import TopicName
 
 NODE = record(
     ("id", "int"), ("next", ["null", "Node"], None), ("last", "string"), name="Node", namespace="a.b"

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from pyspark_pulsar.errors import OptionError, TopicNameError
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.time_window import TimeWindow
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST
-from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.session import history_and_live as module
 from pyspark_pulsar.session.catalog_table import identifier_parts
 from pyspark_pulsar.session.history_and_live import history_and_live
-from pyspark_pulsar.time_window import TimeWindow
-from pyspark_pulsar.topic import TopicPartition
 
 URL = "pulsar://h:6650"
 PLACE = {"service.url": URL, "topic": "t"}

@@ -27,9 +27,9 @@ def test_logging_that_is_configured_is_left_alone() -> None:
 @pytest.mark.parametrize(
     "work",
     [
-        "from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader; PulsarStreamReader(None, None)",
+        "from pyspark_pulsar.read.microbatch.stream_reader import PulsarStreamReader; PulsarStreamReader(None, None)",
         (
-            "from pyspark_pulsar.read.task.reader import read_split\n"
+            "from pyspark_pulsar.read.task.split_reader import read_split\n"
             "try: next(read_split(None, None, None))\n"
             "except AttributeError: pass\n"
         ),
@@ -94,7 +94,7 @@ def test_what_is_shipped_brings_the_levels_to_workers() -> None:
     program = """
 import logging, pickle, sys
 from pyspark_pulsar.options import WriteOptions, parse_options
-from pyspark_pulsar.read.batch.reader import PulsarBatchReader
+from pyspark_pulsar.read.batch.batch_reader import PulsarBatchReader
 from pyspark_pulsar.spark import logging as levels
 levels.follow_levels("ERROR,ERROR")
 shipped = pickle.dumps(PulsarBatchReader.__new__(PulsarBatchReader).__reduce__()[1][0])

@@ -13,9 +13,9 @@ from pyspark.sql.types import StructType
 
 from pyspark_pulsar.datasource import PulsarDataSource
 from pyspark_pulsar.errors import OptionError
-from pyspark_pulsar.read.batch.reader import FilteringBatchReader, PulsarBatchReader
-from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
+from pyspark_pulsar.read.batch.batch_reader import FilteringBatchReader, PulsarBatchReader
 from pyspark_pulsar.read.microbatch.refused_stream import RefusedStream
+from pyspark_pulsar.read.microbatch.stream_reader import PulsarStreamReader
 from pyspark_pulsar.spark.read_limits import ReadAllAvailable
 from pyspark_pulsar.spark.tracebacks import HIDES_TRACEBACKS, KEEPS_TRACEBACKS, hides_tracebacks
 from pyspark_pulsar.write.batch import PulsarBatchWriter

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from pyspark_pulsar.client.broker.producer import Producer
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.options import WriteOptions, parse_options
-from pyspark_pulsar.topic import TopicName
 from pyspark_pulsar.write.sender import DeliveryTerms, TopicSender, close_senders, open_senders
 from pyspark_pulsar.write.target import Target
 

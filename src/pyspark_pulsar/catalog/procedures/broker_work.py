@@ -12,9 +12,9 @@ from pyspark_pulsar.catalog.procedures.signature import WAIT, Answer, Parameter,
 from pyspark_pulsar.client.admin.topic_operations import NOT_RUN, RUNNING
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import CatalogUnsupported, OptionError
+from pyspark_pulsar.model.topic import TopicName, TopicPartition
 from pyspark_pulsar.read.bounds.topics import partitions_of
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import fetch_ledgers
-from pyspark_pulsar.topic import TopicName, TopicPartition
 
 Ask = Callable[[TopicPartition], tuple[str, str]]
 

@@ -12,8 +12,8 @@ from pyspark_pulsar.catalog.names import parse_table
 from pyspark_pulsar.catalog.procedures.broker_work import COMPACT, OFFLOAD
 from pyspark_pulsar.catalog.procedures.signature import TABLE, Answer, Parameter, Procedure
 from pyspark_pulsar.errors import CatalogUnsupported
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.schema.types.spark import spark_schema
-from pyspark_pulsar.topic import TopicName
 
 _NAMESPACE: Final = "system"
 _PAUSE_MS: Final = 250

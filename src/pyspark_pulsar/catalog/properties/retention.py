@@ -14,7 +14,7 @@ from pyspark_pulsar.catalog.properties.units import (
 )
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.errors import OptionError
-from pyspark_pulsar.topic import Namespace, TopicName
+from pyspark_pulsar.model.topic import Namespace, TopicName
 
 TIME, SIZE = "retention_time", "retention_size"
 RETENTION_PROPERTIES: Final = (TIME, SIZE)

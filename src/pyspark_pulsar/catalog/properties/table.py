@@ -18,11 +18,11 @@ from pyspark_pulsar.catalog.properties.units import (
 )
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.errors import CatalogUnsupported, OptionError
+from pyspark_pulsar.history.tiering.topic_properties import TIER_PROPERTIES, check_tier_properties
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import split
 from pyspark_pulsar.schema.primitive import PRIMITIVES
-from pyspark_pulsar.tiering.topic_properties import TIER_PROPERTIES, check_tier_properties
-from pyspark_pulsar.topic import TopicName
 
 OWN_PREFIX: Final = "pyspark-pulsar."
 KEY_COLUMN_PROPERTY: Final = f"{OWN_PREFIX}key_column"

@@ -28,13 +28,13 @@ from pyspark_pulsar.catalog.properties.units import threshold_bytes, ttl_seconds
 from pyspark_pulsar.catalog.statements.drop_table import refuse_unchangeable
 from pyspark_pulsar.catalog.statements.evolution import EditedRecord
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.columnar.tier_note import TIER_NOTE
 from pyspark_pulsar.errors import CatalogUnsupported, SchemaError, TopicNotFoundError
+from pyspark_pulsar.history.columnar.tier_note import TIER_NOTE
+from pyspark_pulsar.history.tiering.topic_properties import check_tier_properties
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.schema.info import VERSION_BYTES, SchemaInfo, SchemaType
 from pyspark_pulsar.schema.payload import columns_of, payload_schema
 from pyspark_pulsar.schema.primitive import RECORD_TYPES
-from pyspark_pulsar.tiering.topic_properties import check_tier_properties
-from pyspark_pulsar.topic import TopicName
 from pyspark_pulsar.write.key_column import keyed_columns, refuse_separated
 
 TableChange = Mapping[str, Any]

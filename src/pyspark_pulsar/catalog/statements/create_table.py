@@ -22,12 +22,12 @@ from pyspark_pulsar.catalog.statements.drop_table import refuse_unchangeable
 from pyspark_pulsar.catalog.statements.evolution import EditedRecord
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.errors import CatalogUnsupported, PulsarError, SchemaError, TopicExistsError
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.schema.primitive import RECORD_TYPES
 from pyspark_pulsar.schema.protobuf.descriptor_file import read_descriptor_file
 from pyspark_pulsar.schema.write.columns import resolve_write_schema
-from pyspark_pulsar.topic import TopicName
 from pyspark_pulsar.write.key_column import keyed_columns, refuse_separated
 
 _METADATA: Final = "__"

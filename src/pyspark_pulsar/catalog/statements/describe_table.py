@@ -17,8 +17,8 @@ from pyspark_pulsar.catalog.properties.table import (
 from pyspark_pulsar.catalog.tables import Properties, own_properties, require_topic
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.errors import PermissionDenied, ProtocolError, PulsarError, TopicNotFoundError
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.schema.info import VERSION_BYTES, SchemaInfo
-from pyspark_pulsar.topic import TopicName
 
 _log: Final = logging.getLogger(__name__)
 

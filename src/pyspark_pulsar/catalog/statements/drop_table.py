@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.errors import CatalogUnsupported
-from pyspark_pulsar.topic import TopicName
+from pyspark_pulsar.model.topic import TopicName
 
 
 def drop_table(admin: AdminClient, topic: TopicName) -> bool:

@@ -12,7 +12,7 @@ from pyspark_pulsar.catalog.properties.units import printed_duration, printed_re
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import CatalogUnsupported, NamespaceNotEmptyError, PermissionDenied, PulsarError
-from pyspark_pulsar.topic import Namespace, TopicName
+from pyspark_pulsar.model.topic import Namespace, TopicName
 
 _TTL: Final = "message_ttl"
 _QUOTA: Final = "backlog_quota"

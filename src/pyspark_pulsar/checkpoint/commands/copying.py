@@ -13,7 +13,7 @@ from typing import Final
 
 from pyspark_pulsar.checkpoint.address import CheckpointPath
 from pyspark_pulsar.checkpoint.checkpoint import Checkpoint
-from pyspark_pulsar.checkpoint.cluster import CALL_SECONDS
+from pyspark_pulsar.checkpoint.clients import CALL_SECONDS
 from pyspark_pulsar.checkpoint.deadline import Deadline
 from pyspark_pulsar.checkpoint.index.records import new_id
 from pyspark_pulsar.checkpoint.index.state import IndexState, path_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pyspark_pulsar.checkpoint.checkpoint import Checkpoint
-from pyspark_pulsar.checkpoint.cluster import CALL_SECONDS
+from pyspark_pulsar.checkpoint.clients import CALL_SECONDS
 from pyspark_pulsar.checkpoint.commands.copying import Entry
 from pyspark_pulsar.checkpoint.deadline import Deadline
 from pyspark_pulsar.checkpoint.index.replay import Replay

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark_pulsar.checkpoint.cluster import Cluster
+from pyspark_pulsar.checkpoint.clients import Cluster
 from pyspark_pulsar.checkpoint.content.places import messages
 from pyspark_pulsar.checkpoint.deadline import Deadline
 from pyspark_pulsar.checkpoint.index.log import IndexLog
@@ -13,7 +13,7 @@ from pyspark_pulsar.checkpoint.index.tree import File
 from pyspark_pulsar.checkpoint.messages.place import Place, place_text
 from pyspark_pulsar.checkpoint.refusals import gone
 from pyspark_pulsar.errors import CheckpointLost
-from pyspark_pulsar.topic import TopicPartition
+from pyspark_pulsar.model.topic import TopicPartition
 
 
 class InlineBodies:

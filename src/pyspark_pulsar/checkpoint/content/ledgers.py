@@ -11,13 +11,13 @@ import time
 from threading import Lock
 from typing import Final
 
-from pyspark_pulsar.checkpoint.cluster import Cluster
+from pyspark_pulsar.checkpoint.clients import Cluster
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.errors import PulsarError
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.location import EntryLocation
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import fetch_ledgers
 from pyspark_pulsar.read.planning.placement.ledger_placement import find_placement
-from pyspark_pulsar.topic import TopicPartition
 
 _log: Final = logging.getLogger(__name__)
 

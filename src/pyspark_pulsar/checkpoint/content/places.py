@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import Final
 
-from pyspark_pulsar.checkpoint.cluster import CALL_SECONDS, Cluster
+from pyspark_pulsar.checkpoint.clients import CALL_SECONDS, Cluster
 from pyspark_pulsar.checkpoint.content.ledgers import LedgerPlaces
 from pyspark_pulsar.checkpoint.index.records import Chunk
+from pyspark_pulsar.checkpoint.messages.message_reader import MessageReader
 from pyspark_pulsar.checkpoint.messages.place import Place, place_text
-from pyspark_pulsar.checkpoint.messages.reader import MessageReader
 from pyspark_pulsar.codec.digests import crc32c
 from pyspark_pulsar.errors import (
     CheckpointLost,
@@ -21,10 +21,10 @@ from pyspark_pulsar.errors import (
     PulsarError,
     TopicNotFoundError,
 )
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.location import EntryLocation, PartitionAccess
 from pyspark_pulsar.read.sources.broker import BrokerEntries
-from pyspark_pulsar.topic import TopicPartition
 
 _log: Final = logging.getLogger(__name__)
 

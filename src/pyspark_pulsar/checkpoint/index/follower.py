@@ -34,13 +34,13 @@ from typing import Final
 from pyspark_pulsar.checkpoint.index.records import Record, decode
 from pyspark_pulsar.checkpoint.index.replay import RecordsMissed, Replay, anchors_in
 from pyspark_pulsar.checkpoint.index.view import IndexView
+from pyspark_pulsar.checkpoint.messages.message_reader import MessageReader
 from pyspark_pulsar.checkpoint.messages.place import Place, place_text
-from pyspark_pulsar.checkpoint.messages.reader import MessageReader
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.consumer import EntryConsumer
 from pyspark_pulsar.client.broker.subscribe import subscribe
 from pyspark_pulsar.errors import CheckpointLost, ConnectionFailed, DeadlineExceeded, PulsarError
-from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.model.position import EARLIEST, Position
 
 _PERMITS: Final = 1_000
 _TAKE_SECONDS: Final = 1.0

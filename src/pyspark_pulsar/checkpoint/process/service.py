@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark_pulsar.checkpoint.cluster import CALL_SECONDS, ClusterSettings
+from pyspark_pulsar.checkpoint.clients import CALL_SECONDS, ClusterSettings
 from pyspark_pulsar.checkpoint.deadline import Deadline
 from pyspark_pulsar.errors import (
     CheckpointIsDirectory,

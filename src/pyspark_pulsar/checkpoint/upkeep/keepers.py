@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pyspark_pulsar.checkpoint.cluster import Cluster
+from pyspark_pulsar.checkpoint.clients import Cluster
 from pyspark_pulsar.checkpoint.messages.place import Place
 from pyspark_pulsar.checkpoint.messages.writer import KEEPER
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.subscribe import subscribe
 from pyspark_pulsar.client.broker.subscription import hold_cursor
-from pyspark_pulsar.position import Position
-from pyspark_pulsar.topic import TopicPartition
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 
 
 def move_keeper(cluster: Cluster, partition: TopicPartition, to: Place | None) -> Place | None:

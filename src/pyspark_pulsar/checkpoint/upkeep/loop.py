@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pyspark_pulsar.checkpoint.checkpoint import Checkpoint
-from pyspark_pulsar.checkpoint.cluster import Cluster
+from pyspark_pulsar.checkpoint.clients import Cluster
 from pyspark_pulsar.checkpoint.deadline import Deadline
 from pyspark_pulsar.checkpoint.index.records import Kind
 from pyspark_pulsar.checkpoint.index.replay import Replay

@@ -10,8 +10,8 @@ from typing import Any, Final
 from pyspark_pulsar.checkpoint.messages.writer import KEEPER
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.errors import CheckpointUnsafe, ConnectionFailed, PulsarError, TopicNotFoundError
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.topic import TopicName
 
 _log: Final = logging.getLogger(__name__)
 

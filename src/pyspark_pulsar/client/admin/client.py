@@ -9,7 +9,7 @@ The subjects are those of Pulsar's own `PulsarAdmin`:
 
 from __future__ import annotations
 
-from pyspark_pulsar.client.admin.cluster import Bookies, Brokers, Clusters, Tenants
+from pyspark_pulsar.client.admin.cluster_parts import Bookies, Brokers, Clusters, Tenants
 from pyspark_pulsar.client.admin.namespaces import Namespaces
 from pyspark_pulsar.client.admin.policies import Policies
 from pyspark_pulsar.client.admin.rest import RestClient

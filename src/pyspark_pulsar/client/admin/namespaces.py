@@ -15,7 +15,7 @@ from pyspark_pulsar.errors import (
     ProtocolError,
     TopicNotFoundError,
 )
-from pyspark_pulsar.topic import Namespace, is_name
+from pyspark_pulsar.model.topic import Namespace, is_name
 
 _NOT_FOUND, _CONFLICT = 404, 409
 

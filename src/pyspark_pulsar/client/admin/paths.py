@@ -12,7 +12,7 @@ from typing import Final
 from urllib.parse import quote, unquote, urlencode
 
 from pyspark_pulsar.errors import OptionError
-from pyspark_pulsar.topic import Namespace, TopicName
+from pyspark_pulsar.model.topic import Namespace, TopicName
 
 _FOLDERS: Final = ("", ".", "..")
 _QUOTED: Final = re.compile(r"(?:[A-Za-z0-9._~-]|%[0-9A-Fa-f]{2})*")

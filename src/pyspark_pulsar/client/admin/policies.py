@@ -12,7 +12,7 @@ from pyspark_pulsar.client.admin.namespaces import no_namespace
 from pyspark_pulsar.client.admin.paths import namespace_resource, topic_resource
 from pyspark_pulsar.client.admin.rest import RestClient
 from pyspark_pulsar.errors import OptionError, TopicNotFoundError
-from pyspark_pulsar.topic import Namespace, TopicName
+from pyspark_pulsar.model.topic import Namespace, TopicName
 
 _BAD_REQUEST, _NOT_FOUND, _PRECONDITION_FAILED = 400, 404, 412
 

@@ -14,9 +14,9 @@ from pyspark_pulsar.client.admin.answers import as_object, reason_of
 from pyspark_pulsar.client.admin.paths import schema_resource
 from pyspark_pulsar.client.admin.rest import RestClient
 from pyspark_pulsar.errors import ProtocolError, SchemaError, TopicNotFoundError
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import join, split
-from pyspark_pulsar.topic import TopicName
 
 _CONFLICT, _UNPROCESSABLE = 409, 422
 _EMPTY_PAIR: Final = bytes(8)

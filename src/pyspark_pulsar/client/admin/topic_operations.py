@@ -12,8 +12,8 @@ from pyspark_pulsar.client.admin.answers import as_object
 from pyspark_pulsar.client.admin.paths import topic_resource
 from pyspark_pulsar.client.admin.rest import RestClient
 from pyspark_pulsar.errors import ProtocolError
-from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.topic import TopicName, TopicPartition
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicName, TopicPartition
 
 _ACCEPTED, _CONFLICT = 202, 409
 

@@ -21,7 +21,7 @@ from pyspark_pulsar.client.admin.schemas import Schemas
 from pyspark_pulsar.client.retrying import retry
 from pyspark_pulsar.client.topic_list import usable_topics
 from pyspark_pulsar.errors import CatalogUnsupported, TopicExistsError, TopicNotFoundError
-from pyspark_pulsar.topic import Namespace, TopicName, TopicPartition
+from pyspark_pulsar.model.topic import Namespace, TopicName, TopicPartition
 
 _NOT_FOUND, _CONFLICT, _PRECONDITION_FAILED = 404, 409, 412
 _IDLE_SECONDS: Final = 15.0

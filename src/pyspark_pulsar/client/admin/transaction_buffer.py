@@ -23,9 +23,9 @@ from pyspark_pulsar.errors import (
     PulsarError,
     TopicNotFoundError,
 )
-from pyspark_pulsar.position import Position, after_entry
-from pyspark_pulsar.topic import TopicPartition
-from pyspark_pulsar.transaction_id import TransactionId
+from pyspark_pulsar.model.position import Position, after_entry
+from pyspark_pulsar.model.topic import TopicPartition
+from pyspark_pulsar.model.transaction_id import TransactionId
 
 _RECOVERED: Final = ("Ready", "NoSnapshot")
 _TRIES: Final = 5

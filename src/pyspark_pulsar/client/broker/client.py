@@ -52,10 +52,10 @@ from pyspark_pulsar.errors import (
     PulsarError,
     TopicNotFoundError,
 )
+from pyspark_pulsar.model.topic import Namespace, TopicName
+from pyspark_pulsar.model.topic_layout import TopicLayout
 from pyspark_pulsar.options import ConnectionOptions
 from pyspark_pulsar.schema.info import SchemaInfo
-from pyspark_pulsar.topic import Namespace, TopicName
-from pyspark_pulsar.topic_layout import TopicLayout
 
 Answer = TypeVar("Answer")
 Item = TypeVar("Item")

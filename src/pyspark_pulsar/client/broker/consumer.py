@@ -39,7 +39,7 @@ from pyspark_pulsar.client.broker.commands import (
 from pyspark_pulsar.client.broker.connection import Connection, EntryBatch, await_answer
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ConnectionFailed, DeadlineExceeded
-from pyspark_pulsar.position import EARLIEST, Position, after_entry
+from pyspark_pulsar.model.position import EARLIEST, Position, after_entry
 
 _CUMULATIVE = 1
 _POLL_SECONDS = 0.5

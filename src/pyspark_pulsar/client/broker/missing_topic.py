@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from pyspark_pulsar.errors import PulsarError, TopicNotFoundError
-from pyspark_pulsar.topic import TopicName
+from pyspark_pulsar.model.topic import TopicName
 
 _SHOWN: Final = 3
 _SIMILARITY: Final = 0.75

@@ -17,9 +17,9 @@ from pyspark_pulsar.client.broker.server_error import server_error
 from pyspark_pulsar.client.security.url import BrokerAddress, parse_broker_url
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import OptionError, TopicNotFoundError
+from pyspark_pulsar.model.topic import Namespace, TopicName, TopicPartition
+from pyspark_pulsar.model.topic_layout import TopicLayout, TopicSegment, layout_of
 from pyspark_pulsar.schema.info import SchemaInfo
-from pyspark_pulsar.topic import Namespace, TopicName, TopicPartition
-from pyspark_pulsar.topic_layout import TopicLayout, TopicSegment, layout_of
 
 _SEALED = 1
 

@@ -29,7 +29,7 @@ from pyspark_pulsar.client.broker.connection import Connection, await_answer
 from pyspark_pulsar.client.broker.consumer import EntryConsumer
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import PulsarError
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.model.position import Position
 
 _EXCLUSIVE = 0
 _EARLIEST, _LATEST = 1, 0

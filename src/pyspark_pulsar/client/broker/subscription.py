@@ -37,7 +37,7 @@ from pyspark_pulsar.client.broker.connection import Connection, await_answer
 from pyspark_pulsar.client.broker.server_error import server_error
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ConnectionFailed, ProtocolError, PulsarError
-from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.model.position import EARLIEST, Position
 
 _EXCLUSIVE, _FROM_EARLIEST, _CUMULATIVE = 0, 1, 1
 _FEW: Final = 1_000

@@ -31,8 +31,8 @@ from pyspark_pulsar.errors import (
     TopicNotFoundError,
     TransactionEnded,
 )
-from pyspark_pulsar.topic import TopicName
-from pyspark_pulsar.transaction_id import TransactionId
+from pyspark_pulsar.model.topic import TopicName
+from pyspark_pulsar.model.transaction_id import TransactionId
 
 _ASSIGN: Final = TopicName.parse("persistent://pulsar/system/transaction_coordinator_assign")
 _COMMIT, _ABORT = 0, 1

@@ -17,8 +17,8 @@ from pyspark_pulsar.client.admin.paths import namespace_resource, topic_resource
 from pyspark_pulsar.client.admin.rest import RestClient
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import OptionError, PermissionDenied, ProtocolError, TopicNotFoundError
+from pyspark_pulsar.model.topic import Namespace, TopicName, TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.topic import Namespace, TopicName, TopicPartition
 
 _LOG = logging.getLogger(__name__)
 

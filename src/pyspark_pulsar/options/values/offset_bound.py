@@ -13,10 +13,10 @@ from enum import Enum
 from typing import Any, Final
 
 from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options.parsers import text as not_empty
 from pyspark_pulsar.options.values.json_object import json_object
-from pyspark_pulsar.position import Position
-from pyspark_pulsar.topic import TopicPartition
 
 OTHERS: Final = "*"
 """In the JSON: all topic partitions that it does not name."""

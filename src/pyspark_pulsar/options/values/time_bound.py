@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options.parsers import instant, text as not_empty
 from pyspark_pulsar.options.values.json_object import json_object
-from pyspark_pulsar.topic import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

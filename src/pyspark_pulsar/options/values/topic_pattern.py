@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from pyspark_pulsar.errors import OptionError, TopicNameError
+from pyspark_pulsar.model.topic import Namespace, TopicName, is_name
 from pyspark_pulsar.options.parsers import text as not_empty
 from pyspark_pulsar.pages import page
-from pyspark_pulsar.topic import Namespace, TopicName, is_name
 
 _PLAIN: Final = re.compile(r"[-=:.\w]+", re.ASCII)
 _OPENING, _CLOSING = "([", ")]"

@@ -29,11 +29,11 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.time_window import TimeWindow
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.spark.filter_values import BeyondPython
 from pyspark_pulsar.spark.shipped import runs_in
-from pyspark_pulsar.time_window import TimeWindow
 
 _KEY: Final = ("__key",)
 _TOPIC: Final = ("__topic",)

@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, BinaryIO, Final
 
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.spark.program_frames import frame, read_frame, read_number
-from pyspark_pulsar.topic import TopicPartition
 
 _SHOWN: Final = 3
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options.values.offset_bound import LogSide, OffsetBound
-from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.topic import TopicPartition
 
 
 def resolve_bound(

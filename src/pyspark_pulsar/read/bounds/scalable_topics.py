@@ -11,10 +11,10 @@ from typing import Final
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.model.topic import TopicName
+from pyspark_pulsar.model.topic_layout import TopicLayout
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.read_from import AUTO, BROKER
-from pyspark_pulsar.topic import TopicName
-from pyspark_pulsar.topic_layout import TopicLayout
 
 _NO_LEDGERS: Final = "Pulsar 5 tells nobody which ledgers a segment has, so its messages come from brokers"
 

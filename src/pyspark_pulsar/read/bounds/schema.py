@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.codec.decode import check_readable
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.bounds.topic_wait import present_topics
 from pyspark_pulsar.read.bounds.topics import discover_partitions, require_topics
@@ -23,7 +24,6 @@ from pyspark_pulsar.schema.protobuf.descriptor_file import read_descriptor_file
 from pyspark_pulsar.schema.read_schema import ColumnChoice, ReadSchema, resolve_read_schema
 from pyspark_pulsar.schema.unfolding import Omission, Unfolding
 from pyspark_pulsar.schema.user_schema import restrict_to
-from pyspark_pulsar.topic import TopicName
 
 _FORMER_VERSIONS = 100
 _SHOWN_FIELDS: Final = 5

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.offset_bound import OffsetBound
-from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.bounds.offsets import resolve_bound
 from pyspark_pulsar.read.bounds.subscription import skip_removed, subscription_positions
 from pyspark_pulsar.read.log_end import LogEnds
-from pyspark_pulsar.topic import TopicPartition
 
 
 class QueryStarts:

@@ -19,9 +19,9 @@ from pyspark_pulsar.client.broker.consumer import EntryConsumer
 from pyspark_pulsar.client.broker.subscribe import Subscribing, begin_subscribe
 from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import OptionError, PermissionDenied, ProtocolError, PulsarError, SubscriptionBusy
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.log_end import LogEnds
-from pyspark_pulsar.topic import TopicPartition
 
 _log: Final = logging.getLogger(__name__)
 

@@ -12,11 +12,11 @@ from typing import Final
 
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.time_window import TimeWindow
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.time_bound import TimeBound
-from pyspark_pulsar.position import Position
-from pyspark_pulsar.time_window import TimeWindow
-from pyspark_pulsar.topic import TopicPartition
 
 STARTING_TIMES: Final = "startingOffsetsByTimestamp"
 ENDING_TIMES: Final = "endingOffsetsByTimestamp"

@@ -9,10 +9,10 @@ from typing import Final
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import TopicNotFoundError
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.bounds.topics import discover_topics, present_topic_partitions
 from pyspark_pulsar.spark.logging import show_warnings
-from pyspark_pulsar.topic import TopicName
 
 _PAUSE_SECONDS: Final = 0.5
 # A producer makes its topic first and registers its schema then, within milliseconds.

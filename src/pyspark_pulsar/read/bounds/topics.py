@@ -8,11 +8,11 @@ from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.topic_list import TopicListing
 from pyspark_pulsar.errors import OptionError, PermissionDenied, TopicNotFoundError
+from pyspark_pulsar.model.topic import Namespace, TopicName, TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.topic_pattern import TopicPattern
 from pyspark_pulsar.pages import page
 from pyspark_pulsar.read.bounds.scalable_topics import present_layouts, refuse_for_scalable
-from pyspark_pulsar.topic import Namespace, TopicName, TopicPartition
 
 
 def discover_topics(client: BrokerClient, options: ReadOptions) -> list[TopicName]:

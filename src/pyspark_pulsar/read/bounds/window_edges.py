@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from pyspark_pulsar.client.ledger import Ledger
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.time_window import TimeWindow
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.bounds.timestamps import closed_at_latest, opened_at_earliest, span_of_window
 from pyspark_pulsar.read.sources.peek import FirstEntry, Place
-from pyspark_pulsar.time_window import TimeWindow
-from pyspark_pulsar.topic import TopicPartition
 
 _log: Final = logging.getLogger(__name__)
 

@@ -34,9 +34,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark_pulsar.codec.backlog import UNLIMITED, CountedRange
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.planning.splits.shares import shares
-from pyspark_pulsar.topic import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

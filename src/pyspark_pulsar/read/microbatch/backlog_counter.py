@@ -34,15 +34,15 @@ from dataclasses import replace
 from typing import Final
 
 from pyspark_pulsar.codec.backlog import UNLIMITED, Backlog, CountedRange
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.bounds.driver_threads import DriverThreads
 from pyspark_pulsar.read.loss_report import loss_reported
 from pyspark_pulsar.read.microbatch.admission import MeasureRequest
 from pyspark_pulsar.read.microbatch.row_counter import count_rows
 from pyspark_pulsar.read.planning.tables.known_tables import KnownTables
 from pyspark_pulsar.read.sources.broker import BrokerEntries
-from pyspark_pulsar.topic import TopicPartition
 
 _USUAL_BYTES: Final = 1_000
 # The broker is allowed a part of what is needed at a time, since what it sends beyond that is thrown away.

@@ -22,8 +22,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.log_end import LogEnds, RemovedEntries
@@ -32,7 +33,6 @@ from pyspark_pulsar.read.microbatch.readable_ends import ReadableEnds
 from pyspark_pulsar.read.planning.ledgers.data_loss import check_removed, is_cut_off
 from pyspark_pulsar.read.planning.partition_plan import PartitionPlan
 from pyspark_pulsar.read.planning.planner import SplitPlanner
-from pyspark_pulsar.topic import TopicPartition
 
 
 class CheckedPlanner:

@@ -11,12 +11,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.bounds.topics import named_topics, partitions_of
 from pyspark_pulsar.read.cursor_requests import Positions
-from pyspark_pulsar.read.microbatch.topics import DeletedTopics, without_deleted
-from pyspark_pulsar.topic import TopicPartition
+from pyspark_pulsar.read.microbatch.stream_topics import DeletedTopics, without_deleted
 
 _log: Final = logging.getLogger(__name__)
 

@@ -42,15 +42,15 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.time_bound import TimeBound
-from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.bounds.offsets import resolve_bound
 from pyspark_pulsar.read.bounds.timestamps import ENDING_EVENT_TIMES, ENDING_TIMES, check_names
 from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.microbatch.event_time_end import EventTimeSearch
 from pyspark_pulsar.spark.progress_offset import offset_document
-from pyspark_pulsar.topic import TopicPartition
 
 _MILLISECONDS: Final = 1000
 

@@ -19,17 +19,17 @@ from pyspark_pulsar.codec.data_keys import DataKeys
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.codec.intake import Intake
 from pyspark_pulsar.codec.row_filter import RowFilter
+from pyspark_pulsar.model.position import EARLIEST, Position, after_entry
+from pyspark_pulsar.model.time_window import TimeWindow
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.time_bound import TimeBound
-from pyspark_pulsar.position import EARLIEST, Position, after_entry
 from pyspark_pulsar.read.bounds.driver_threads import AT_ONCE, DriverThreads
 from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.loss_report import loss_reported
 from pyspark_pulsar.read.sources.broker import BrokerEntries
 from pyspark_pulsar.read.sources.chunk_search import earlier_runs
 from pyspark_pulsar.schema.read_schema import ReadSchema, resolve_read_schema
-from pyspark_pulsar.time_window import TimeWindow
-from pyspark_pulsar.topic import TopicPartition
 
 _SEARCH_SECONDS: Final = 5.0
 _MESSAGE_ID: Final = "__messageId"

@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.offset_bound import FROM_LATEST
 from pyspark_pulsar.options.values.time_bound import TimeBound
-from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.bounds.offsets import check_reachable
 from pyspark_pulsar.read.bounds.request import whole_ranges
 from pyspark_pulsar.read.bounds.starts import QueryStarts
@@ -33,7 +34,6 @@ from pyspark_pulsar.read.microbatch.segment_order import check_missed, held_back
 from pyspark_pulsar.read.microbatch.topic_ends import PresentEnds
 from pyspark_pulsar.read.planning.ledgers.data_loss import advanced
 from pyspark_pulsar.read.planning.planner import SplitPlanner
-from pyspark_pulsar.topic import TopicPartition
 
 
 class StreamGoal:

@@ -29,9 +29,10 @@ from functools import partial
 from typing import Protocol
 
 from pyspark_pulsar.codec.backlog import UNLIMITED
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.time_bound import TimeBound
-from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.bounds.request import RangeRequest, whole_ranges
 from pyspark_pulsar.read.microbatch.admission import Allowance, Demand, admit, share_out
 from pyspark_pulsar.read.microbatch.backlog_counter import BacklogCounter, PublishedFrom
@@ -39,7 +40,6 @@ from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.read.planning.ledgers.ledger_range import ledger_ranges
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
 from pyspark_pulsar.read.planning.tables.known_tables import KnownTables
-from pyspark_pulsar.topic import TopicPartition
 
 
 class LedgerView(Protocol):

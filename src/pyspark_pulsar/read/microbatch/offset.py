@@ -30,11 +30,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pyspark_pulsar.errors import OptionError, ProtocolError
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.time_window import TimeWindow
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options.values.offset_bound import OffsetBound
 from pyspark_pulsar.options.values.time_bound import TimeBound
-from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.time_window import TimeWindow
-from pyspark_pulsar.topic import TopicPartition
 
 VERSION = 1
 VERSION_WITH_TIME = 2

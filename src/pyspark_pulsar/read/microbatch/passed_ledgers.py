@@ -18,15 +18,15 @@ from typing import Final
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import PulsarError
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.read.microbatch.readable_ends import ReadableEnds
 from pyspark_pulsar.read.planning.planner import SplitPlanner
 from pyspark_pulsar.read.unseen_entries import pass_unseen
-from pyspark_pulsar.topic import TopicPartition
 
 _PASS_SECONDS: Final = 1.0
 

@@ -15,8 +15,8 @@ from pyspark_pulsar.read.microbatch.limits import MicroBatches
 from pyspark_pulsar.read.microbatch.passed_ledgers import PassedLedgers
 from pyspark_pulsar.read.microbatch.progress.query_progress import QueryProgress
 from pyspark_pulsar.read.microbatch.readable_ends import ReadableEnds
+from pyspark_pulsar.read.microbatch.stream_topics import TopicWatch
 from pyspark_pulsar.read.microbatch.topic_ends import TopicEnds
-from pyspark_pulsar.read.microbatch.topics import TopicWatch
 from pyspark_pulsar.read.microbatch.trigger import Trigger
 from pyspark_pulsar.read.planning.planner import SplitPlanner
 from pyspark_pulsar.schema.read_schema import ReadSchema

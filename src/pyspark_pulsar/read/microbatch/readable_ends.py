@@ -40,12 +40,12 @@ from typing import Final
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.client_pool import pooled_client
 from pyspark_pulsar.errors import PulsarError
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.unseen_entries import pass_unseen
-from pyspark_pulsar.topic import TopicPartition
 
 REST_SECONDS: Final = 30.0
 """A topic that is written to is not asked for. Less than any retention: brokers know minutes."""

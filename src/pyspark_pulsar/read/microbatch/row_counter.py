@@ -15,18 +15,18 @@ import pyarrow as pa
 
 from pyspark_pulsar.codec.backlog import UNLIMITED, CountedRange
 from pyspark_pulsar.codec.row_filter import RowFilter
-from pyspark_pulsar.columnar.layout import IDENTITY
-from pyspark_pulsar.columnar.reading.merge import position_at
-from pyspark_pulsar.columnar.reading.request import RowRequest
-from pyspark_pulsar.columnar.reading.row_groups import RowRange
-from pyspark_pulsar.columnar.reading.rows import TableReader
+from pyspark_pulsar.history.columnar.layout import IDENTITY
+from pyspark_pulsar.history.columnar.reading.merge import position_at
+from pyspark_pulsar.history.columnar.reading.request import RowRequest
+from pyspark_pulsar.history.columnar.reading.row_groups import RowRange
+from pyspark_pulsar.history.columnar.reading.rows import TableReader
+from pyspark_pulsar.model.time_window import TimeWindow
 from pyspark_pulsar.read.microbatch.admission import MeasureRequest
 from pyspark_pulsar.read.planning.tables.file_range import FileRange
 from pyspark_pulsar.read.planning.tables.known_tables import KnownTables
 from pyspark_pulsar.schema.metadata_columns import FIELDS
 from pyspark_pulsar.schema.payload import PayloadSchema
 from pyspark_pulsar.schema.read_schema import ReadSchema
-from pyspark_pulsar.time_window import TimeWindow
 
 _POSITIONS: Final = ReadSchema(PayloadSchema("bytes"), pa.schema([FIELDS[IDENTITY]]), pa.schema([]))
 _BATCH_ROWS: Final = 10_000

@@ -17,12 +17,12 @@ import pyarrow as pa
 from pyspark_pulsar.codec.decode import check_readable
 from pyspark_pulsar.codec.kernel_errors import version_text
 from pyspark_pulsar.errors import PulsarError, SchemaError
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.schema.family.same_schema import identity, schema_text
 from pyspark_pulsar.schema.family.union import united
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.read_schema import ReadSchema, resolve_read_schema
 from pyspark_pulsar.schema.types.text import type_text
-from pyspark_pulsar.topic import TopicName
 
 CHECK_AGAIN_SECONDS: Final = 60.0
 TOPICS_PER_CHECK: Final = 100

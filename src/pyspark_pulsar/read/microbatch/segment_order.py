@@ -23,11 +23,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicPartition
+from pyspark_pulsar.model.topic_layout import TopicLayout, admitted
 from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.loss_report import report_loss
-from pyspark_pulsar.topic import TopicPartition
-from pyspark_pulsar.topic_layout import TopicLayout, admitted
 
 HasEnded = Callable[[TopicPartition, Position], bool]
 """Whether a query that stands there will read no more of a topic partition."""

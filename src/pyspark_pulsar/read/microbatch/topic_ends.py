@@ -20,15 +20,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.model.topic_layout import TopicLayout
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.microbatch.readable_ends import ReadableEnds
 from pyspark_pulsar.read.microbatch.schemas import SchemaWatch
-from pyspark_pulsar.read.microbatch.topics import TopicWatch
+from pyspark_pulsar.read.microbatch.stream_topics import TopicWatch
 from pyspark_pulsar.read.planning.planner import SplitPlanner
 from pyspark_pulsar.schema.read_schema import ReadSchema
-from pyspark_pulsar.topic_layout import TopicLayout
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
-from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
+from pyspark_pulsar.read.microbatch.stream_reader import PulsarStreamReader
 from pyspark_pulsar.schema.read_schema import ReadSchema
 from pyspark_pulsar.spark.read_limits import SPARK_ASKS_FOR_LIMITS, ReadAllAvailable, ReadLimit
 from pyspark_pulsar.spark.tracebacks import hides_tracebacks

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.planning.ledgers.ledger_range import LedgerRange
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
 from pyspark_pulsar.read.planning.tables.file_range import FileRange
 from pyspark_pulsar.read.split import Split
-from pyspark_pulsar.topic import TopicPartition
 
 
 @dataclass(slots=True)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.errors import PermissionDenied
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers, fetch_ledgers
 from pyspark_pulsar.read.split import Split
-from pyspark_pulsar.topic import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

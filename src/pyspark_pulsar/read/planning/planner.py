@@ -49,8 +49,9 @@ from typing import Final
 
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.bounds.window_edges import WindowEdges, WindowedRange
 from pyspark_pulsar.read.planning.draft import PartitionDraft
@@ -64,7 +65,6 @@ from pyspark_pulsar.read.planning.splits.splitting import limits_without_ledgers
 from pyspark_pulsar.read.planning.tables.known_tables import KnownTables, uses_tables
 from pyspark_pulsar.read.planning.tables.tiered_ranges import TieredRanges
 from pyspark_pulsar.read.sources.peek import first_entries
-from pyspark_pulsar.topic import TopicPartition
 
 _log: Final = logging.getLogger(__name__)
 

@@ -33,10 +33,10 @@ from pyspark_pulsar.client.broker.connection import Connection
 from pyspark_pulsar.client.broker.consumer import EntryConsumer
 from pyspark_pulsar.client.broker.subscribe import Subscribing, begin_subscribe
 from pyspark_pulsar.errors import PulsarError
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.split import ENTRY_BYTES, Split
-from pyspark_pulsar.topic import TopicPartition
 
 AT_ONCE: Final = 8
 """Consumers ahead; the broker is done with one while the task decodes another."""

@@ -14,15 +14,15 @@ from pyspark_pulsar.client.bookkeeper.connection.connections import BookieConnec
 from pyspark_pulsar.client.bookkeeper.connection.security import bookie_security
 from pyspark_pulsar.client.bookkeeper.discovery import GuessedWriteSets
 from pyspark_pulsar.client.bookkeeper.entry_range import EntryRange
-from pyspark_pulsar.client.bookkeeper.reader import LedgerReader
+from pyspark_pulsar.client.bookkeeper.ledger_reader import LedgerReader
 from pyspark_pulsar.client.bookkeeper.write_set import KnownWriteSets
 from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import LedgerUnavailable, OptionError
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.location import PartitionAccess
 from pyspark_pulsar.read.sources.closed_ledger import ClosedLedger
-from pyspark_pulsar.topic import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

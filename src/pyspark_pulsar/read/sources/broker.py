@@ -38,7 +38,8 @@ from pyspark_pulsar.client.broker.subscribe import subscribe
 from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import ConnectionFailed, DataLossError, DeadlineExceeded
-from pyspark_pulsar.position import EARLIEST, Position, after_entry
+from pyspark_pulsar.model.position import EARLIEST, Position, after_entry
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.location import (
     EntryLocation,
     LedgerPart,
@@ -54,7 +55,6 @@ from pyspark_pulsar.read.sources.ahead import ConsumersAhead
 from pyspark_pulsar.read.sources.peek import first_entry
 from pyspark_pulsar.read.sources.prefetch import EntrySize, PrefetchingConsumers
 from pyspark_pulsar.read.sources.skipped import cut_where_skipped
-from pyspark_pulsar.topic import TopicPartition
 
 _LOOK_AGAIN_SECONDS = 1.0
 # Brokers move consumers to the topic's end when someone clears backlogs or truncates, and do not tell them. Doubled

@@ -13,10 +13,10 @@ from functools import partial
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.transport import EntryBatch
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.sources.broker import BrokerEntries
-from pyspark_pulsar.topic import TopicPartition
 
 _FIRST_REACH = 16
 _GROWTH = 8

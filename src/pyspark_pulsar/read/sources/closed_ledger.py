@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import LedgerUnavailable
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.location import (
     EntryLocation,
     LedgerPart,
@@ -25,7 +26,6 @@ from pyspark_pulsar.read.location import (
     entry_range,
     ledger_parts,
 )
-from pyspark_pulsar.topic import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

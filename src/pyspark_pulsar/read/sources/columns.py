@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from pyspark_pulsar.client.ledger import Ledger
-from pyspark_pulsar.columnar.data_file import DataFile
-from pyspark_pulsar.columnar.reading.request import RowRequest, TableRows
-from pyspark_pulsar.columnar.reading.row_groups import RowRange
-from pyspark_pulsar.columnar.reading.rows import RowBatch, TableReader
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.history.columnar.data_file import DataFile
+from pyspark_pulsar.history.columnar.reading.request import RowRequest, TableRows
+from pyspark_pulsar.history.columnar.reading.row_groups import RowRange
+from pyspark_pulsar.history.columnar.reading.rows import RowBatch, TableReader
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.location import (
     FilePart,
     Missing,
@@ -26,7 +27,6 @@ from pyspark_pulsar.read.location import (
     RowLocation,
     touches,
 )
-from pyspark_pulsar.topic import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

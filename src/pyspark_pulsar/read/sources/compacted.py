@@ -9,7 +9,7 @@ from typing import ClassVar
 from pyspark_pulsar.client.bookkeeper.compacted import unwrapped
 from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.client.ledger import Ledger
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.read.location import (
     EntryLocation,
     LedgerPart,

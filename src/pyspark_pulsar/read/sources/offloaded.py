@@ -31,11 +31,11 @@ from pyspark_pulsar.codec.stored_ledger import (
     range_of,
 )
 from pyspark_pulsar.errors import LedgerUnavailable, PulsarError
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.location import EntryLocation, PartitionAccess
 from pyspark_pulsar.read.sources.bookkeeper import FromBookies
 from pyspark_pulsar.read.sources.closed_ledger import ClosedLedger
-from pyspark_pulsar.topic import TopicPartition
 
 _log: Final = logging.getLogger(__name__)
 

@@ -19,8 +19,8 @@ from pyspark_pulsar.client.broker.consumer import EntryConsumer
 from pyspark_pulsar.client.broker.subscribe import Subscribing, begin_subscribe, subscribe
 from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.errors import DeadlineExceeded, PulsarError
-from pyspark_pulsar.position import Position
-from pyspark_pulsar.topic import TopicPartition
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 
 _TAKE_SECONDS: Final = 1.0
 _TAKE_ALL_SECONDS: Final = 3.0

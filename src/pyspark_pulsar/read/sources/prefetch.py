@@ -47,7 +47,7 @@ from pyspark_pulsar.client.broker.connection import Connection
 from pyspark_pulsar.client.broker.consumer import EntryConsumer
 from pyspark_pulsar.client.broker.subscribe import Subscribing, begin_subscribe
 from pyspark_pulsar.errors import ConnectionFailed, PulsarError
-from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.model.position import EARLIEST, Position
 
 PART_BYTES: Final = 4 * 1024 * 1024
 """Of entries that wait for each consumer ahead, by the size of those that came."""

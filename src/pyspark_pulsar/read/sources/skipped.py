@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Final
 
 from pyspark_pulsar.client.broker.transport import EntryBatch
-from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.model.position import EARLIEST, Position
 
 _MOST_LOOKS: Final = 8
 """More gaps are cheaper to read again."""

@@ -17,8 +17,8 @@ from typing import Final
 
 from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.errors import LedgerUnavailable, PulsarError
+from pyspark_pulsar.model.position import Position, after_entry
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import Position, after_entry
 from pyspark_pulsar.read.location import EntryLocation, RangeProgress, RowLocation
 from pyspark_pulsar.read.split import Split, SplitRange
 from pyspark_pulsar.read.task.audit_files import AuditFile, AuditPart, write_audit

@@ -61,7 +61,6 @@ import pyarrow as pa
 from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.codec.intake import TransactionsUnknown
-from pyspark_pulsar.columnar.reading.request import RowRequest
 from pyspark_pulsar.errors import (
     ColumnsUnavailable,
     ConnectionFailed,
@@ -73,8 +72,9 @@ from pyspark_pulsar.errors import (
     PrerequisiteMissing,
     PulsarError,
 )
+from pyspark_pulsar.history.columnar.reading.request import RowRequest
+from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.options.values.read_from import AUTO
-from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.location import EntryLocation, PartitionAccess, RowLocation
 from pyspark_pulsar.read.sources.broker import FromBroker
 from pyspark_pulsar.read.split import SplitRange

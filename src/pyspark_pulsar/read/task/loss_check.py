@@ -21,7 +21,7 @@ from typing import Final
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.errors import ConnectionFailed, DamagedCopy, PermissionDenied, ProtocolError, PulsarError
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.read.location import EntryLocation, Missing, PartitionAccess, RangeProgress
 from pyspark_pulsar.read.loss_report import report_loss
 from pyspark_pulsar.read.split import SplitRange

@@ -18,8 +18,8 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Final
 
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.schema.info import SchemaInfo
-from pyspark_pulsar.topic import TopicName
 
 _MOST: Final = 10_000
 _MOST_BYTES: Final = 32 * 1024 * 1024

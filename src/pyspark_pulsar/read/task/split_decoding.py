@@ -8,9 +8,10 @@ from pyspark_pulsar.codec.data_keys import DataKeys
 from pyspark_pulsar.codec.decode import NO_VERSION, EntryDecoder
 from pyspark_pulsar.codec.intake import Intake
 from pyspark_pulsar.codec.row_filter import RowFilter
-from pyspark_pulsar.columnar.reading.request import RowRequest
+from pyspark_pulsar.history.columnar.reading.request import RowRequest
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.location import PartitionAccess
 from pyspark_pulsar.read.sources.chunk_search import earlier_runs
 from pyspark_pulsar.read.split import Split
@@ -18,7 +19,6 @@ from pyspark_pulsar.read.task.schema_cache import SCHEMA_VERSIONS, Incarnation
 from pyspark_pulsar.read.task.transactions import TopicTransactions
 from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.schema.read_schema import ReadSchema
-from pyspark_pulsar.topic import TopicName
 
 
 class SplitDecoding:

@@ -10,10 +10,10 @@ from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.admin.transaction_buffer import TransactionOutcomes
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import LedgerUnavailable
+from pyspark_pulsar.model.topic import TopicPartition
+from pyspark_pulsar.model.transaction_id import TransactionId
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.log_end import LogEnds
-from pyspark_pulsar.topic import TopicPartition
-from pyspark_pulsar.transaction_id import TransactionId
 
 # The broker can give the rest of a range instead, so nobody waits long for an answer.
 _PATIENCE_MS: Final = 5_000

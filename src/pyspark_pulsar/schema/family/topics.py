@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from pyspark_pulsar.errors import SchemaError
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.schema.family.same_schema import schema_text
 from pyspark_pulsar.schema.family.union import SchemasDiffer, Shape, shape, united
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.payload import PayloadSchema
 from pyspark_pulsar.schema.protobuf.registry import PROTOBUF_TYPES
 from pyspark_pulsar.schema.unfolding import UNFOLDED_ONCE, Unfolding
-from pyspark_pulsar.topic import TopicName
 
 _SHOWN_GROUPS: Final = 10
 _SHOWN_TOPICS: Final = 5

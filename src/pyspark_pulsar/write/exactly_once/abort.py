@@ -43,9 +43,9 @@ from pyspark_pulsar.codec.encode import Producing
 from pyspark_pulsar.codec.public_keys import DataKey
 from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import PulsarError
+from pyspark_pulsar.model.topic import TopicName
+from pyspark_pulsar.model.transaction_id import TransactionId
 from pyspark_pulsar.schema.info import SchemaInfo
-from pyspark_pulsar.topic import TopicName
-from pyspark_pulsar.transaction_id import TransactionId
 from pyspark_pulsar.write.exactly_once.journal_topic import JournalTopicWriter
 from pyspark_pulsar.write.exactly_once.sink import Sink
 from pyspark_pulsar.write.exactly_once.state import BegunTransaction

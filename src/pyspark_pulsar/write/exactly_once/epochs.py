@@ -15,7 +15,7 @@ from typing import Final
 
 from pyspark_pulsar.codec.digests import RowDigest
 from pyspark_pulsar.errors import CommitError, PulsarError, RepeatedEpochDiffers, TransactionEnded
-from pyspark_pulsar.transaction_id import TransactionId
+from pyspark_pulsar.model.transaction_id import TransactionId
 from pyspark_pulsar.write.exactly_once.abort import abort_running
 from pyspark_pulsar.write.exactly_once.journal import Decider
 from pyspark_pulsar.write.exactly_once.outcome import behind_the_decision, committed_all_the_same, in_doubt

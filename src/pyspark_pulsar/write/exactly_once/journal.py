@@ -21,9 +21,9 @@ from typing import Any, Final, Self
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.producer import PROBE_ID
 from pyspark_pulsar.errors import DeadlineExceeded
-from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.topic import TopicName
-from pyspark_pulsar.transaction_id import TransactionId
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicName
+from pyspark_pulsar.model.transaction_id import TransactionId
 from pyspark_pulsar.write.exactly_once.journal_topic import JournalTopic, JournalTopicWriter
 from pyspark_pulsar.write.exactly_once.state import (
     VERSION,

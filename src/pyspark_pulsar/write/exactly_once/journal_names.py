@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.schema.metadata_columns import ROUTING
-from pyspark_pulsar.topic import TopicName
 from pyspark_pulsar.write.target import check_domain
 
 _PREFIX: Final = "__pyspark-pulsar"

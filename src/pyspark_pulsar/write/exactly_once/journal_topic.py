@@ -22,11 +22,11 @@ from pyspark_pulsar.client.broker.subscription import hold_cursor
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.codec.encode import BatchEncoder, Producing
 from pyspark_pulsar.errors import CommitError, DeadlineExceeded, TopicNotFoundError
-from pyspark_pulsar.position import EARLIEST, Position, after_entry
+from pyspark_pulsar.model.position import EARLIEST, Position, after_entry
+from pyspark_pulsar.model.topic import TopicName
+from pyspark_pulsar.model.transaction_id import TransactionId
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
 from pyspark_pulsar.schema.write.columns import WriteSchema, resolve_write_schema
-from pyspark_pulsar.topic import TopicName
-from pyspark_pulsar.transaction_id import TransactionId
 
 KEEPER: Final = "pyspark-pulsar-journal"
 """The durable subscription without which a broker would delete the topic and its records."""

@@ -18,7 +18,7 @@ from typing import Final, TypeVar
 
 from pyspark_pulsar.client.broker.transaction_coordinator import named
 from pyspark_pulsar.errors import DeadlineExceeded, WriterFenced
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.write.exactly_once.abort import IN_THE_WAY_SECONDS, abort_running
 from pyspark_pulsar.write.exactly_once.journal import Decider
 from pyspark_pulsar.write.exactly_once.outcome import RowsLost

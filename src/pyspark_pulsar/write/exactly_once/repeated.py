@@ -9,8 +9,8 @@ import pyarrow as pa
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.codec.digests import RowDigest
 from pyspark_pulsar.codec.encode import BatchEncoder, Producing
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.options import WriteOptions
-from pyspark_pulsar.topic import TopicName
 from pyspark_pulsar.write.key_column import keyed
 from pyspark_pulsar.write.row_topics import rows_by_topic
 from pyspark_pulsar.write.target import RowTargets, Target, settle_topic

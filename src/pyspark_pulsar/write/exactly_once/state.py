@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from pyspark_pulsar.codec.digests import RowDigest
 from pyspark_pulsar.errors import CommitError
-from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.topic import TopicName
-from pyspark_pulsar.transaction_id import TransactionId
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicName
+from pyspark_pulsar.model.transaction_id import TransactionId
 
 VERSION: Final = 1
 NO_EPOCH: Final = -1

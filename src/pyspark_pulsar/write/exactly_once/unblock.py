@@ -11,8 +11,8 @@ from __future__ import annotations
 from pyspark_pulsar.client.broker.client import BrokerClient, in_windows
 from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators
 from pyspark_pulsar.errors import TopicNotFoundError
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.options import ConnectionOptions
-from pyspark_pulsar.topic import TopicName
 from pyspark_pulsar.write.exactly_once.abort import EmptyMessage, send_nothing
 
 _PARTITIONS_AT_A_TIME = 500

@@ -12,9 +12,9 @@ import pytest
 
 from pyspark_pulsar.catalog.statements.alter_table import _edited, _register
 from pyspark_pulsar.errors import CatalogUnsupported, PulsarError, SchemaError
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.schema.avro.to_arrow import record_schema
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
-from pyspark_pulsar.topic import TopicName
 
 TOPIC = TopicName.parse("t/n/x")
 DOCUMENT: dict[str, Any] = {

@@ -10,8 +10,8 @@ from pyspark_pulsar.catalog.properties.table import TableProperties
 from pyspark_pulsar.catalog.statements.create_table import _schema, create_table
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.errors import PulsarError
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.options import WriteOptions
-from pyspark_pulsar.topic import TopicName
 
 OPTIONS = WriteOptions(service_url="pulsar://x:6650", admin_url="http://127.0.0.1:1")
 

@@ -10,8 +10,8 @@ from unit.catalog.stand_ins import Admin, Broker, cluster_of
 from pyspark_pulsar.catalog.statements import describe_table
 from pyspark_pulsar.catalog.statements.describe_table import table_properties, version_number
 from pyspark_pulsar.errors import ConnectionFailed, PermissionDenied, ProtocolError, TopicNotFoundError
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
-from pyspark_pulsar.topic import TopicName
 
 HERE = ["public/default"]
 ORDERS = "persistent://public/default/orders"

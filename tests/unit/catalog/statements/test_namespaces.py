@@ -7,8 +7,8 @@ import pytest
 from pyspark_pulsar.catalog.statements.namespaces import alter_namespace, create_namespace
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.errors import PulsarError
+from pyspark_pulsar.model.topic import Namespace
 from pyspark_pulsar.options import ConnectionOptions
-from pyspark_pulsar.topic import Namespace
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,8 @@ from pyspark_pulsar.errors import (
     PulsarError,
     TopicNotFoundError,
 )
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ConnectionOptions
-from pyspark_pulsar.topic import TopicPartition
 
 Answer = tuple[int, dict[str, str], bytes]
 Serve = Callable[[Callable[[str], Answer]], str]

@@ -13,10 +13,10 @@ import pytest
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.admin.schemas import document_for_rest, schema_from_rest
 from pyspark_pulsar.errors import PermissionDenied, SchemaError, TopicExistsError
+from pyspark_pulsar.model.topic import Namespace, TopicName
 from pyspark_pulsar.options import ConnectionOptions
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import KeyValueSchemas, join
-from pyspark_pulsar.topic import Namespace, TopicName
 
 Answer = tuple[int, bytes]
 Serve = Callable[[Callable[[str, str, str], Answer]], AdminClient]

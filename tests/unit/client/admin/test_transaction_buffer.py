@@ -9,7 +9,7 @@ import pytest
 
 from pyspark_pulsar.client.admin.transaction_buffer import TransactionOutcomes
 from pyspark_pulsar.errors import LedgerUnavailable, PermissionDenied, ProtocolError, TopicNotFoundError
-from pyspark_pulsar.topic import TopicPartition
+from pyspark_pulsar.model.topic import TopicPartition
 
 PARTITION = TopicPartition.parse("persistent://public/default/a%b:c-partition-3")
 READY = {"state": "Ready", "recoverStartTime": 5, "totalAbortedTransactions": 1}

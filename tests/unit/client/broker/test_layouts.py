@@ -12,8 +12,8 @@ from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.commands import SCALABLE_TOPIC_CLOSE, id_field
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import OptionError, PermissionDenied
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.topic import TopicName
 
 ORDERS, OTHERS = (
     TopicName.parse(f"topic://public/default/{name}", scalable=True) for name in ("orders", "others")

@@ -8,7 +8,7 @@ import pytest
 
 from pyspark_pulsar.client.broker.missing_topic import missing_topic, near_names
 from pyspark_pulsar.errors import PermissionDenied
-from pyspark_pulsar.topic import TopicName
+from pyspark_pulsar.model.topic import TopicName
 
 ORDERS = TopicName.parse("persistent://public/default/order")
 

@@ -7,7 +7,7 @@ import pytest
 
 from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators, OpenTransaction
 from pyspark_pulsar.errors import TransactionEnded
-from pyspark_pulsar.transaction_id import TransactionId
+from pyspark_pulsar.model.transaction_id import TransactionId
 
 
 class RecordedRequests(Coordinators):

@@ -12,8 +12,8 @@ from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.client.offload import policy as offload_policy
 from pyspark_pulsar.client.offload.policy import TieredStore, tiered_store
 from pyspark_pulsar.errors import OptionError, PermissionDenied, ProtocolError
+from pyspark_pulsar.model.topic import TopicName, TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.topic import TopicName, TopicPartition
 
 TOPIC = TopicName.parse("tenant/space/t")
 LEDGER = Ledger(12, 10, 1000, None, 1, "0000-11")

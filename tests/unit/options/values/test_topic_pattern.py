@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pyspark_pulsar.errors import OptionError, TopicNameError
+from pyspark_pulsar.model.topic import Namespace, TopicName
 from pyspark_pulsar.options.values.topic_pattern import TopicPattern
-from pyspark_pulsar.topic import Namespace, TopicName
 
 SHOP = tuple(Namespace("shop", name) for name in ("us", "eu", "eu-test", "a.b"))
 

@@ -7,12 +7,12 @@ from collections.abc import Generator
 import pyarrow as pa
 import pytest
 
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions, parse_options
-from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.batch.limit import first_rows, for_limit, tasks_for_limit
 from pyspark_pulsar.read.sources.broker import FromBroker
 from pyspark_pulsar.read.split import Split, SplitRange
-from pyspark_pulsar.topic import TopicPartition
 
 PARTITION = TopicPartition.parse("persistent://public/default/t")
 

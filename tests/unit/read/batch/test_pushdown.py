@@ -21,12 +21,12 @@ from pyspark.sql.datasource import (
     StringEndsWith,
 )
 
-from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.time_window import ALL_TIMES, TimeWindow
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.batch.pushdown import filters_may_come, push_filters
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.spark.filter_values import BEYOND_PYTHON
-from pyspark_pulsar.time_window import ALL_TIMES, TimeWindow
-from pyspark_pulsar.topic import TopicPartition
 
 PARTITIONS = [
     TopicPartition.parse(f"persistent://public/default/{topic}-partition-{i}")

@@ -9,11 +9,11 @@ from dataclasses import replace
 
 from pyspark.sql.datasource import InputPartition
 
-from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicName, TopicPartition
 from pyspark_pulsar.read.batch.summary import main, summary
 from pyspark_pulsar.read.sources.broker import FromBroker
 from pyspark_pulsar.read.split import Split, SplitRange
-from pyspark_pulsar.topic import TopicName, TopicPartition
 
 TOPIC = TopicName.parse("persistent://public/default/orders")
 

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options.values.offset_bound import OffsetBound
-from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.offsets import check_reachable, resolve_bound
-from pyspark_pulsar.topic import TopicPartition
 
 A = TopicPartition.parse("persistent://public/default/a")
 B = TopicPartition.parse("persistent://public/default/b-partition-1")

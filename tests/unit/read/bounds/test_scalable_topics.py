@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pyspark_pulsar.errors import OptionError, TopicNameError
+from pyspark_pulsar.history.tiering.run import tiered_topics
 from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.read.bounds.topics import named_topics
-from pyspark_pulsar.tiering.run import tiered_topics
 
 TOPIC = {"service.url": "pulsar://h:1", "admin.url": "http://h:2", "topic": "topic://public/default/orders"}
 

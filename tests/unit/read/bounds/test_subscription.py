@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pyspark_pulsar.errors import ProtocolError
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.read.bounds.subscription import parse_cursor
 
 

@@ -6,11 +6,11 @@ import pytest
 
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.time_window import TimeWindow
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions, parse_options
-from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.bounds.timestamps import resolve_windows, span_of_window
-from pyspark_pulsar.time_window import TimeWindow
-from pyspark_pulsar.topic import TopicPartition
 
 A0, A1 = (TopicPartition.parse(f"a-partition-{index}") for index in (0, 1))
 B = TopicPartition.parse("b")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.topic_pattern import TopicPattern
-from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.microbatch.checkpoint_topics import abandoned_topics
-from pyspark_pulsar.topic import TopicPartition
 
 A, B = TopicPartition.parse("a"), TopicPartition.parse("b")
 P0, P1 = (TopicPartition.parse(f"p-partition-{index}") for index in range(2))

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 import pytest
 
 from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.offset_bound import FROM_LATEST, OffsetBound
 from pyspark_pulsar.options.values.time_bound import TimeBound
-from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.microbatch.end import StreamEnd, has_ended
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
-from pyspark_pulsar.topic import TopicPartition
 
 A, B, C = (TopicPartition.parse(name) for name in "abc")
 

@@ -11,17 +11,17 @@ import pytest
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.codec.backlog import CountedRange
 from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST
 from pyspark_pulsar.options.values.time_bound import TimeBound
-from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.microbatch.admission import MeasureRequest
 from pyspark_pulsar.read.microbatch.backlog_counter import BacklogCounter, PublishedFrom
 from pyspark_pulsar.read.microbatch.limits import MicroBatches
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
-from pyspark_pulsar.topic import TopicPartition
 
 A = TopicPartition.parse("persistent://public/default/t-partition-0")
 B = TopicPartition.parse("persistent://public/default/t-partition-1")

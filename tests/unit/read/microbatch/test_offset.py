@@ -3,11 +3,11 @@
 import pytest
 
 from pyspark_pulsar.errors import ProtocolError
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST, FROM_LATEST
 from pyspark_pulsar.options.values.time_bound import TimeBound
-from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
-from pyspark_pulsar.topic import TopicPartition
 
 A = TopicPartition.parse("persistent://public/default/a-partition-0")
 B = TopicPartition.parse("persistent://public/default/b")

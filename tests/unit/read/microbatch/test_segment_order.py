@@ -7,10 +7,10 @@ import logging
 import pytest
 
 from pyspark_pulsar.errors import DataLossError
-from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicName
+from pyspark_pulsar.model.topic_layout import TopicLayout, TopicSegment
 from pyspark_pulsar.read.microbatch.segment_order import check_missed, drained_by, held_back
-from pyspark_pulsar.topic import TopicName
-from pyspark_pulsar.topic_layout import TopicLayout, TopicSegment
 
 TOPIC = TopicName.parse("topic://public/default/orders", scalable=True)
 LAYOUT = TopicLayout(

@@ -9,7 +9,7 @@ import pytest
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.read.log_end import Positions
-from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
+from pyspark_pulsar.read.microbatch.stream_reader import PulsarStreamReader
 from pyspark_pulsar.read.microbatch.whole_backlog import WholeBacklogReader
 
 OPTIONS = {"service.url": "pulsar://localhost:6650", "topic": "t"}

@@ -14,8 +14,10 @@ import pytest
 
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.errors import DataLossError, DeadlineExceeded, PermissionDenied
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.time_window import TimeWindow
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.planning.ledgers import known_ledgers
 from pyspark_pulsar.read.planning.ledgers.small_ranges import FEW
@@ -23,8 +25,6 @@ from pyspark_pulsar.read.planning.partition_plan import splits_of, with_ledgers
 from pyspark_pulsar.read.planning.planner import SplitPlanner
 from pyspark_pulsar.read.planning.splits import splitting
 from pyspark_pulsar.read.planning.splits.tasks import tasks_of
-from pyspark_pulsar.time_window import TimeWindow
-from pyspark_pulsar.topic import TopicPartition
 
 A = TopicPartition.parse("a")
 NO_BROKER: Any = None

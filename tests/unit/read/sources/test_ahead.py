@@ -13,14 +13,14 @@ from pyspark_pulsar.client.broker.commands import CLOSE_CONSUMER, FLOW, SUBSCRIB
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ConnectionFailed, PermissionDenied, PulsarError
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.location import Location
 from pyspark_pulsar.read.sources.ahead import AT_ONCE, FOR_LIMIT, LOOKUPS, MOST_BYTES, ConsumersAhead
 from pyspark_pulsar.read.sources.bookkeeper import FromBookies
 from pyspark_pulsar.read.sources.broker import FromBroker
 from pyspark_pulsar.read.split import Split, SplitRange
-from pyspark_pulsar.topic import TopicPartition
 
 OPTIONS = ReadOptions(service_url="pulsar://x:1", topic="t")
 START, END = Position(7, 0), Position(7, 3)

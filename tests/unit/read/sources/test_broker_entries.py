@@ -11,10 +11,10 @@ import pytest
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.consumer import LogEnd
 from pyspark_pulsar.errors import DataLossError, DeadlineExceeded
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.sources.broker import BrokerEntries
-from pyspark_pulsar.topic import TopicPartition
 
 START, END = Position(7, 5), Position(7, 90)
 

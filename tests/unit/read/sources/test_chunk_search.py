@@ -4,7 +4,7 @@ from itertools import pairwise
 
 from hypothesis import given, strategies as st
 
-from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.model.position import EARLIEST, Position
 from pyspark_pulsar.read.sources.chunk_search import starts_before
 
 

@@ -9,10 +9,10 @@ import pytest
 from pyspark_pulsar._kernel import EntryBatch
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import LedgerUnavailable
-from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicName, TopicPartition
 from pyspark_pulsar.read.location import entry_range
 from pyspark_pulsar.read.sources.closed_ledger import contiguous
-from pyspark_pulsar.topic import TopicName, TopicPartition
 
 LEDGER = Ledger(id=7, entries=10, size=1000, opened_ms=None, closed_ms=1)
 PARTITION = TopicPartition(TopicName.parse("persistent://public/default/t"), -1)

@@ -13,10 +13,12 @@ from fixtures.plans import plan_of
 from pyspark_pulsar._kernel import EntryBatch
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.client.offload.policy import TieredStore
-from pyspark_pulsar.inspect.plan import planned_splits
+from pyspark_pulsar.inspect.planned_splits import planned_splits
 from pyspark_pulsar.inspect.segments import reader_of
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.time_window import ALL_TIMES
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.location import EntryLocation, PartitionAccess
 from pyspark_pulsar.read.planning.ledgers.ledger_range import LedgerRange
 from pyspark_pulsar.read.planning.partition_plan import PartitionPlan
@@ -28,8 +30,6 @@ from pyspark_pulsar.read.sources.compacted import FromCompactedLedger
 from pyspark_pulsar.read.sources.offloaded import FromTieredStorage
 from pyspark_pulsar.read.task.audit import SplitAudit
 from pyspark_pulsar.read.task.fallback import RangeReader
-from pyspark_pulsar.time_window import ALL_TIMES
-from pyspark_pulsar.topic import TopicPartition
 
 PARTITION = TopicPartition.parse("persistent://public/default/t")
 LEDGER = Ledger(7, 10, 1000, None, 1, offload_id="u")

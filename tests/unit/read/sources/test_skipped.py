@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pyspark_pulsar._kernel import EntryBatch
-from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.model.position import EARLIEST, Position
 from pyspark_pulsar.read.sources.skipped import cut_where_skipped
 
 Id = tuple[int, int]

@@ -14,8 +14,9 @@ from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.client.offload.policy import TieredStore
 from pyspark_pulsar.errors import LedgerUnavailable, OptionError
 from pyspark_pulsar.inspect.audit import attempts_table, ledgers_table
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.sources.bookkeeper import FromBookies
 from pyspark_pulsar.read.sources.broker import FromBroker
 from pyspark_pulsar.read.sources.compacted import FromCompactedLedger
@@ -25,7 +26,6 @@ from pyspark_pulsar.read.task.audit import SplitAudit, audited
 from pyspark_pulsar.read.task.audit_files import audit_files
 from pyspark_pulsar.read.task.read_counts import ReadCounts
 from pyspark_pulsar.spark.task_context import Attempt
-from pyspark_pulsar.topic import TopicPartition
 
 PARTITION = TopicPartition.parse("persistent://public/default/t-partition-3")
 SEVEN = Ledger(7, 10, 1000, None, 1)

@@ -20,9 +20,6 @@ from pyspark_pulsar._kernel import EntryBatch
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.client.offload.policy import TieredStore
 from pyspark_pulsar.codec.intake import TransactionsUnknown
-from pyspark_pulsar.columnar.data_file import DataFile
-from pyspark_pulsar.columnar.reading.rows import RowBatch, TableRows
-from pyspark_pulsar.columnar.storage import TableStorage
 from pyspark_pulsar.errors import (
     ColumnsUnavailable,
     ConnectionFailed,
@@ -35,8 +32,12 @@ from pyspark_pulsar.errors import (
     PermissionDenied,
     PrerequisiteMissing,
 )
+from pyspark_pulsar.history.columnar.data_file import DataFile
+from pyspark_pulsar.history.columnar.reading.rows import RowBatch, TableRows
+from pyspark_pulsar.history.columnar.storage import TableStorage
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.location import Location, PartitionAccess
 from pyspark_pulsar.read.sources import broker as broker_module
 from pyspark_pulsar.read.sources.bookkeeper import FromBookies
@@ -50,7 +51,6 @@ from pyspark_pulsar.read.task.audit import SplitAudit
 from pyspark_pulsar.read.task.fallback import RangeReader
 from pyspark_pulsar.read.task.loss_check import skipped_entries
 from pyspark_pulsar.read.task.place_health import PlaceHealth
-from pyspark_pulsar.topic import TopicPartition
 
 PARTITION = TopicPartition.parse("persistent://public/default/t")
 SEVEN = Ledger(7, 10, 1000, None, 1)

@@ -8,14 +8,14 @@ import pytest
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import ConnectionFailed
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.location import PartitionAccess
 from pyspark_pulsar.read.sources.broker import FromBroker
 from pyspark_pulsar.read.split import Split, SplitRange
 from pyspark_pulsar.read.task.audit import Run, SplitAudit
 from pyspark_pulsar.read.task.loss_check import LossCheck
-from pyspark_pulsar.topic import TopicPartition
 
 RANGE = SplitRange(Position(7, 5), Position(7, 9), FromBroker())
 

@@ -3,9 +3,9 @@ import time
 from dataclasses import replace
 from typing import Any
 
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.read.task.schema_cache import Incarnation, SchemaVersions
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
-from pyspark_pulsar.topic import TopicName
 
 TOPIC = TopicName.parse("orders")
 V1, V2 = b"1", b"2"

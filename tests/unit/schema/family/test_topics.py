@@ -10,12 +10,12 @@ import pytest
 from unit.codec.raw_payloads import record
 
 from pyspark_pulsar.errors import SchemaError
+from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.schema.family.topics import TopicFamily, topic_family
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import KeyValueSchemas, join
 from pyspark_pulsar.schema.protobuf.from_arrow import new_protobuf_info
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
-from pyspark_pulsar.topic import TopicName
 
 NULLABLE = ["null", "string"]
 

@@ -9,7 +9,7 @@ import pytest
 
 from pyspark_pulsar.codec.digests import RowDigest
 from pyspark_pulsar.errors import CommitError, JournalTaken, WriterFenced
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.write.exactly_once.ownership import is_committed_job, refuse_others
 from pyspark_pulsar.write.exactly_once.state import (
     NO_EPOCH,

@@ -19,11 +19,11 @@ from typing import Any, Final
 
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import PulsarError
-from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.planning.ledgers.ledger_range import ledger_ranges
 from pyspark_pulsar.read.sources.peek import FirstEntry
-from pyspark_pulsar.topic import TopicPartition
 
 _MOST_SECONDS: Final = 0.25
 _AT_ONCE: Final = 8

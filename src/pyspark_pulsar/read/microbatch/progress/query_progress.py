@@ -14,8 +14,9 @@ from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import ConnectionFailed, PermissionDenied
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.microbatch.progress.lag import Lag, LagReport, LagWatch, is_at_end
 from pyspark_pulsar.read.microbatch.progress.retention import RetentionWatch
@@ -23,7 +24,6 @@ from pyspark_pulsar.read.microbatch.progress.subscription import SubscriptionCur
 from pyspark_pulsar.read.planning.ledgers.listing import LedgerListing
 from pyspark_pulsar.read.sources.peek import FirstEntry, first_entries_once, first_entry
 from pyspark_pulsar.spark.logging import PROGRESS_LOG
-from pyspark_pulsar.topic import TopicPartition
 
 LOG_SECONDS: Final = 60.0
 _BRIEF_MS: Final = 2_000

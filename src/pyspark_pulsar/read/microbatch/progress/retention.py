@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.errors import PulsarError, TopicNotFoundError
+from pyspark_pulsar.model.topic import Namespace, TopicPartition
 from pyspark_pulsar.read.microbatch.progress.lag import Lag, LagReport
-from pyspark_pulsar.topic import Namespace, TopicPartition
 
 _NEAR: Final = 0.5
 _FOR_EVER: Final = -1

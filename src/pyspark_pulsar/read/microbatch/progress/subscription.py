@@ -17,8 +17,8 @@ from pyspark_pulsar.client.broker.subscription import Cursor, hold_cursor
 from pyspark_pulsar.client.retrying import retry
 from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import ConnectionFailed, SubscriptionBusy
-from pyspark_pulsar.position import Position
-from pyspark_pulsar.topic import TopicPartition
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 
 _AT_ONCE: Final = 8
 # How long a broker may take to notice that the process that held the cursor before is gone.

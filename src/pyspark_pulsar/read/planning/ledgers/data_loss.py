@@ -13,11 +13,11 @@ from typing import Final
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import PermissionDenied
-from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.log_end import RemovedEntries
 from pyspark_pulsar.read.loss_report import report_loss
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
-from pyspark_pulsar.topic import TopicPartition
 
 _KEEP_LONGER: Final = (
     "Set retention longer than queries stand still. To go on with what is left, set failOnDataLoss=false"

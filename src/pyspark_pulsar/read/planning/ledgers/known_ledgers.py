@@ -30,6 +30,7 @@ from typing import Final
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import DeadlineExceeded, PulsarError
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.planning.ahead import Ahead
 from pyspark_pulsar.read.planning.ledgers.data_loss import remember
@@ -40,7 +41,6 @@ from pyspark_pulsar.read.planning.ledgers.topic_ledgers import (
     fetch_one,
     fetch_striped,
 )
-from pyspark_pulsar.topic import TopicPartition
 
 _log: Final = logging.getLogger(__name__)
 

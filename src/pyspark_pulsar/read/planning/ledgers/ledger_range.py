@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pyspark_pulsar.client.ledger import Ledger
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.read.location import EntryLocation
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
 from pyspark_pulsar.read.sources.broker import FromBroker

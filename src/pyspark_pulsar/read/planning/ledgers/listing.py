@@ -13,14 +13,14 @@ from itertools import pairwise
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import PermissionDenied
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.read_from import AUTO, BROKER
-from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.planning.ledgers.known_ledgers import KnownLedgers
 from pyspark_pulsar.read.planning.ledgers.small_ranges import FEW, small_ranges
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
-from pyspark_pulsar.topic import TopicPartition
 
 
 class LedgerListing:

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.planning.ledgers.ledger_range import LedgerRange
-from pyspark_pulsar.topic import TopicPartition
 
 FEW: Final = 8
 """Of so many topic partitions the ledgers are told at about the same time: then their sizes are worth more."""

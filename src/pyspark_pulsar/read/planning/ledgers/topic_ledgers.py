@@ -20,8 +20,8 @@ from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.admin.ledger_metadata import parse_ledger_metadata
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import ConnectionFailed, PermissionDenied, ProtocolError, PulsarError
-from pyspark_pulsar.position import Position, after_entry
-from pyspark_pulsar.topic import TopicPartition
+from pyspark_pulsar.model.position import Position, after_entry
+from pyspark_pulsar.model.topic import TopicPartition
 
 _AT_ONCE: Final = 8
 _FEW: Final = 100

@@ -25,12 +25,12 @@ from pyspark_pulsar.errors import (
     PulsarError,
     TopicNotFoundError,
 )
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.read_from import AUTO, BOOKIE
 from pyspark_pulsar.pages import page
 from pyspark_pulsar.read.planning.ahead import Ahead
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers, fetch_striping, is_cheap
-from pyspark_pulsar.topic import TopicPartition
 
 _log: Final = logging.getLogger(__name__)
 

@@ -10,6 +10,7 @@ from typing import Final
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.ledger import Ledger, LedgerMetadata
 from pyspark_pulsar.errors import ConnectionFailed, LedgerUnavailable
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.read_from import AUTO, BOOKIE, BROKER, TIERED
 from pyspark_pulsar.read.location import EntryLocation
@@ -23,7 +24,6 @@ from pyspark_pulsar.read.sources.bookkeeper import FromBookies
 from pyspark_pulsar.read.sources.broker import FromBroker
 from pyspark_pulsar.read.sources.compacted import FromCompactedLedger
 from pyspark_pulsar.read.sources.offloaded import FromTieredStorage
-from pyspark_pulsar.topic import TopicPartition
 
 _log: Final = logging.getLogger(__name__)
 

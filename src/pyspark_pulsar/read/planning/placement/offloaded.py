@@ -16,9 +16,9 @@ from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.client.offload.policy import TieredStore, tiered_store
 from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import LedgerUnavailable, PrerequisiteMissing, TieredStorageUnavailable
+from pyspark_pulsar.model.topic import TopicName, TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.sources.offloaded import open_copy
-from pyspark_pulsar.topic import TopicName, TopicPartition
 
 _log: Final = logging.getLogger(__name__)
 # A query that can do without tiered storage does not wait for it as long as one that cannot.

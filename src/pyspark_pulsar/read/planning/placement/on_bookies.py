@@ -13,9 +13,9 @@ from typing import Final
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import PulsarError
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.sources.bookkeeper import bookie_entries
-from pyspark_pulsar.topic import TopicPartition
 
 _IN_A_ROW: Final = 256
 

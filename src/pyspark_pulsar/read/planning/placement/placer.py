@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.read_from import AUTO, BOOKIE, BROKER
 from pyspark_pulsar.read.planning.ahead import Ahead
@@ -12,7 +13,6 @@ from pyspark_pulsar.read.planning.draft import PartitionDraft
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
 from pyspark_pulsar.read.planning.placement.bookies import PresentBookies, present_bookies
 from pyspark_pulsar.read.planning.placement.ledger_placement import find_placement
-from pyspark_pulsar.topic import TopicPartition
 
 
 class Placer:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.time_window import ALL_TIMES, TimeWindow
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.planning.ledgers.ledger_range import LedgerRange
 from pyspark_pulsar.read.planning.tables.file_range import FileRange
 from pyspark_pulsar.read.split import Split, SplitRange
-from pyspark_pulsar.time_window import ALL_TIMES, TimeWindow
-from pyspark_pulsar.topic import TopicPartition
 
 _ROUNDS: Final = 40
 _LEAST_WEIGHT: Final = 1e-12

@@ -7,10 +7,10 @@ from functools import partial
 from typing import Final
 
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.planning.ledgers.ledger_range import LedgerRange
 from pyspark_pulsar.read.sources.peek import first_entry
-from pyspark_pulsar.topic import TopicPartition
 
 _MOST_ENTRIES: Final = 48
 _MOST_OF_ONE: Final = 4

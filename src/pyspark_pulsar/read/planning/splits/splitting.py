@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.planning.draft import PartitionDraft
@@ -13,7 +14,6 @@ from pyspark_pulsar.read.planning.splits.key_ranges import BY_KEY, split_by_key
 from pyspark_pulsar.read.planning.splits.packing import Limits, PartitionRange, cut
 from pyspark_pulsar.read.planning.splits.sampling import entry_records
 from pyspark_pulsar.read.split import Split
-from pyspark_pulsar.topic import TopicPartition
 
 
 def make_splits(options: ReadOptions, client: BrokerClient, drafts: Sequence[PartitionDraft]) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from pyspark_pulsar.columnar.data_file import DataFile, overlapping
-from pyspark_pulsar.columnar.reading.request import TableRows
-from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.history.columnar.data_file import DataFile, overlapping
+from pyspark_pulsar.history.columnar.reading.request import TableRows
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.time_window import TimeWindow
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.sources.columns import FromColumns
-from pyspark_pulsar.time_window import TimeWindow
-from pyspark_pulsar.topic import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

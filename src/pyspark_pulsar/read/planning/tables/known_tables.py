@@ -18,20 +18,20 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Final
 
-from pyspark_pulsar.columnar.data_file import DataFile
-from pyspark_pulsar.columnar.positions import TieredPartition, TieredPositions
-from pyspark_pulsar.columnar.table import ColumnarTable
-from pyspark_pulsar.columnar.tier_note import TierNote
-from pyspark_pulsar.columnar.topic_tables import TopicTables
 from pyspark_pulsar.errors import OptionError, TierMismatch
+from pyspark_pulsar.history.columnar.data_file import DataFile
+from pyspark_pulsar.history.columnar.positions import TieredPartition, TieredPositions
+from pyspark_pulsar.history.columnar.table import ColumnarTable
+from pyspark_pulsar.history.columnar.tier_note import TierNote
+from pyspark_pulsar.history.columnar.topic_tables import TopicTables
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.time_window import TimeWindow
+from pyspark_pulsar.model.topic import TopicName, TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.read_from import AUTO, COLUMNS
-from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
 from pyspark_pulsar.read.planning.tables.file_range import FileRange, file_ranges
 from pyspark_pulsar.schema.read_schema import ReadSchema
-from pyspark_pulsar.time_window import TimeWindow
-from pyspark_pulsar.topic import TopicName, TopicPartition
 
 _log: Final = logging.getLogger(__name__)
 

@@ -24,9 +24,10 @@ from functools import partial
 
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.errors import ColumnsUnavailable, PermissionDenied, TierMismatch, TopicNotFoundError
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.read_from import AUTO, COLUMNS
-from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.loss_report import report_loss
 from pyspark_pulsar.read.planning.ledgers.data_loss import is_cut_off, retention_ms
@@ -34,7 +35,6 @@ from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers, fet
 from pyspark_pulsar.read.planning.tables.file_range import FileRange
 from pyspark_pulsar.read.planning.tables.known_tables import KnownTables, known_tables
 from pyspark_pulsar.read.planning.tables.topic_notes import TopicNotes
-from pyspark_pulsar.topic import TopicPartition
 
 
 class TieredRanges:

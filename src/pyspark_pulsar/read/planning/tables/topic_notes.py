@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.columnar.table import ColumnarTable
-from pyspark_pulsar.columnar.tier_note import TIER_NOTE, TierNote
-from pyspark_pulsar.columnar.topic_tables import TopicTables
 from pyspark_pulsar.errors import PermissionDenied, TopicNotFoundError
-from pyspark_pulsar.topic import TopicName, TopicPartition
+from pyspark_pulsar.history.columnar.table import ColumnarTable
+from pyspark_pulsar.history.columnar.tier_note import TIER_NOTE, TierNote
+from pyspark_pulsar.history.columnar.topic_tables import TopicTables
+from pyspark_pulsar.model.topic import TopicName, TopicPartition
 
 _LOOK_AGAIN_SECONDS: Final = 60.0
 

@@ -9,10 +9,10 @@ import pytest
 
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import ConnectionFailed
-from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.microbatch.progress.lag import Lag, LagReport, LagWatch, measured_lag
 from pyspark_pulsar.read.sources.peek import FirstEntry
-from pyspark_pulsar.topic import TopicPartition
 
 NOW_MS = 1_800_000_000_000
 A, B, C = (TopicPartition.parse(name) for name in "abc")

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from pyspark_pulsar.errors import PermissionDenied
+from pyspark_pulsar.model.topic import TopicName, TopicPartition
 from pyspark_pulsar.read.microbatch.progress.lag import Lag, LagReport
 from pyspark_pulsar.read.microbatch.progress.retention import Horizon, RetentionWatch, horizon_of
-from pyspark_pulsar.topic import TopicName, TopicPartition
 
 A, B = TopicPartition.parse("t/one/a"), TopicPartition.parse("t/one/b")
 ELSEWHERE = TopicPartition.parse("t/two/a")

@@ -7,12 +7,12 @@ import logging
 import pytest
 
 from pyspark_pulsar.client.ledger import Ledger
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.microbatch.progress.split_counts import SplitCounts
 from pyspark_pulsar.read.sources.bookkeeper import FromBookies
 from pyspark_pulsar.read.sources.broker import FromBroker
 from pyspark_pulsar.read.split import Split, SplitRange
-from pyspark_pulsar.topic import TopicPartition
 
 A = TopicPartition.parse("persistent://public/default/a")
 BEGIN, MIDDLE, END = Position(7, 0), Position(9, 0), Position(9, 5)

@@ -8,11 +8,11 @@ import pytest
 
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import DataLossError
-from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.log_end import RemovedEntries
 from pyspark_pulsar.read.planning.ledgers.data_loss import advanced, check_loss, check_removed, remember
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
-from pyspark_pulsar.topic import TopicPartition
 
 A = TopicPartition.parse("a")
 B = TopicPartition.parse("b")

@@ -12,7 +12,8 @@ import pytest
 
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import ConnectionFailed, PermissionDenied, ProtocolError, PulsarError
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicName, TopicPartition
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import (
     fetch_ledgers,
     fetch_striped,
@@ -20,7 +21,6 @@ from pyspark_pulsar.read.planning.ledgers.topic_ledgers import (
     parse_ledgers,
     with_striping,
 )
-from pyspark_pulsar.topic import TopicName, TopicPartition
 
 INFO: dict[str, Any] = {
     "version": 12,

@@ -11,11 +11,11 @@ import pytest
 
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import ConnectionFailed, PermissionDenied
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.planning.ahead import Ahead
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers, with_striping
 from pyspark_pulsar.read.planning.placement import bookies
-from pyspark_pulsar.topic import TopicPartition
 
 A, B = (TopicPartition.parse(name) for name in "ab")
 METADATA = (

@@ -9,14 +9,14 @@ import pytest
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.ledger import Ensemble, Ledger, LedgerMetadata
 from pyspark_pulsar.errors import ConnectionFailed, LedgerUnavailable
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.planning.ledgers.ledger_range import LedgerRange, compacted_ranges
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
 from pyspark_pulsar.read.planning.placement import on_bookies
 from pyspark_pulsar.read.planning.placement.ledger_placement import Placement, find_placement
 from pyspark_pulsar.read.sources.bookkeeper import FromBookies
-from pyspark_pulsar.topic import TopicPartition
 
 A = TopicPartition.parse("a")
 BOOKIES = ("b:1", "b:2", "b:3")

@@ -7,14 +7,14 @@ from itertools import pairwise
 import pytest
 
 from pyspark_pulsar.client.ledger import Ledger
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.planning.ledgers.ledger_range import LedgerRange
 from pyspark_pulsar.read.planning.splits.key_ranges import SLOTS, split_by_key
 from pyspark_pulsar.read.planning.splits.packing import PartitionRange
 from pyspark_pulsar.read.sources.bookkeeper import FromBookies
 from pyspark_pulsar.read.sources.broker import FromBroker
 from pyspark_pulsar.read.split import Split, SplitRange
-from pyspark_pulsar.topic import TopicPartition
 
 
 def partition(index: int) -> TopicPartition:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.planning.ledgers.ledger_range import LedgerRange
 from pyspark_pulsar.read.planning.splits import sampling
-from pyspark_pulsar.topic import TopicPartition
 
 A, B, C = (TopicPartition.parse(name) for name in "abc")
 CLIENT: Any = None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given, strategies as st
 
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.planning.splits.tasks import (
     LEAST_OF_TINY,
     LEAST_TASKS,
@@ -16,7 +17,6 @@ from pyspark_pulsar.read.planning.splits.tasks import (
 )
 from pyspark_pulsar.read.sources.broker import FromBroker
 from pyspark_pulsar.read.split import Split, SplitRange
-from pyspark_pulsar.topic import TopicPartition
 
 OPTIONS = ReadOptions(service_url="pulsar://h:1", topic="t")
 START, END = Position(5, 0), Position(5, 9)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from pyspark_pulsar.client.ledger import Ledger
-from pyspark_pulsar.columnar.positions import TieredPartition, TieredPositions
-from pyspark_pulsar.columnar.tier_note import TierNote
 from pyspark_pulsar.errors import OptionError, ProtocolError, TierMismatch
+from pyspark_pulsar.history.columnar.positions import TieredPartition, TieredPositions
+from pyspark_pulsar.history.columnar.tier_note import TierNote
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions, parse_options
-from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
 from pyspark_pulsar.read.planning.tables.known_tables import behind_table, known_tables, uses_tables
-from pyspark_pulsar.topic import TopicPartition
 
 PARTITION = TopicPartition.parse("persistent://public/default/t-partition-0")
 OTHER = TopicPartition.parse("persistent://public/default/t-partition-1")

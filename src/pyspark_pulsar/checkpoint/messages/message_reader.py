@@ -1,0 +1,39 @@
+"""Messages of a checkpoint's topics out of entries: each is an entry of its own."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+from pyspark_pulsar.checkpoint.messages.place import Place
+from pyspark_pulsar.client.broker.transport import EntryBatch
+from pyspark_pulsar.codec.decode import EntryDecoder
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.schema.read_schema import resolve_read_schema
+
+
+class MessageReader:
+    """Of one topic partition; used by one thread."""
+
+    def __init__(self, topic: str, start: Position | None = None, end: Position | None = None) -> None:
+        self._decoder = EntryDecoder(
+            resolve_read_schema(None, topic=topic, columns=["value", "__messageId"]),
+            topic=topic,
+            partition=-1,
+            fetch_schema=lambda _: None,
+            start=start.as_tuple() if start else None,
+            end=end.as_tuple() if end else None,
+        )
+        self.decoded: deque[tuple[Place, bytes]] = deque()
+        """What was read and not taken yet; for whoever uses it so."""
+        self.is_granted = False
+        self.last: Place | None = None
+        """Of what was taken of `decoded`."""
+
+    def read(self, entries: EntryBatch) -> Iterator[tuple[Place, bytes]]:
+        """Raises `CorruptEntryError`, `DecodeError`, `UnsupportedEntryError`."""
+        for batch in (*self._decoder.decode(entries), *self._decoder.finish()):
+            places = batch.column("__messageId").to_pylist()
+            values = batch.column("value")
+            for row, where in enumerate(places):
+                yield (where["ledger"], where["entry"]), values[row].as_py() or b""

@@ -1,0 +1,1 @@
+"""History as columns: topics' complete ledgers as rows of Iceberg and Delta tables."""

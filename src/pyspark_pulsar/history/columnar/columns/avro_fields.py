@@ -1,0 +1,176 @@
+"""Matches the fields of two Avro documents, which also describe JSON messages. Pure.
+
+Avro finds a field by its name or an alias of the reader's schema, and gives a default to one that the writer lacks
+(https://avro.apache.org/docs/1.11.1/specification/#schema-resolution). JSON messages have members and no aliases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import pyarrow as pa
+from pyarrow import types
+
+from pyspark_pulsar.history.columnar.columns.matching import Found, by_name, renamed
+from pyspark_pulsar.schema.avro import tree
+
+_WIDENED: Final = (("int", "long"),)
+_WIDENED_IN_AVRO: Final = (*_WIDENED, ("float", "double"))
+_RAW: Final = "any"
+_EXACT_IN_JSON: Final = ("boolean", "int", "long", "string")
+"""Types whose JSON values the kernel tells whole, or keeps the payload."""
+
+
+class AvroFields:
+    """The fields of a reader's document in those of the document by which rows were tiered."""
+
+    def __init__(self, tiered: str, reader: str, *, is_json: bool) -> None:
+        self._tiered = tree.parse(tiered)
+        self._reader = tree.parse(reader)
+        self._is_json = is_json
+
+    def columns(self, stored: Sequence[pa.Field], found: Found) -> list[pa.Field]:
+        """Return the stored columns under the reader's names; `found` gets the outcome."""
+        return self._record(self._tiered, self._reader, stored, found)
+
+    def _record(
+        self, tiered: tree.RecordType, reader: tree.RecordType, stored: Sequence[pa.Field], found: Found
+    ) -> list[pa.Field]:
+        written, columns = {member.name: member for member in tiered.fields}, by_name(stored)
+        sources = self._sources(written, reader, found)
+        out = []
+        for member in reader.fields:
+            source = sources.get(member.name)
+            if source is None:
+                if not self._is_told(member):
+                    found.decode()  # The decoder knows what becomes of a message without the field.
+                continue
+            below = found.below(member.name)
+            if (
+                self._is_json
+                and tree.is_nullable(source.type)
+                and not tree.is_nullable(member.type)
+                and _has_default(member)
+                and not _has_default(source)
+            ):
+                below.give_up(
+                    f"field {member.name} got a default, and the table does not tell null from none"
+                )
+            column = columns.get(source.name)
+            if column is not None:
+                kind = self._type(source.type, member.type, column.type, below)
+                out.append(renamed(column, member.name, kind))
+            else:
+                # No column holds it: all its values are null, or each row keeps its payload.
+                self._type(source.type, member.type, pa.null(), below)
+        return out
+
+    def _is_told(self, member: tree.Field) -> bool:
+        """Return whether the value of a field that the rows' schema lacks is null or a default (`columns.absent`)."""
+        if self._is_json and tree.is_nullable(member.type):
+            return True
+        return member.default is not None and not (
+            _has_default(member) and tree.has_several_types(member.type)
+        )
+
+    def _sources(
+        self, written: Mapping[str, tree.Field], reader: tree.RecordType, found: Found
+    ) -> dict[str, tree.Field]:
+        """Return the field of the rows' schema for each field of the reader that has one."""
+        names = {member.name for member in reader.fields}
+        sources: dict[str, tree.Field] = {}
+        for member in reader.fields:
+            former = [] if self._is_json else [alias for alias in member.aliases if alias in written]
+            if not former:
+                if member.name in written:
+                    sources[member.name] = written[member.name]
+            elif len(former) == 1 and former[0] not in names and member.name not in written:
+                sources[member.name] = written[former[0]]
+            else:
+                found.decode()  # The decoder knows which name comes first.
+        taken = [source.name for source in sources.values()]
+        if len(set(taken)) < len(taken):
+            found.decode()
+        return sources
+
+    def _type(self, tiered: tree.Type, reader: tree.Type, kind: pa.DataType, found: Found) -> pa.DataType:
+        if tiered == reader:
+            return kind
+        written, wanted = tree.branches(tiered), tree.branches(reader)
+        if len(written) != 1 or len(wanted) != 1:
+            self._differ(tiered, reader, found)
+            return kind
+        if tree.is_nullable(tiered) and not tree.is_nullable(reader):
+            found.decode()
+        return self._value(written[0], wanted[0], kind, found)
+
+    def _value(self, tiered: tree.Type, reader: tree.Type, kind: pa.DataType, found: Found) -> pa.DataType:
+        if tiered == reader:
+            return kind
+        match tiered, reader:
+            case tree.RecordType(), tree.RecordType():
+                members = list(kind) if types.is_struct(kind) else []
+                inner = self._record(tiered, reader, members, found)
+                return pa.struct(inner) if types.is_struct(kind) else kind
+            case tree.Array(), tree.Array():
+                if not types.is_list(kind):
+                    self._type(tiered.items, reader.items, pa.null(), found)
+                    return kind
+                item = self._type(tiered.items, reader.items, kind.value_type, found)
+                return pa.list_(kind.value_field.with_type(item))
+            case tree.Map(), tree.Map():
+                if not types.is_map(kind):
+                    self._type(tiered.values, reader.values, pa.null(), found)
+                    return kind
+                item = self._type(tiered.values, reader.values, kind.item_type, found)
+                return pa.map_(kind.key_field, kind.item_field.with_type(item))
+        if not self._is_read_as(tiered, reader):
+            self._differ(tiered, reader, found)
+        return kind
+
+    def _is_read_as(self, tiered: tree.Type, reader: tree.Type) -> bool:
+        """Return whether each value of a leaf is the same to the reader, but for a wider type."""
+        match tiered, reader:
+            case tree.Enum(), tree.Enum():
+                return tiered.name == reader.name and set(tiered.symbols) <= set(reader.symbols)
+            case tree.Leaf(), tree.Leaf():
+                widened = _WIDENED if self._is_json else _WIDENED_IN_AVRO
+                return _is_bare(tiered) and _is_bare(reader) and (tiered.kind, reader.kind) in widened
+        return False
+
+    def _differ(self, tiered: tree.Type, reader: tree.Type, found: Found) -> None:
+        is_exact = all(map(_is_exact, tree.branches(tiered))) and not any(map(_is_raw, tree.branches(reader)))
+        if self._is_json and not is_exact:
+            found.give_up(
+                f"its type was changed from {_words(tiered)} to {_words(reader)}, and the table does not tell how JSON "
+                f"wrote its values"
+            )
+        found.decode()
+
+
+def _has_default(member: tree.Field) -> bool:
+    return member.default not in (None, tree.NULL_DEFAULT)
+
+
+def _is_bare(leaf: tree.Leaf) -> bool:
+    return leaf.logical is None and leaf.form is None
+
+
+def _is_exact(kind: tree.Type) -> bool:
+    return isinstance(kind, tree.Enum) or (
+        isinstance(kind, tree.Leaf) and kind.kind in _EXACT_IN_JSON and _is_bare(kind)
+    )
+
+
+def _is_raw(kind: tree.Type) -> bool:
+    """Return whether a reader sees the text of a value as JSON has it."""
+    return isinstance(kind, tree.Leaf) and kind.form == _RAW
+
+
+def _words(kind: tree.Type) -> str:
+    return " or ".join(map(_word, tree.branches(kind))) or "null"
+
+
+def _word(kind: tree.Type) -> str:
+    return (isinstance(kind, tree.Leaf) and (kind.logical or kind.form)) or tree.label(kind)

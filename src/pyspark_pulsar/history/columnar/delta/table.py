@@ -1,0 +1,392 @@
+"""Tables of topics in the Delta format, by delta-rs. Driver only.
+
+A Delta table is a folder, `path/<namespace>/<table>`, and has no catalog. What `columnar.table` wants of a table is in
+its log:
+
+    the topic, the sort columns        the table's properties, as in Iceberg
+    the schemas that tiered rows       metadata of a column                     delta_log.state
+    positions                          transaction identifiers                  delta_log.positions
+    partitions by times                columns made from them                   delta_log.partitions
+    bounds of files                    statistics of add actions                delta_log.statistics, delta_log.files
+    one winner of two                  commits upon one state                   delta_log.commit
+
+Data files lie in a folder of their own, `TableState.data`. Other engines write beside it, so what a sweep of that
+folder sees is ours. Columns are found by name. Types are those of `stored_types.delta_leaf`, and are never widened.
+
+Format: the Delta transaction log protocol, https://github.com/delta-io/delta/blob/master/PROTOCOL.md.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import pyarrow as pa
+
+from pyspark_pulsar.errors import OptionError, PrerequisiteMissing, SchemaError
+from pyspark_pulsar.history.columnar.columns.stored_types import (
+    columns_of_table,
+    delta_leaf,
+    fitting_field,
+    stored_schema,
+)
+from pyspark_pulsar.history.columnar.data_file import DataFile
+from pyspark_pulsar.history.columnar.delta import partitions
+from pyspark_pulsar.history.columnar.delta.columns import (
+    NOTED,
+    allowed_columns,
+    check_names,
+    delta_schema,
+    has_local_times,
+    hides_local_times,
+)
+from pyspark_pulsar.history.columnar.delta.commit import REARRANGED, commit_properties, committed
+from pyspark_pulsar.history.columnar.delta.files import added_files
+from pyspark_pulsar.history.columnar.delta.place import KNOWN_SETTINGS, TablePlace
+from pyspark_pulsar.history.columnar.delta.positions import (
+    COMMITS,
+    DOCUMENT,
+    DOCUMENT_NUMBER,
+    canonical,
+    numbers_of,
+)
+from pyspark_pulsar.history.columnar.delta.state import TableState
+from pyspark_pulsar.history.columnar.delta.statistics import file_statistics
+from pyspark_pulsar.history.columnar.delta.upkeep import expired, listing, named_urls, removed
+from pyspark_pulsar.history.columnar.layout import FILE_BYTES, FileLayout, check_sort_columns, named_fields
+from pyspark_pulsar.history.columnar.positions import TieredPositions
+from pyspark_pulsar.history.columnar.storage import TableStorage
+from pyspark_pulsar.history.columnar.table import (
+    SORTED_BY,
+    TOPIC,
+    ColumnarTable,
+    NewSchema,
+    TableCatalog,
+    TableDefinition,
+    TableMoved,
+    is_whole,
+)
+from pyspark_pulsar.history.columnar.tiered_schema import (
+    parse_tiered_schema,
+    property_of,
+    schema_id,
+    schema_texts,
+)
+from pyspark_pulsar.history.columnar.writing.writer import WrittenFile
+
+if TYPE_CHECKING:
+    from deltalake import CommitProperties, DeltaTable
+    from deltalake.transaction import AddAction, RemoveAction
+
+_PATH: Final = "path"
+_TYPE: Final = "type"
+_DEFAULTS: Final = {
+    "delta.checkpointInterval": "10",  # to load a table is to read the commits behind its checkpoint
+    "delta.dataSkippingNumIndexedCols": "-1",  # all columns: those of positions are the last
+}
+_FILE_BYTES: Final = "delta.targetFileSize"
+
+
+class DeltaFolder(TableCatalog):
+    """The tables that lie in one folder, or under one prefix of a bucket."""
+
+    format: ClassVar[str] = "delta"
+
+    def __init__(self, place: TablePlace) -> None:
+        self._place = place
+
+    @classmethod
+    def open(cls, properties: Mapping[str, str]) -> DeltaFolder:
+        """Connects to nothing. Raises `PrerequisiteMissing` without deltalake, `OptionError` for properties that are
+        not `path` and settings of its storage."""
+        unknown = sorted(properties.keys() - KNOWN_SETTINGS - {_TYPE, _PATH})
+        if unknown or not properties.get(_PATH):
+            raise OptionError(
+                f"option 'tierCatalog': expected for type delta the property path, and settings such as s3.endpoint, "
+                f"got {', '.join(unknown) or 'no path'}"
+            )
+        try:
+            import deltalake  # noqa: F401 - that it is there
+        except ImportError:
+            raise PrerequisiteMissing(
+                "columns in Delta tables need the package deltalake on the driver; pip install "
+                "'pyspark-pulsar[delta]'"
+            ) from None
+        return cls(TablePlace.of(properties[_PATH], properties))
+
+    def load(self, identifier: str) -> DeltaColumnarTable | None:
+        from deltalake.exceptions import TableNotFoundError
+
+        place = self._table_place(identifier)
+        with place.told():
+            try:
+                return DeltaColumnarTable(TableState(place.load(), place))
+            except TableNotFoundError:
+                return None
+
+    def present(self, identifiers: Iterable[str]) -> set[str]:
+        names = set(identifiers)
+        listed: set[str] = set()
+        for namespace in sorted({name.rpartition(".")[0] for name in names}):
+            place = self._place.under(namespace)
+            with place.told():
+                listed |= {f"{namespace}.{info.base_name}" for info in listing(place) if not info.is_file}
+        return names & listed
+
+    def create(self, identifier: str, definition: TableDefinition) -> DeltaColumnarTable:
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError
+
+        place, columns = self._table_place(identifier), stored_schema(definition.columns, delta_leaf)
+        check_names(columns, place.url)
+        for field in definition.partition_fields:
+            partitions.check_partition_field(field, columns)
+        fields = named_fields(definition.partition_fields, columns)
+        check_sort_columns(definition.sort_columns, columns)
+        # `add_schema` adds columns with local times inside maps, after it has let the table have them.
+        now = pa.schema([column for column in columns if not hides_local_times(column.type)])
+        configuration = {
+            **_DEFAULTS,
+            **dict(definition.properties),
+            TOPIC: definition.topic,
+            SORTED_BY: ",".join(definition.sort_columns),
+            partitions.PARTITIONED_BY: partitions.to_json(fields),
+        }
+        partitions.table_columns(columns, fields, place.url)
+        table_columns = delta_schema(partitions.table_columns(now, fields, place.url), place.url)
+        positions = TieredPositions()
+        with place.told():
+            try:
+                DeltaTable.create(
+                    place.url,
+                    table_columns,
+                    mode="error",
+                    partition_by=[field.column for field in fields],
+                    configuration=configuration,
+                    storage_options=dict(place.options),
+                    commit_properties=commit_properties(
+                        _information(positions, 0), {COMMITS: 0, **numbers_of(positions)}
+                    ),
+                    raise_if_key_not_exists=False,
+                )
+            except DeltaError as fault:
+                if self.load(identifier) is not None:
+                    raise TableMoved(place.reason(fault)) from None
+                raise
+            return DeltaColumnarTable(TableState(place.load(), place))
+
+    def drop(self, identifier: str, *, keep_files: bool) -> bool:
+        """With `keep_files` the log stays too, under another name: who gives it its own back has the table again."""
+        return removed(self._table_place(identifier), keep_files=keep_files)
+
+    def _table_place(self, identifier: str) -> TablePlace:
+        namespace, _, name = identifier.rpartition(".")
+        return self._place.under(namespace, name)
+
+
+class DeltaColumnarTable(ColumnarTable):
+    """One table, in the state in which it was loaded."""
+
+    def __init__(self, state: TableState) -> None:
+        self._state = state
+        self._names: dict[str, str] = {}
+        """In the store, of the files that `files` gave, by their URLs."""
+
+    @property
+    def name(self) -> str:
+        return self._state.place.url
+
+    @property
+    def format(self) -> str:
+        return "delta"
+
+    @property
+    def id(self) -> str:
+        return self._state.id
+
+    @property
+    def topic(self) -> str | None:
+        return self._state.configuration.get(TOPIC)
+
+    @property
+    def positions(self) -> TieredPositions:
+        return self._state.positions
+
+    @property
+    def schema_texts(self) -> Mapping[int, str]:
+        return schema_texts(self._state.notes)
+
+    @property
+    def columns(self) -> pa.Schema:
+        """Without those that are made for the partition."""
+        return partitions.topic_columns(self._state.columns, self._state.partition_fields)
+
+    @property
+    def storage(self) -> TableStorage:
+        return self._state.place.storage
+
+    @property
+    def folder(self) -> str:
+        return self._state.data
+
+    @property
+    def file_bytes(self) -> int:
+        size = self._state.configuration.get(_FILE_BYTES, "")
+        return int(size) if size.isdecimal() else FILE_BYTES
+
+    def layout(self, schema: str) -> FileLayout:
+        state, fields = self._state, self._state.partition_fields
+        stored = parse_tiered_schema(schema, f"table {self.name}").stored
+        columns = partitions.file_columns(stored, fields)
+        # A column of the partition has one value in a file.
+        sort_columns = [
+            name for name in state.configuration.get(SORTED_BY, "").split(",") if name in columns.names
+        ]
+        return FileLayout(
+            self.folder,
+            columns,
+            fields,
+            tuple(sort_columns),
+            schema_id(schema),
+            self.file_bytes,
+            has_folders=True,
+        )
+
+    @property
+    def version(self) -> str:
+        return f"{self._state.id}/{self._state.version}"
+
+    def files(self) -> Sequence[DataFile]:
+        state = self._state
+        state.check_readable()
+        with state.place.told():
+            added = added_files(state.delta, state.place, state.partition_fields, state.columns)
+        self._names = {one.file.url: one.name for one in added}
+        return tuple(one.file for one in added)
+
+    def holds(self, stored: pa.Schema) -> bool:
+        try:
+            return columns_of_table(stored, self.columns) == list(stored)
+        except KeyError:
+            return False
+
+    def add_schema(self, schema: NewSchema) -> str:
+        from deltalake.exceptions import SchemaMismatchError
+
+        stored, there = stored_schema(schema.columns, delta_leaf), self.columns_by_name
+        apart = {name.lower() for name in self._state.columns.names if name not in there}
+        fitting = [
+            part
+            for column in allowed_columns(stored, self.name, self._state.columns)
+            if column.name.lower() not in apart
+            and (part := fitting_field(column, there.get(column.name), may_widen=False)) is not None
+        ]
+        holds_all = is_whole(self.name, stored, fitting, self._decisive_columns)
+        try:
+            if not self.holds(pa.schema(fitting)):
+                self._add_columns(pa.schema(fitting))
+        except SchemaMismatchError as fault:
+            raise SchemaError(
+                f"table {self.name}: expected a schema of the topic whose fields can be columns of the table, got one "
+                f"that delta-rs refuses ({fault}); drop the tier and make it again"
+            ) from None
+        columns = columns_of_table(fitting, self.columns)
+        text = schema.tiered(pa.schema(columns), is_whole=holds_all).text
+        self._note({property_of(text): text})
+        return text
+
+    @property
+    def _decisive_columns(self) -> set[str]:
+        """The columns at the top that rows are apart or sorted by."""
+        sources = {field.source for field in self._state.partition_fields}
+        return sources | set(self._state.configuration.get(SORTED_BY, "").split(","))
+
+    def _add_columns(self, columns: pa.Schema) -> None:
+        """And, before them, what they need. Raises `deltalake.exceptions.SchemaMismatchError`."""
+        from deltalake import TableFeatures
+
+        fields = delta_schema(columns, self.name).fields
+        features = self._state.delta.protocol().reader_features or ()
+
+        def allow(delta: DeltaTable, properties: CommitProperties) -> None:
+            delta.alter.add_feature(
+                TableFeatures.TimestampWithoutTimezone,
+                allow_protocol_versions_increase=True,
+                commit_properties=properties,
+            )
+
+        def add(delta: DeltaTable, properties: CommitProperties) -> None:
+            delta.alter.add_columns(fields, commit_properties=properties)
+
+        if "timestampNtz" not in features and any(has_local_times(column.type) for column in columns):
+            self._state = committed(self._state, allow)
+        self._state = committed(self._state, add)
+
+    def commit(
+        self, files: Sequence[WrittenFile], positions: TieredPositions, replaced: Collection[DataFile] = ()
+    ) -> None:
+        kept, number = canonical(positions), (self._state.commits or 0) + 1
+        is_rearranged = bool(replaced)
+        actions: list[AddAction | RemoveAction] = [
+            *(self._added(file, is_change=not is_rearranged) for file in files),
+            *(self._removed(file) for file in replaced),
+        ]
+        if is_rearranged:
+            self._note({REARRANGED: str(number)})
+
+        def write(delta: DeltaTable, properties: CommitProperties) -> None:
+            delta.create_write_transaction(
+                actions,
+                mode="append",
+                schema=delta.schema(),
+                partition_by=delta.metadata().partition_columns,
+                commit_properties=properties,
+            )
+
+        self._state = committed(
+            self._state,
+            write,
+            may_rebase=not is_rearranged,
+            information=_information(kept, number),
+            numbers={COMMITS: number, **numbers_of(kept)},
+        )
+
+    def _note(self, notes: Mapping[str, str]) -> None:
+        """Commit these."""
+
+        def write(delta: DeltaTable, properties: CommitProperties) -> None:
+            delta.alter.set_column_metadata(NOTED, dict(notes), commit_properties=properties)
+
+        self._state = committed(self._state, write)
+
+    def _added(self, file: WrittenFile, *, is_change: bool) -> AddAction:
+        from deltalake.transaction import AddAction
+
+        return AddAction(
+            path=self._state.place.name_at(file.url),
+            size=file.size,
+            partition_values=partitions.partition_values(self._state.partition_fields, file.key, self.name),
+            modification_time=time.time_ns() // 1_000_000,
+            data_change=is_change,
+            stats=file_statistics(file.footer, file.fractions),
+        )
+
+    def _removed(self, file: DataFile) -> RemoveAction:
+        from deltalake.transaction import RemoveAction
+
+        return RemoveAction(self._names[file.url], False, time.time_ns() // 1_000_000, file.size)  # noqa: FBT003
+
+    def expire(self, older_than_ms: int) -> int:
+        """A state is forgotten with its commit, which the property `delta.logRetentionDuration` keeps for 30 days, or
+        as long as it says; files that only older states have are deleted at once."""
+        self._state, forgotten = expired(self._state, older_than_ms)
+        return forgotten
+
+    def known_urls(self) -> set[str]:
+        return named_urls(self._state)
+
+
+def _information(positions: TieredPositions, number: int) -> dict[str, Any]:
+    """What a commit says to people, and to `TableState.positions`."""
+    return {DOCUMENT: positions.to_json(), DOCUMENT_NUMBER: number}

@@ -1,0 +1,264 @@
+"""The data files of an Iceberg table, as its manifests tell of them, for `TableFiles`. Driver only.
+
+Manifests of 10,000 files hold a million small values. They are read one manifest after the other, and what is not
+kept is let go at once; the garbage collector, which would look at all that is kept again and again, waits meanwhile. A
+manifest never changes, so what was read of it holds for all states of the table that have it: a commit adds one or two.
+
+Format: the Iceberg table specification, version 2: manifests, and "Binary single-value serialization" of bounds.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import struct
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark_pulsar.history.columnar.data_file import Bounds
+from pyspark_pulsar.history.columnar.layout import PARTITION, PAYLOAD_COLUMN, TIERED_BY
+from pyspark_pulsar.history.columnar.table_files import (
+    LEDGER,
+    Bound,
+    ColumnStatistics,
+    NotScannable,
+    Parts,
+    TableFiles,
+)
+
+if TYPE_CHECKING:
+    from pyiceberg.manifest import DataFile as IcebergFile, ManifestFile
+    from pyiceberg.schema import Schema
+    from pyiceberg.table import Table
+
+_FLOATS: Final = {4: struct.Struct("<f"), 8: struct.Struct("<d")}
+_MESSAGE_SIZE: Final = "__messageSize"
+Decode = Callable[[bytes], Bound | None]
+
+
+def table_files(table: Table, columns: Collection[str], known: Parts) -> TableFiles:
+    """Of the table's present snapshot, with statistics of those columns at the top that have any. `known` has what is
+    read of manifests; those of the snapshot alone are left in it. Raises `NotScannable`, and the errors of catalog and
+    storage as they are."""
+    from pyiceberg.manifest import ManifestContent
+
+    snapshot, schema = table.current_snapshot(), table.schema()
+    check_history(table.metadata.schemas)
+    manifests = [] if snapshot is None else snapshot.manifests(table.io)
+    if any(manifest.content is ManifestContent.DELETES for manifest in manifests):
+        raise NotScannable("rows of its files are deleted")
+    collected = _Collected.of(schema, columns)
+    parts: dict[str, _Collected] = {}
+    with _collector_paused():
+        for manifest in manifests:
+            part = known.get(manifest.manifest_path)
+            if part is None or not part.covers(collected):
+                part = _read(table, manifest, _Collected.of(schema, columns))
+            parts[manifest.manifest_path] = part
+            collected.join(part)
+    known.clear()
+    known.update(parts)
+    return TableFiles(
+        urls=collected.urls,
+        sizes=collected.sizes,
+        rows=collected.rows,
+        statistics={path: column.statistics for path, column in collected.columns.items()},
+        layouts=frozenset(collected.layouts),
+        least_size=collected.least_size,
+        may_have_payloads=collected.may_have_payloads,
+        unclear_names=unclear_names(schema, table.metadata.schemas),
+        changed_ms=0 if snapshot is None else snapshot.timestamp_ms,
+    )
+
+
+def _read(table: Table, manifest: ManifestFile, part: _Collected) -> _Collected:
+    """`part`, with the files of the manifest."""
+    from pyiceberg.manifest import FileFormat
+
+    entries = manifest.fetch_manifest_entry(table.io, discard_deleted=True)
+    files = [entry.data_file for entry in entries]
+    if not all(file.file_format is FileFormat.PARQUET for file in files):
+        raise NotScannable("it has files that are not Parquet")
+    part.add(files)
+    return part
+
+
+@dataclass(slots=True)
+class _Column:
+    """One column with statistics: of each file what its manifest says."""
+
+    number: int
+    decode: Decode
+    has_upper: bool
+    lower: list[bytes | None] = field(default_factory=list)
+    upper: list[bytes | None] = field(default_factory=list)
+    nulls: list[int | None] = field(default_factory=list)
+
+    @property
+    def statistics(self) -> ColumnStatistics:
+        return ColumnStatistics(self.lower, self.upper if self.has_upper else None, self.nulls, self.decode)
+
+
+@dataclass(slots=True)
+class _Collected:
+    """What is kept of some files."""
+
+    columns: dict[str, _Column]
+    payload: int | None
+    """The field id of the column `PAYLOAD_COLUMN`; None where the table lacks it."""
+    tiered_by: int | None
+    """The field id of the column `TIERED_BY`; None where the table lacks it."""
+    message_size: int | None
+    """The field id of the column `__messageSize`; None where the table lacks it."""
+    urls: list[str] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+    layouts: set[tuple[Bounds | None, frozenset[int] | None]] = field(default_factory=set)
+    sizes_of_messages: set[int | None] = field(default_factory=set)
+    """The least of each file."""
+    may_have_payloads: bool = False
+
+    @classmethod
+    def of(cls, schema: Schema, names: Collection[str]) -> _Collected:
+        columns = {LEDGER: _Column(schema.find_field(LEDGER).field_id, _whole, has_upper=True)}
+        for column in schema.fields:
+            decoder = _decoder(column.field_type) if column.name in (PARTITION, *names) else None
+            if decoder is not None:
+                columns[column.name] = _Column(column.field_id, *decoder)
+        numbers = {column.name: column.field_id for column in schema.fields}
+        return cls(columns, numbers.get(PAYLOAD_COLUMN), numbers.get(TIERED_BY), numbers.get(_MESSAGE_SIZE))
+
+    @property
+    def least_size(self) -> int | None:
+        """The least `__messageSize` of a row; None where some file does not tell."""
+        known = [size for size in self.sizes_of_messages if size is not None]
+        return None if len(known) < len(self.sizes_of_messages) else min(known, default=0)
+
+    def covers(self, asked: _Collected) -> bool:
+        """Whether all is there that is asked for."""
+        numbers = {column.number for column in self.columns.values()}
+        mine, others = ((one.payload, one.tiered_by, one.message_size) for one in (self, asked))
+        return mine == others and all(column.number in numbers for column in asked.columns.values())
+
+    def join(self, part: _Collected) -> None:
+        """Add the files of a part that covers this."""
+        self.urls += part.urls
+        self.sizes += part.sizes
+        self.rows += part.rows
+        self.layouts |= part.layouts
+        self.sizes_of_messages |= part.sizes_of_messages
+        self.may_have_payloads |= part.may_have_payloads
+        by_number = {column.number: column for column in part.columns.values()}
+        for column in self.columns.values():
+            read = by_number[column.number]
+            column.lower += read.lower
+            column.upper += read.upper
+            column.nulls += read.nulls
+
+    def add(self, files: Sequence[IcebergFile]) -> None:
+        self.urls += [file.file_path for file in files]
+        self.sizes += [file.file_size_in_bytes for file in files]
+        self.rows += [file.record_count for file in files]
+        counts = [file.value_counts or {} for file in files]
+        nulls = [file.null_value_counts or {} for file in files]
+        lower = [file.lower_bounds or {} for file in files]
+        upper = [file.upper_bounds or {} for file in files]
+        for told, absent, least, largest in zip(counts, nulls, lower, upper, strict=True):
+            bounds = self._tiered_by(absent, least, largest)
+            self.layouts.add((bounds, frozenset(told) if told else None))
+            size = least.get(self.message_size) if self.message_size is not None else None
+            self.sizes_of_messages.add(None if size is None else _whole(size))
+        for column in self.columns.values():
+            number = column.number
+            column.lower += [bounds.get(number) for bounds in lower]
+            column.upper += [bounds.get(number) for bounds in upper]
+            column.nulls += [told.get(number) for told in nulls]
+        if self.payload is not None:
+            self.may_have_payloads |= any(
+                not values or not absent or values.get(self.payload, 0) > absent.get(self.payload, 0)
+                for values, absent in zip(counts, nulls, strict=True)
+            )
+
+    def _tiered_by(
+        self, nulls: Mapping[int, int], lower: Mapping[int, bytes], upper: Mapping[int, bytes]
+    ) -> Bounds | None:
+        """Return the bounds of the column `TIERED_BY` where each row of a file has a value."""
+        number = self.tiered_by
+        if number is None or nulls.get(number, 1) or number not in lower or number not in upper:
+            return None
+        return _whole(lower[number]), _whole(upper[number])
+
+
+def _decoder(kind: Any) -> tuple[Decode, bool] | None:
+    """From the bytes of a bound to its value, and whether upper bounds hold for all values; None for types that are
+    not simple. A file may be older than a widening of its column, and then has the narrower type's bytes."""
+    from pyiceberg import types
+
+    if isinstance(kind, types.BooleanType):
+        return _whole, True
+    if isinstance(kind, (types.IntegerType, types.LongType, types.DateType)):
+        return _whole, True
+    if isinstance(kind, (types.TimestampType, types.TimestamptzType)):
+        return _whole, True
+    if isinstance(kind, (types.FloatType, types.DoubleType)):
+        return _floating, False
+    return (_text, True) if isinstance(kind, types.StringType) else None
+
+
+def _whole(value: bytes) -> int:
+    return int.from_bytes(value, "little", signed=True)
+
+
+def _floating(value: bytes) -> float | None:
+    number = float(_FLOATS[len(value)].unpack(value)[0])
+    return number if math.isfinite(number) else None
+
+
+def _text(value: bytes) -> str | None:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def check_history(history: Iterable[Schema]) -> None:
+    """Raises `NotScannable` where former schemas are not told any more, and with them former names. Ids of schemas are
+    given in order, from 0 on."""
+    numbers = sorted(version.schema_id for version in history)
+    if numbers != list(range(len(numbers))):
+        raise NotScannable("former schemas were removed from it, which would tell what names have meant")
+
+
+def unclear_names(schema: Schema, history: Iterable[Schema]) -> frozenset[str]:
+    """The columns at the top, in small letters, in which a name at any depth has not always meant the same field, or a
+    field has not always had the same name, or two names differ in capitals alone: a file is not surely read right by
+    names. Also those that were there once."""
+    from pyiceberg.schema import index_name_by_id
+
+    by_path: dict[str, set[tuple[str, int]]] = {}
+    by_number: dict[int, set[tuple[str, int]]] = {}
+    present = {(path, number) for number, path in index_name_by_id(schema).items()}
+    for version in (schema, *history):
+        for number, path in index_name_by_id(version).items():
+            by_path.setdefault(path.lower(), set()).add((path, number))
+            by_number.setdefault(number, set()).add((path, number))
+    unclear = [
+        path
+        for meanings in (*by_path.values(), *by_number.values())
+        for path, number in meanings
+        if len(meanings) > 1 or (path, number) not in present
+    ]
+    return frozenset(path.partition(".")[0].lower() for path in unclear)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

@@ -1,0 +1,246 @@
+"""How the rows of a table are laid out in files: by which columns they are apart, and sorted. Picklable.
+
+Partition fields are written as in Iceberg and Delta:
+
+    day(__publishTime)    also hour, month and year; of a timestamp or date, in UTC
+    item                  the values themselves
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field as attribute, replace
+from datetime import date, timedelta
+from decimal import Decimal
+from functools import reduce
+from typing import Any, Final
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.history.columnar.calendar_units import units, whole_values
+from pyspark_pulsar.history.columnar.storage import url_under
+
+PartitionKey = tuple[Any, ...]
+"""A value for each partition field: whole numbers for dates and times, else the column's own values; None for null."""
+
+IDENTITY: Final = "__messageId"
+PARTITION: Final = "__partition"
+ORDER_KEY: Final = b"pulsar.order"
+"""In a file's footer ..."""
+BY_POSITION: Final = b"position"
+"""... says that its rows are in the order of positions. Only our writer says so; engines that rewrite files do not."""
+PAYLOAD_COLUMN: Final = "__payload"
+"""The column of a table that keeps the payload of a message whose value columns do not tell all that it says, or that
+did not decode. It is null for all others."""
+TIERED_BY: Final = "__tieredBy"
+"""The column of a table that names the schema by which a row was tiered (`tiered_schema`)."""
+IDENTITY_TRANSFORM: Final = "identity"
+_UNITS: Final = ("hour", "day", "month", "year")
+_FIELD: Final = re.compile(r"(?:(?P<transform>\w+)\((?P<source>.+)\))|(?P<column>[^()]+)")
+FILE_BYTES: Final = 256 << 20
+_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
+_MOST_LETTERS: Final = 200
+"""Of a folder's name."""
+_EPOCH: Final = date(1970, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionField:
+    """By what rows are apart: a column of the table at its top, and what is made of its values."""
+
+    source: str
+    transform: str = IDENTITY_TRANSFORM
+    label: str | None = None
+    """The name of the field in the table's partition where a column has its usual name."""
+    kind: pa.DataType | None = attribute(default=None, compare=False)
+    """The type of the source column in the table, where it is known."""
+
+    @classmethod
+    def parse(cls, text: str) -> PartitionField:
+        """Raises ValueError."""
+        match = _FIELD.fullmatch(text.strip())
+        if match is None or (match["transform"] and match["transform"].lower() not in _UNITS):
+            raise ValueError(
+                f"a column, or hour, day, month or year of one, such as day(__publishTime), got {text!r}"
+            )
+        if match["column"]:
+            return cls(match["column"].strip())
+        return cls(match["source"].strip(), match["transform"].lower())
+
+    def __str__(self) -> str:
+        return self.source if self.transform == IDENTITY_TRANSFORM else f"{self.transform}({self.source})"
+
+    @property
+    def name(self) -> str:
+        """The name of the field in the table's partition."""
+        column = self.source.strip("_")
+        usual = column if self.transform == IDENTITY_TRANSFORM else f"{column}_{self.transform}"
+        return self.label or usual
+
+    @property
+    def column(self) -> str:
+        """The table's column that holds the field, in formats that have one."""
+        return self.source if self.transform == IDENTITY_TRANSFORM else self.name
+
+    def text(self, value: Any) -> str | None:
+        """Return a value of the partition key as people read it and folders are called.
+
+        Hours, days, months and years are written as in Iceberg: `2026-01-31-08`, `2026-01-31`, `2026-01`, `2026`.
+
+        Returns:
+            None for null, and for hours, days and months outside the years 1 to 9999.
+
+        """
+        if value is None:
+            return None
+        if self.transform == IDENTITY_TRANSFORM and (self.kind is None or not types.is_date(self.kind)):
+            return _plain(value)
+        if self.transform == "year":
+            return str(_EPOCH.year + value)
+        try:
+            if self.transform == "hour":
+                day, hour = divmod(value, 24)
+                return f"{_EPOCH + timedelta(day)}-{hour:02}"
+            if self.transform == "month":
+                year, month = divmod(value, 12)
+                return str(date(_EPOCH.year + year, month + 1, 1))[:-3]
+            return str(_EPOCH + timedelta(value))
+        except (ValueError, OverflowError):
+            return None
+
+    def of(self, batch: pa.RecordBatch) -> pa.Array:
+        """Return the value of each row, in integers where the column has dates or times.
+
+        A column that the topic no longer has is null in all rows. Times before 1970 are rounded down. Hours that 32
+        bits do not hold, which are those of years past 246,953, become the largest or the least that they hold: files
+        are still found by comparisons, since the order of values is kept.
+        """
+        if self.source not in batch.schema.names:
+            return pa.nulls(batch.num_rows, pa.int32())
+        values = batch.column(self.source)
+        return whole_values(values) if self.transform == IDENTITY_TRANSFORM else units(values, self.transform)
+
+    def check(self, columns: pa.Schema) -> None:
+        """Raises `OptionError` for a column that is not there, or that rows cannot be apart by."""
+        if self.source not in columns.names:
+            raise OptionError(
+                f"partition field {self}: expected a column of the table, got {self.source!r}; the columns are "
+                f"{', '.join(columns.names)}"
+            )
+        kind = columns.field(self.source).type
+        is_time = types.is_timestamp(kind) or types.is_date(kind)
+        if self.transform != IDENTITY_TRANSFORM and (
+            not is_time or (self.transform == "hour" and types.is_date(kind))
+        ):
+            raise OptionError(
+                f"partition field {self}: expected a column with times, got {kind}; choose another"
+            )
+        if types.is_nested(kind) or types.is_floating(kind):
+            raise OptionError(f"partition field {self}: expected a column with single values, got {kind}")
+
+
+def named_fields(fields: Sequence[PartitionField], columns: pa.Schema) -> tuple[PartitionField, ...]:
+    """Return the fields with names that no column and no other field has, in capital or small letters.
+
+    Raises:
+        OptionError: Two of the fields are the same.
+
+    """
+    twice = next((field for number, field in enumerate(fields) if field in fields[:number]), None)
+    if twice is not None:
+        raise OptionError(f"partition field {twice}: expected it once, got it twice; leave one out")
+    taken = {name.lower(): name for name in columns.names}
+    named = []
+    for field in fields:
+        usual, number, name = field.name, 1, field.name
+        is_own = field.transform == IDENTITY_TRANSFORM and usual == field.source
+        while name.lower() in taken and not is_own:
+            number += 1
+            name = f"{usual}_{number}"
+        taken[name.lower()] = name
+        named.append(field if name == usual else replace(field, label=name))
+    return tuple(named)
+
+
+def check_sort_columns(names: Sequence[str], columns: pa.Schema) -> None:
+    """Raise `OptionError` unless the rows of the table can be sorted by each of the columns."""
+    for name in names:
+        kind = columns.field(name).type if name in columns.names else None
+        if kind is None or types.is_nested(kind):
+            raise OptionError(
+                f"sort column {name!r}: expected a column of the table with single values, got "
+                f"{'none of that name' if kind is None else kind}; choose another"
+            )
+
+
+BY_DAY: Final = (PartitionField("__publishTime", "day"),)
+
+
+@dataclass(frozen=True, slots=True)
+class FileLayout:
+    """How data files of a table are written."""
+
+    folder: str
+    """The URL of the folder that they are put into."""
+    schema: pa.Schema
+    """The columns, with field ids where the format has them."""
+    partition_fields: tuple[PartitionField, ...] = BY_DAY
+    sort_columns: tuple[str, ...] = ()
+    """Rows of a row group are in the order of these."""
+    tiered_by: int | None = None
+    """The id of the schema by which rows are decoded, for `TIERED_BY`; None where rows say it themselves."""
+    file_bytes: int = FILE_BYTES
+    """About how large a file may get."""
+    has_folders: bool = False
+    """Whether files of each partition key lie in a folder of their own, such as `publishTime_day=2026-01-31`, named as
+    by Hive: some engines take the values from there."""
+
+    def folder_of(self, key: PartitionKey) -> str:
+        """The URL of the folder for files of this key."""
+        if not self.has_folders:
+            return self.folder
+        names = [
+            f"{quote(field.column, safe='')}={_NULL if text is None else quote(text, safe='')}"
+            for field, text in (
+                (field, field.text(value)) for field, value in zip(self.partition_fields, key, strict=True)
+            )
+        ]
+        # No file system takes longer names, and most engines read the values from the table's log.
+        name = "/".join(name for name in names if len(name) <= _MOST_LETTERS)
+        return url_under(self.folder, name) if name else self.folder
+
+
+def by_key(
+    batch: pa.RecordBatch, fields: Sequence[PartitionField]
+) -> Iterator[tuple[PartitionKey, pa.RecordBatch]]:
+    """The rows of each partition key, in their order."""
+    if not fields:
+        yield (), batch
+        return
+    names = [str(number) for number in range(len(fields))]
+    keys = pa.table([field.of(batch) for field in fields], names=names)
+    distinct = keys.group_by(names).aggregate([]).to_pylist()
+    if len(distinct) == 1:
+        yield tuple(distinct[0].values()), batch
+        return
+    for key in distinct:
+        masks = [_is(keys.column(name), value) for name, value in key.items()]
+        yield tuple(key.values()), batch.filter(reduce(pc.and_, masks).combine_chunks())
+
+
+def _is(column: pa.ChunkedArray, value: Any) -> pa.ChunkedArray:
+    if value is None:
+        return pc.is_null(column)
+    return pc.fill_null(pc.equal(column, pa.scalar(value, column.type)), fill_value=False)
+
+
+def _plain(value: Any) -> str:
+    """A column's own value, as the protocols of open tables write it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:f}" if isinstance(value, Decimal) else str(value)

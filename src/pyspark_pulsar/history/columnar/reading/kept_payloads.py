@@ -1,0 +1,95 @@
+"""Decodes the payloads that a table keeps, by the schema of the read.
+
+A table keeps the payload of a message whose value columns do not tell all that it says, or that did not decode
+(`layout.PAYLOAD_COLUMN`). Another schema may make more of it, or less. So what such a message is to a read is decided
+when it is read, as for a message that a broker gives. Rows that `tiered_rows` has made payloads of are decoded with
+them. Executor only.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyspark_pulsar.codec.decode import DONE_WITH_BAD_ROWS
+from pyspark_pulsar.codec.payload_rows import BAD_COLUMN, NEEDED_COLUMNS, PayloadRows
+from pyspark_pulsar.history.columnar.layout import PAYLOAD_COLUMN
+from pyspark_pulsar.history.columnar.reading.request import RowRequest
+from pyspark_pulsar.history.columnar.reading.tiered_rows import IS_DECODED
+from pyspark_pulsar.model.topic import TopicPartition
+from pyspark_pulsar.schema import metadata_columns
+
+_log: Final = logging.getLogger(__name__)
+
+PAYLOAD_FIELDS: Final = {
+    PAYLOAD_COLUMN: pa.field(PAYLOAD_COLUMN, pa.binary()),
+    IS_DECODED: pa.field(IS_DECODED, pa.bool_()),
+    **{name: metadata_columns.FIELDS[name] for name in NEEDED_COLUMNS},
+}
+"""The columns of a table that are read to decode payloads."""
+
+
+class KeptPayloads:
+    """Decodes payloads of one topic partition. Used by one task."""
+
+    def __init__(self, request: RowRequest, partition: TopicPartition) -> None:
+        self._mode = request.mode
+        self._partition = partition
+        self._bad_rows = 0
+        self._rows = PayloadRows(
+            request.schema,
+            topic=str(partition.topic),
+            partition=partition.index,
+            fetch_schema=request.fetch_schema,
+        )
+
+    def decoded(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Decode the kept payloads, and return all rows with the values that come out.
+
+        Args:
+            batch: Rows with `PAYLOAD_FIELDS` and the value columns of the read.
+
+        Returns:
+            The rows in the same order, with the further column `BAD_COLUMN`; without bad rows where the mode is
+            DROPMALFORMED.
+
+        Raises:
+            PulsarError: The error of the first bad row where the mode is FAILFAST.
+
+        """
+        is_kept = batch.column(IS_DECODED)
+        rows = batch.filter(is_kept)
+        if not rows.num_rows:
+            return batch
+        payloads = rows.column(PAYLOAD_COLUMN)
+        decoded = self._rows.decode(rows, payloads)
+        bad = decoded.column(BAD_COLUMN)
+        bad_rows = len(bad) - bad.null_count
+        if bad_rows and self._mode == "FAILFAST":
+            self._rows.fail(rows, payloads, pc.index(pc.is_valid(bad), value=True).as_py())
+        self._bad_rows += bad_rows
+        behind = pc.add(pc.cumulative_sum(is_kept.cast(pa.int64())), batch.num_rows - 1)
+        order = pc.if_else(is_kept, behind, pa.array(range(batch.num_rows), pa.int64()))
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        columns[BAD_COLUMN] = pa.nulls(batch.num_rows, pa.binary())
+        for name in decoded.schema.names:
+            columns[name] = pa.concat_arrays([columns[name], decoded.column(name)]).take(order)
+        merged = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+        return (
+            merged.filter(pc.is_null(merged.column(BAD_COLUMN))) if self._mode == "DROPMALFORMED" else merged
+        )
+
+    def tell_bad_rows(self) -> None:
+        """Log how many messages did not decode, since the last call."""
+        if self._bad_rows:
+            _log.warning(
+                "topic partition %s: messages of its table that did not decode and %s (mode=%s): %d",
+                self._partition,
+                DONE_WITH_BAD_ROWS[self._mode],
+                self._mode,
+                self._bad_rows,
+            )
+        self._bad_rows = 0

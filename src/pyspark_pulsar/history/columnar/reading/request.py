@@ -1,0 +1,48 @@
+"""The descriptions of a table and of a query that a task reads rows by. Picklable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from pyspark_pulsar.codec.row_filter import RowFilter
+from pyspark_pulsar.history.columnar.data_file import DataFile
+from pyspark_pulsar.history.columnar.storage import TableStorage
+from pyspark_pulsar.schema.info import SchemaInfo
+from pyspark_pulsar.schema.read_schema import ReadSchema
+
+
+@dataclass(frozen=True, slots=True)
+class TableRows:
+    """A table as tasks need it to read its rows."""
+
+    name: str
+    storage: TableStorage
+    schemas: Mapping[int, str] = field(default_factory=dict)
+    """The schemas by which rows were tiered (`tiered_schema`), by their ids."""
+
+    def of_files(self, files: Iterable[DataFile]) -> TableRows:
+        """Return the table with the schemas that rows of these files may have."""
+        bounds = [file.tiered_by for file in files]
+        if None in bounds:
+            return self
+        spans = {span for span in bounds if span is not None}
+        schemas = {
+            number: text
+            for number, text in self.schemas.items()
+            if any(least <= number <= largest for least, largest in spans)
+        }
+        return self if len(schemas) == len(self.schemas) else replace(self, schemas=schemas)
+
+
+@dataclass(frozen=True, slots=True)
+class RowRequest:
+    """How a query wants its rows."""
+
+    schema: ReadSchema
+    row_filter: RowFilter
+    mode: str
+    """The option `mode`, which says how a read handles messages that do not decode."""
+    batch_rows: int
+    fetch_schema: Callable[[bytes], SchemaInfo | None] = lambda _: None
+    """Returns the registry's schema of a version, for messages that are decoded again."""

@@ -1,0 +1,185 @@
+"""How Spark's own Parquet scan gets the columns of a reader from a table's files. Pure.
+
+Spark is asked for columns by their names in the files, with the types of the reader, and does by itself what a reader
+of ours does (`projection`) where this holds:
+
+    in the file                     asked of Spark              why it is the same
+    the type of the reader          that type
+    a narrower number: int, float,  the reader's type           Spark widens as it reads, at any depth
+      a decimal of the same scale
+    int for tinyint and smallint    int, then cast              the values are of the narrower type
+    no such column                  nothing                     a constant: null, or the field's default
+    no such column in some files    the reader's type           null, or the field's default as the metadata
+                                                                `EXISTS_DEFAULT` of Spark's own tables says it
+    no such field inside a column   the reader's type           null
+
+All else is `NotScannable`: times of day and intervals, which Spark reads otherwise; a default inside a column, of which
+Spark knows nothing; names that do not tell which field is meant (`TableFiles.unclear_names`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final
+
+import pyarrow as pa
+from pyarrow import types
+
+from pyspark_pulsar.history.columnar.columns.absent import ITEM, NULL, Absent
+from pyspark_pulsar.history.columnar.columns.projection import field_id
+from pyspark_pulsar.history.columnar.columns.stored_types import leaves_of
+from pyspark_pulsar.history.columnar.table_files import NotScannable, TableFiles
+
+_WIDENED: Final = ((pa.int32(), pa.int64()), (pa.float32(), pa.float64()))
+_SMALL: Final = (pa.int8(), pa.int16())
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedColumn:
+    """One column of a reader."""
+
+    field: pa.Field
+    """As the reader has it."""
+    scanned: pa.DataType | None
+    """The type to ask of files; where it is not the reader's, values are cast. None: no file has the column."""
+    default: str | None
+    """What the column is where a file lacks it, as text that Spark casts to its type; None for null."""
+
+
+def scanned_column(
+    column: pa.Field, table: pa.Schema, files: TableFiles, absent: Absent = NULL
+) -> ScannedColumn:
+    """`table`: its columns, with field ids. Raises `NotScannable`."""
+    if column.name.lower() in files.unclear_names:
+        raise NotScannable(f"names of fields in column {column.name} have changed in the table")
+    if column.name not in table.names:
+        return ScannedColumn(column, None, _default(column, absent))
+    stored = table.field(column.name)
+    scanned = _scanned_type(column.name, column.type, stored.type)
+    for leaves in _defaulted(column.type, stored.type, absent, column.name):
+        _require(column.name, leaves, files)
+    try:
+        default = _default(column, absent)
+    except NotScannable:
+        _require(column.name, frozenset(_leaf_ids(stored)), files)
+        default = None
+    return ScannedColumn(column, scanned, default)
+
+
+def _scanned_type(path: str, kind: pa.DataType, stored: pa.DataType) -> pa.DataType:
+    """Raises `NotScannable`."""
+    if types.is_struct(kind) and types.is_struct(stored):
+        return pa.struct([_scanned_member(path, member, stored) for member in kind])
+    if types.is_map(kind) and types.is_map(stored):
+        key = _scanned_type(f"{path}.key", kind.key_type, stored.key_type)
+        item = _scanned_type(f"{path}.value", kind.item_type, stored.item_type)
+        return pa.map_(kind.key_field.with_type(key), kind.item_field.with_type(item))
+    if types.is_list(kind) and types.is_list(stored):
+        item = _scanned_type(f"{path}.element", kind.value_type, stored.value_type)
+        return pa.list_(kind.value_field.with_type(item))
+    if types.is_nested(kind) or types.is_nested(stored) or not _has_parquet(kind):
+        raise NotScannable(f"{path} is {stored} in the table, which Spark does not read as {kind}")
+    if kind == stored or (stored, kind) in _WIDENED or _is_wider_decimal(stored, kind):
+        return kind
+    if kind in _SMALL and stored == pa.int32():
+        return stored
+    raise NotScannable(f"{path} is {stored} in the table, and {kind} in the topic's schema")
+
+
+def _scanned_member(path: str, member: pa.Field, stored: pa.StructType) -> pa.Field:
+    position = stored.get_field_index(member.name)
+    if position < 0:
+        # Files may not have it either; what it is then is asked of `_defaulted`.
+        return member.with_type(_unstored_type(f"{path}.{member.name}", member.type))
+    return member.with_type(_scanned_type(f"{path}.{member.name}", member.type, stored.field(position).type))
+
+
+def _unstored_type(path: str, kind: pa.DataType) -> pa.DataType:
+    if not all(_has_parquet(leaf.type) for leaf in leaves_of([pa.field(path, kind)])):
+        raise NotScannable(f"{path} is {kind}, which Spark does not read from Parquet")
+    return kind
+
+
+def _has_parquet(kind: pa.DataType) -> bool:
+    """Whether Spark reads a leaf of this type from Parquet as we write it."""
+    return not (
+        types.is_null(kind) or types.is_time(kind) or types.is_duration(kind) or types.is_interval(kind)
+    )
+
+
+def _is_wider_decimal(stored: pa.DataType, kind: pa.DataType) -> bool:
+    return bool(
+        types.is_decimal(stored)
+        and types.is_decimal(kind)
+        and stored.scale == kind.scale
+        and stored.precision <= kind.precision
+    )
+
+
+# What files lack
+
+
+def _defaulted(kind: pa.DataType, stored: pa.DataType, absent: Absent, path: str) -> Iterator[frozenset[int]]:
+    """Of each field inside a column that has a default other than null, the leaves that a file must have. Raises
+    `NotScannable` for one that no file has."""
+    if types.is_struct(kind) and types.is_struct(stored):
+        for member in kind:
+            inner, position = absent.members.get(member.name, NULL), stored.get_field_index(member.name)
+            below = f"{path}.{member.name}"
+            if inner.value is not None:
+                if position < 0:
+                    raise NotScannable(f"{below} has a default, and the table does not have it")
+                yield frozenset(_leaf_ids(stored.field(position)))
+            if position >= 0:
+                yield from _defaulted(member.type, stored.field(position).type, inner, below)
+        return
+    item = absent.members.get(ITEM, NULL)
+    if types.is_map(kind) and types.is_map(stored):
+        yield from _defaulted(kind.item_type, stored.item_type, item, f"{path}.value")
+    elif types.is_list(kind) and types.is_list(stored):
+        yield from _defaulted(kind.value_type, stored.value_type, item, f"{path}.element")
+
+
+def _leaf_ids(field: pa.Field) -> Iterator[int]:
+    for leaf in leaves_of([field]):
+        number = field_id(leaf)
+        if number is None:
+            raise NotScannable(f"{leaf.name} has no field id")
+        yield number
+
+
+def _require(path: str, leaves: frozenset[int], files: TableFiles) -> None:
+    """Raises `NotScannable` unless every file has these."""
+    if not all(present is not None and leaves <= present for present in files.leaves):
+        raise NotScannable(f"files lack fields of column {path} that have a default which Spark cannot give")
+
+
+def _default(column: pa.Field, absent: Absent) -> str | None:
+    """Raises `NotScannable` for a value that is not simple."""
+    if absent.value is None:
+        return None
+    text = _text(absent.value[0].as_py())
+    if text is None:
+        raise NotScannable(f"column {column.name} has a default that Spark cannot give")
+    return text
+
+
+def _text(value: Any) -> str | None:
+    """What Spark's CAST makes the same value of; None where that is not sure."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return repr(value) if math.isfinite(value) else None
+    if isinstance(value, int | Decimal):
+        return str(value)
+    # Spark may be told to read literals of text in two ways, which agree where nothing is escaped.
+    is_plain = isinstance(value, str) and value.isprintable() and not set(value) & set("'\"\\")
+    return value if is_plain else None
+
+
+def statistics_columns(columns: Mapping[str, ScannedColumn]) -> list[str]:
+    """Those whose filters can leave files out: what the file has is what the query sees."""
+    return [name for name, column in columns.items() if column.scanned == column.field.type]

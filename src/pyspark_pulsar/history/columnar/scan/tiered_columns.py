@@ -1,0 +1,116 @@
+"""Checks that Spark's own Parquet scan sees the fields of a reader's schema in rows of other schemas. Pure.
+
+Spark finds columns by their names in files, and gives a column that a file lacks one value. So each schema that tiered
+rows must have the reader's fields under the reader's names, or lack them under any name. A default other than null is
+right only for files that our writer made, because another engine fills columns that rows lack with null, and only
+where no message is a null value, which has no default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import pyarrow as pa
+
+from pyspark_pulsar.history.columnar.columns.absent import NULL, Absent
+from pyspark_pulsar.history.columnar.columns.matching import STORED_NAME, by_name
+from pyspark_pulsar.history.columnar.columns.projection import field_id
+from pyspark_pulsar.history.columnar.columns.resolution import resolve
+from pyspark_pulsar.history.columnar.columns.stored_types import inner_fields, leaves_of
+from pyspark_pulsar.history.columnar.table_files import NotScannable, TableFiles
+from pyspark_pulsar.history.columnar.tiered_schema import TieredSchema
+from pyspark_pulsar.schema.payload import PayloadSchema
+
+
+def check_tiered(
+    columns: Iterable[pa.Field],
+    reader: PayloadSchema,
+    schemas: Mapping[int, TieredSchema],
+    files: TableFiles,
+    absent: Mapping[str, Absent],
+) -> None:
+    """Check that a scan by names gives the value columns of a query.
+
+    Args:
+        columns: The value columns that the query needs.
+        reader: The reader's schema.
+        schemas: The schemas that the table keeps, by their ids.
+        files: The table's files.
+        absent: The values of the reader's fields that a schema lacks.
+
+    Raises:
+        NotScannable: It does not, or this is not sure.
+
+    """
+    asked = list(columns)
+    for bounds, leaves in files.layouts if asked else ():
+        if bounds is None:
+            raise NotScannable("its metadata does not say which schemas tiered the rows of some files")
+        present = [tiered for number, tiered in schemas.items() if bounds[0] <= number <= bounds[1]]
+        if not present:
+            raise NotScannable("it has lost a schema by which rows were tiered")
+        for tiered in present:
+            _check(asked, reader, tiered, leaves, absent, files.least_size)
+
+
+def _check(
+    asked: Iterable[pa.Field],
+    reader: PayloadSchema,
+    tiered: TieredSchema,
+    leaves: frozenset[int] | None,
+    absent: Mapping[str, Absent],
+    least_size: int | None,
+) -> None:
+    values = tiered.stored_values
+    resolution = resolve(tiered.payload, values, reader)
+    if resolution.columns is None:
+        raise NotScannable("it has rows of an earlier schema, which must be decoded by the query's")
+    found = by_name(resolution.columns)
+    is_ours = leaves == _leaf_ids(tiered.stored)
+    for column in asked:
+        source = found.get(column.name)
+        lacks = _lacks([column], [] if source is None else [source], values, absent)
+        if source is not None and (leaves is None or not leaves.issuperset(_leaf_ids([source]))):
+            raise NotScannable(f"files lack column {column.name}, which another engine has dropped")
+        for default in lacks:
+            if default.value is None:
+                continue
+            if not is_ours:
+                raise NotScannable(
+                    f"column {column.name} has a default, and other engines have rewritten files"
+                )
+            if not least_size:
+                raise NotScannable(f"column {column.name} has a default, which null values do not have")
+
+
+def _lacks(
+    asked: Iterable[pa.Field],
+    found: Iterable[pa.Field],
+    stored: Iterable[pa.Field],
+    absent: Mapping[str, Absent],
+) -> Iterator[Absent]:
+    """Yield the value of each field, at any depth, that the schema of the rows lacks.
+
+    Raises:
+        NotScannable: The name of a field is that of another field in files.
+
+    """
+    sources, names = by_name(found), {column.name.lower(): column for column in stored}
+    for column in asked:
+        source, own = sources.get(column.name), absent.get(column.name, NULL)
+        if source is None:
+            if column.name.lower() in names:
+                raise NotScannable(f"column {column.name} has the name of another field in files")
+            yield own
+            continue
+        if STORED_NAME in (source.metadata or {}):
+            raise NotScannable(f"column {column.name} has another name in files")
+        below = names.get(column.name.lower(), source)
+        yield from _lacks(
+            inner_fields(column.type), inner_fields(source.type), inner_fields(below.type), own.members
+        )
+
+
+def _leaf_ids(fields: Iterable[pa.Field]) -> frozenset[int]:
+    numbers = map(field_id, leaves_of(fields))
+    return frozenset(number for number in numbers if number is not None)

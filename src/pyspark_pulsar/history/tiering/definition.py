@@ -1,0 +1,179 @@
+"""The columns of a topic's table: those of the topic's schema as it is now, and how the table follows when it changes.
+
+The table has all value columns, then all metadata columns, the payloads of messages of which the value columns do not
+tell all (`PAYLOAD_COLUMN`), and the schema that each row was tiered by (`TIERED_BY`). Columns that the topic no longer
+has stay in the table, and files that are written later lack them. Driver only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from typing import Final
+
+import pyarrow as pa
+
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.errors import OptionError, SchemaError
+from pyspark_pulsar.history.columnar.layout import BY_DAY, PAYLOAD_COLUMN, TIERED_BY, PartitionField
+from pyspark_pulsar.history.columnar.table import ColumnarTable, NewSchema, TableDefinition
+from pyspark_pulsar.history.columnar.tiered_schema import parse_tiered_schema, texts_of
+from pyspark_pulsar.model.topic import TopicName
+from pyspark_pulsar.options import ReadOptions, option_fields
+from pyspark_pulsar.read.bounds.schema import schema_of_topics
+from pyspark_pulsar.schema import metadata_columns
+from pyspark_pulsar.schema.family.same_schema import identity
+from pyspark_pulsar.schema.protobuf.descriptor_file import read_descriptor_file
+from pyspark_pulsar.schema.protobuf.registry import PROTOBUF_VALUE
+from pyspark_pulsar.schema.read_schema import ALL_VALUE_COLUMNS, ReadSchema
+from pyspark_pulsar.schema.unfolding import DEPTH_OPTION
+
+_DIGEST_DIGITS: Final = 32
+_BOUNDS: Final = (
+    "starting_offsets",
+    "starting_subscription",
+    "starting_timestamp",
+    "starting_offsets_by_timestamp",
+    "ending_offsets",
+    "ending_timestamp",
+    "ending_offsets_by_timestamp",
+    "ending_event_time",
+    "ending_offsets_by_event_time",
+    "read_compacted",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TableSettings:
+    """What a user says of tables that tiering makes; those that are there stay as they are."""
+
+    partition_fields: tuple[PartitionField, ...] = BY_DAY
+    sort_columns: tuple[str, ...] = ()
+    properties: tuple[tuple[str, str], ...] = ()
+
+
+def parse_table_settings(
+    partition_by: str | None, sort_by: str | None, properties: tuple[tuple[str, str], ...] = ()
+) -> TableSettings:
+    """`partition_by`: partition fields with commas between them (`columnar.layout`), none for ""; `sort_by`: columns
+    likewise. Raises `OptionError`."""
+    try:
+        fields = BY_DAY if partition_by is None else tuple(map(PartitionField.parse, _texts(partition_by)))
+    except ValueError as fault:
+        raise OptionError(f"partition fields: expected {fault}") from None
+    return TableSettings(fields, _texts(sort_by or ""), properties)
+
+
+def _texts(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def tiering_options(options: ReadOptions, topic: TopicName) -> ReadOptions:
+    """How a topic is read to be tiered: all of it, from wherever its ledgers lie. Raises `OptionError` for options that
+    would leave messages out."""
+    if options.mode == "DROPMALFORMED":
+        raise OptionError(
+            "option 'mode': expected none, got DROPMALFORMED, which would leave messages out of the table; leave the "
+            "option out: the table keeps the payloads of messages that do not decode, and each read has its own mode"
+        )
+    if options.crypto_failure_action != "FAIL":
+        raise OptionError(
+            f"option 'pulsar.consumer.cryptoFailureAction': expected FAIL, got {options.crypto_failure_action}, which "
+            f"would keep messages that nobody can decrypt as values, or leave them out; give the keys, or leave the "
+            f"topic out of tiering"
+        )
+    _refuse_bounds(options)
+    if not options.names_tables:
+        raise OptionError("option 'tierCatalog' is missing: expected where the tables of topics are")
+    return replace(
+        options,
+        topic=str(topic),
+        topics=None,
+        topics_pattern=None,
+        columns=(ALL_VALUE_COLUMNS, *metadata_columns.FIELDS),
+        mode="PERMISSIVE",
+        read_from="auto",
+        tier_catalog=(),
+        tier_catalog_secrets=(),
+        split_by="position",
+    )
+
+
+def _refuse_bounds(options: ReadOptions) -> None:
+    known = option_fields(ReadOptions)
+    for name in _BOUNDS:
+        if getattr(options, name):
+            raise OptionError(
+                f"option {known[name].key!r}: expected none, since a topic is tiered from its first message on, got "
+                f"one; leave it out"
+            )
+
+
+def topic_schema(client: BrokerClient, options: ReadOptions) -> ReadSchema:
+    """How the rows of the table are read; `options` of `tiering_options`. Raises `SchemaError`, and `OptionError` for a
+    depth of types that contain themselves: rows of a table have one shape, whoever reads or tiers them."""
+    if options.recursive_depth is not None:
+        raise OptionError(
+            f"option {DEPTH_OPTION!r}: expected none, since tables hold no types inside themselves, got "
+            f"{options.recursive_depth}; leave it out"
+        )
+    schema = schema_of_topics(
+        client, [TopicName.parse(str(options.topic))], options, read_descriptor_file(options)
+    )
+    taken = {PAYLOAD_COLUMN, TIERED_BY} & set(schema.value_columns.names)
+    if taken:
+        raise SchemaError(
+            f"topic {options.topic}: expected value fields with other names than {PAYLOAD_COLUMN} and {TIERED_BY}, "
+            f"which are columns of each table, got {', '.join(sorted(taken))}; rename the field in the topic's schema, "
+            f"or leave the topic out of tiering"
+        )
+    output = schema.output_schema.append(pa.field(PAYLOAD_COLUMN, pa.binary()))
+    return replace(schema, output_schema=output, payload_column=PAYLOAD_COLUMN)
+
+
+def definition_of(schema: ReadSchema, topic: TopicName, settings: TableSettings) -> TableDefinition:
+    """Of a new table."""
+    for name in settings.sort_columns:
+        if name not in schema.output_schema.names:
+            raise OptionError(
+                f"sort column {name!r}: expected a column of the table, got none of that name; the columns are "
+                f"{', '.join(schema.output_schema.names)}"
+            )
+    return TableDefinition(
+        str(topic.without_partition()),
+        _table_columns(schema),
+        settings.partition_fields,
+        settings.sort_columns,
+        settings.properties,
+    )
+
+
+def _table_columns(schema: ReadSchema) -> pa.Schema:
+    return schema.output_schema.append(pa.field(TIERED_BY, pa.int64()))
+
+
+def follow(table: ColumnarTable, schema: ReadSchema) -> str:
+    """Give the table the columns of the topic's schema that it lacks.
+
+    Returns:
+        The schema as the table keeps it (`columnar.tiered_schema`).
+
+    Raises:
+        SchemaError: A column that rows are partitioned or sorted by has another type now.
+        TableMoved: Another process has committed since the table was loaded.
+
+    """
+    digest = schema_digest(schema)
+    for text in texts_of(table.schema_texts, digest):
+        if table.holds(parse_tiered_schema(text, f"table {table.name}").stored):
+            return text
+    return table.add_schema(NewSchema(digest, schema.value, _table_columns(schema)))
+
+
+def schema_digest(schema: ReadSchema) -> str:
+    """Return a digest that is equal for equal schemas with equal columns."""
+    # A plan may come from a descriptor file, of which the registry knows nothing.
+    plan = json.loads(schema.value.definition or "{}") if schema.value.value_type == PROTOBUF_VALUE else {}
+    made_from = [identity(schema.info), {**plan, "version": None}, schema.output_schema.to_string()]
+    return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()[:_DIGEST_DIGITS]

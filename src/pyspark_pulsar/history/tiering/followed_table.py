@@ -1,0 +1,34 @@
+"""Step `follow` of a round: the table exists, and has the columns of the topic's schema."""
+
+from __future__ import annotations
+
+from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.history.columnar.table import ColumnarTable
+from pyspark_pulsar.history.columnar.topic_tables import TopicTables
+from pyspark_pulsar.history.tiering.definition import TableSettings, definition_of, follow
+from pyspark_pulsar.history.tiering.topic_properties import topic_settings
+from pyspark_pulsar.model.topic import TopicName
+from pyspark_pulsar.schema.read_schema import ReadSchema
+
+
+def followed_table(
+    admin: AdminClient,
+    tables: TopicTables,
+    topic: TopicName,
+    table: ColumnarTable | None,
+    schema: ReadSchema,
+    settings: TableSettings,
+) -> tuple[ColumnarTable, str]:
+    """Return the topic's table, created if it is None, and the text of the schema that it now follows.
+
+    Raises:
+        TableMoved: Another process has changed the table meanwhile.
+        SchemaError: The table cannot hold the topic's schema.
+        ColumnsUnavailable: The catalog cannot be reached.
+
+    """
+    if table is None:
+        catalog = tables.catalog
+        stated = topic_settings(admin, topic, catalog.format, settings)
+        table = catalog.create(tables.identifier(topic), definition_of(schema, topic, stated))
+    return table, follow(table, schema)

@@ -1,0 +1,101 @@
+"""A plan in numbers: which entries each range of a split touches, and about how many bytes these are. Driver only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark_pulsar.read.batch.batch_plan import BatchPlan
+from pyspark_pulsar.read.location import EntryLocation, FilePart, LedgerPart, RowLocation
+from pyspark_pulsar.read.planning.partition_plan import PartitionPlan
+from pyspark_pulsar.read.split import Split, SplitRange
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRange:
+    """A range and what it touches; `parts` None where the ledgers are not known, and where rows come from a table."""
+
+    split_range: SplitRange
+    parts: tuple[LedgerPart, ...] | None
+    copy: str | None = None
+    """Where the copy in tiered storage lies that it is read from; the first data file of a table."""
+    file_part: FilePart | None = None
+    """Of a table's data files."""
+
+    @property
+    def entries(self) -> int | None:
+        return None if self.parts is None else sum(part.entries for part in self.parts)
+
+    @property
+    def size(self) -> int | None:
+        if self.file_part is not None:
+            return self.file_part.size
+        return None if self.parts is None else sum(part.size for part in self.parts)
+
+    @property
+    def rows(self) -> int | None:
+        """From a table; entries do not tell."""
+        return None if self.file_part is None else self.file_part.rows
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedSplit:
+    """`number` counts from 0 over all topic partitions. `task`, which reads it, maybe with others, likewise: as Spark
+    numbers its tasks."""
+
+    number: int
+    task: int
+    split: Split
+    ranges: tuple[PlannedRange, ...]
+
+    @property
+    def readers(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(planned.split_range.location.name for planned in self.ranges))
+
+    @property
+    def entries(self) -> int | None:
+        """Of ledgers; None where they are not known, and where all comes from a table."""
+        return _sum([planned.entries for planned in self.ranges if planned.file_part is None])
+
+    @property
+    def rows(self) -> int | None:
+        """About so many from a table; None where nothing is read from one."""
+        return _sum([planned.rows for planned in self.ranges if planned.file_part is not None])
+
+    @property
+    def size(self) -> int | None:
+        return _sum([planned.size for planned in self.ranges])
+
+
+def planned_splits(plan: BatchPlan) -> list[PlannedSplit]:
+    """In the order of the plan."""
+    splits = (
+        (partition_plan, split) for partition_plan in plan.partitions for split in partition_plan.splits
+    )
+    # Tasks have the splits in the same order.
+    tasks = [task for task, of_task in enumerate(plan.tasks) for _ in of_task]
+    return [
+        PlannedSplit(
+            number,
+            task,
+            split,
+            tuple(_planned_range(partition_plan, split_range) for split_range in split.ranges),
+        )
+        for number, (task, (partition_plan, split)) in enumerate(zip(tasks, splits, strict=True))
+    ]
+
+
+def _planned_range(plan: PartitionPlan, split_range: SplitRange) -> PlannedRange:
+    location, start, end = split_range.location, split_range.start, split_range.end
+    url, parts, file_part = location.copy_url(plan.partition), None, None
+    if isinstance(location, RowLocation):
+        file_part = location.file_part(start, end)
+    elif isinstance(location, EntryLocation):
+        ledgers = None if plan.ledgers is None else plan.ledgers.ledgers
+        parts = location.ledger_parts(ledgers, start, end)
+    return PlannedRange(split_range, parts, url, file_part)
+
+
+def _sum(numbers: Sequence[int | None]) -> int | None:
+    known = [number for number in numbers if number is not None]
+    return sum(known) if known and len(known) == len(numbers) else None

@@ -1,0 +1,143 @@
+"""The plan of a batch read, from its options: what the reader runs and what a user is shown. Driver only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass
+
+from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.client_pool import pooled_client
+from pyspark_pulsar.model.position import EARLIEST
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST, FROM_LATEST
+from pyspark_pulsar.read.bounds.offsets import check_reachable, resolve_bound
+from pyspark_pulsar.read.bounds.request import RangeRequest
+from pyspark_pulsar.read.bounds.starts import QueryStarts
+from pyspark_pulsar.read.bounds.timestamps import resolve_windows
+from pyspark_pulsar.read.bounds.topic_wait import present_topics
+from pyspark_pulsar.read.bounds.topics import discover_partitions
+from pyspark_pulsar.read.log_end import LogEnds
+from pyspark_pulsar.read.planning.ledgers.data_loss import check_removed
+from pyspark_pulsar.read.planning.partition_plan import PartitionPlan, splits_of, with_ledgers
+from pyspark_pulsar.read.planning.planner import SplitPlanner
+from pyspark_pulsar.read.planning.splits.tasks import tasks_of
+from pyspark_pulsar.read.split import Split
+
+Narrow = Callable[[Sequence[RangeRequest]], Sequence[RangeRequest]]
+"""Leaves out partitions, positions and times that nobody wants; never adds any."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPlan:
+    """How a batch is read; fixed when it is made."""
+
+    partitions: tuple[PartitionPlan, ...]
+    tasks: tuple[tuple[Split, ...], ...]
+    """What each Spark task reads, in the order of `splits`."""
+    notes: tuple[str, ...] = ()
+    """Why it is read as it is, where that is not what one would expect; the log has it too."""
+
+    @property
+    def splits(self) -> list[Split]:
+        """Of all topic partitions, in the order of positions."""
+        return splits_of(self.partitions)
+
+
+def plan_batch(
+    options: ReadOptions,
+    narrow: Narrow | None = None,
+    *,
+    is_shown: bool = False,
+    fails_fast: bool = False,
+) -> BatchPlan:
+    """Fix the bounds of a read as they are now, and cut it into splits.
+
+    Shows the broker first that this role may consume every topic partition.
+
+    Args:
+        options: The options of the read.
+        narrow: Removes partitions, positions and times that the query does not use.
+        is_shown: The plan is shown to a user, so it contains all ledgers that can be listed, even where they do not
+            change the plan.
+        fails_fast: A user waits for the plan alone, so an unreachable broker fails it within seconds
+            (`BrokerClient.for_planning`). A query has reached the broker when it was analyzed, and waits for a broker
+            that restarts.
+
+    Raises:
+        OptionError: The topics do not have these bounds.
+        TopicNotFoundError, ConnectionFailed: And the errors of `SplitPlanner`.
+
+    """
+    with _client(options, fails_fast=fails_fast) as client, admin_client(options) as admin:
+        planner = SplitPlanner(options, client, admin)
+        requests: Sequence[RangeRequest] = _range_requests(options, client, admin, planner)
+        if narrow is not None:
+            requests = narrow(requests)
+        plans = planner.plan(requests)
+        if is_shown and admin is not None:
+            plans = with_ledgers(admin, plans)
+        tasks = tasks_of(options, splits_of(plans), fewer_of_tiny=True)
+        return BatchPlan(tuple(plans), tuple(tasks), planner.notes)
+
+
+def ranges_now(options: ReadOptions) -> list[RangeRequest]:
+    """Return the range of each topic partition that a batch read planned now would have.
+
+    Fails fast where no broker can be reached. Raises the errors of `plan_batch`.
+    """
+    with _client(options, fails_fast=True) as client, admin_client(options) as admin:
+        return _range_requests(options, client, admin, SplitPlanner(options, client, admin))
+
+
+def _range_requests(
+    options: ReadOptions, client: BrokerClient, admin: AdminClient | None, planner: SplitPlanner
+) -> list[RangeRequest]:
+    options.check_read_from()
+    options.check_batch()
+    partitions = discover_partitions(client, present_topics(client, options))
+    planner.ask_ahead(partitions)
+    windows = resolve_windows(options, partitions)
+    with closing(
+        LogEnds(client, admin, read_compacted=options.read_compacted, tells_firsts=True)
+    ) as log_ends:
+        # The table of a topic whose ledgers were all removed does not end after the topic's end.
+        present = planner.skip_tables(log_ends.ends(partitions))
+        reachable = log_ends.reachable(present)
+        starts = QueryStarts(options, client, admin, log_ends).find_starts(
+            options.starting_offsets or FROM_EARLIEST, partitions, present
+        )
+        if options.behind_table is not None:
+            starts = planner.skip_tables(starts)
+        ends = resolve_bound("endingOffsets", options.ending_offsets or FROM_LATEST, partitions, present)
+        check_reachable("startingOffsets", starts, reachable)
+        check_reachable("endingOffsets", ends, reachable)
+        # Of others the ledgers tell it, and more.
+        chosen = {
+            partition: start
+            for partition, start in starts.items()
+            if EARLIEST < start < ends[partition] and (admin is None or partition.is_segment)
+        }
+        check_removed(chosen, log_ends.removed(chosen), fail=options.fail_on_data_loss)
+        firsts = log_ends.firsts()
+    return [
+        RangeRequest(
+            partition, starts[partition], ends[partition], windows[partition], first=firsts.get(partition)
+        )
+        for partition in partitions
+    ]
+
+
+def _client(options: ReadOptions, *, fails_fast: bool) -> AbstractContextManager[BrokerClient]:
+    return BrokerClient.for_planning(options) if fails_fast else pooled_client(options)
+
+
+@contextmanager
+def admin_client(options: ReadOptions) -> Iterator[AdminClient | None]:
+    """None without `admin.url`."""
+    if options.admin_url is None:
+        yield None
+        return
+    with AdminClient.for_planning(options) as admin:
+        yield admin

@@ -1,0 +1,155 @@
+"""`spark.readStream.format("pulsar")`: the methods that Spark calls, offsets in and out.
+
+Every micro-batch is a bounded range, planned like a batch:
+
+    Spark calls       which asks                                       in
+    latestOffset      how far the next micro-batch reads               microbatch.trigger
+                      how far the query is behind, and moves its       microbatch.progress
+                      subscription to where that micro-batch begins
+    partitions        its splits, or the error that some of it was     microbatch.checked_plan
+                      removed
+    read              the rows of a task, on an executor               read.task
+    commit            nothing new: the next trigger acts on it
+
+The reader lives in one driver process for each query; only end offsets reach Spark's checkpoint (see
+`microbatch.offset` for what follows from that).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+
+from pyspark_pulsar.codec.changes import Changes
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST, FROM_LATEST
+from pyspark_pulsar.read.cursor_requests import Positions
+from pyspark_pulsar.read.microbatch.offset import StreamOffset
+from pyspark_pulsar.read.microbatch.progress.split_counts import SplitCounts
+from pyspark_pulsar.read.microbatch.query import StreamQuery
+from pyspark_pulsar.read.planning.partition_plan import splits_of
+from pyspark_pulsar.read.planning.splits.tasks import tasks_of
+from pyspark_pulsar.read.task.split_reader import read_splits
+from pyspark_pulsar.schema.read_schema import ReadSchema
+from pyspark_pulsar.spark.logging import show_warnings
+from pyspark_pulsar.spark.read_limits import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
+from pyspark_pulsar.spark.shipped import Shipped
+from pyspark_pulsar.spark.task_context import new_run, present_attempt
+from pyspark_pulsar.spark.tracebacks import hides_tracebacks
+
+
+@hides_tracebacks
+class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """`read` runs on executors, everything else in the query's driver process. Connects at first use."""
+
+    def __init__(self, options: ReadOptions, schema: ReadSchema, changes: Changes | None = None) -> None:
+        show_warnings()
+        self._options = options
+        self._schema = schema
+        self._changes = changes
+        self._run = new_run()
+        self._open: StreamQuery | None = None
+        self._latest: dict[str, Any] | None = None
+        self._split_counts = SplitCounts()
+
+    def shipped_state(self) -> dict[str, Any]:
+        """Return what a task needs: neither the driver's connections nor its view of the ends."""
+        kept = ("_options", "_schema", "_changes", "_run")
+        return {name: getattr(self, name) for name in kept}
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        """Return a symbol: Spark asks twice, and each answer must mean the same."""
+        published_from = self._options.published_from
+        default = FROM_LATEST if published_from is None else FROM_EARLIEST
+        start = self._options.starting_offsets or default
+        return StreamOffset(start=start, published_from=published_from).to_json()
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """Return one limit, because Spark knows one at a time. Spark passes it back to `latestOffset`, where any but
+        "all" stands for all limits of the options."""
+        options = self._options
+        if options.max_records_per_trigger is not None:
+            return ReadMaxRows(options.max_records_per_trigger)
+        if options.max_bytes_per_trigger is not None:
+            return ReadMaxBytes(options.max_bytes_per_trigger)
+        if options.min_offsets_per_trigger is not None:
+            return ReadMinRows(options.min_offsets_per_trigger)
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self._opened().trigger.freeze()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        """Return where the next micro-batch ends; `start` itself when there is nothing to read, or not enough.
+
+        Args:
+            start: The last offset of the query.
+            limit: "All" reads up to the present ends, or up to those seen when Trigger.AvailableNow began; any other
+                limit applies the limits of the options.
+
+        Raises:
+            DataLossError: A topic was deleted, or ends before the position that the query has reached.
+            OptionError: The checkpoint holds topics that the options do not name.
+
+        """
+        former = StreamOffset.from_json(start)
+        query = self._opened()
+        query.checkpoint_topics.check(former.positions)
+        batch = query.trigger.next_micro_batch(former, is_limited=not isinstance(limit, ReadAllAvailable))
+        lag = self._begin(batch.committed, batch.goal, batch.counted_from)
+        present = StreamOffset(batch.present_ends, published_from=former.published_from)
+        self._latest = present.to_json() | {"lag": lag}
+        return start if batch.is_empty else batch.end.to_json()
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
+        """Return the ends that were just seen; under `"lag"`, how far the query is behind them (`progress.lag`);
+        under `"readers"`, the number of splits of the last micro-batch that are read from each place."""
+        return None if self._latest is None else self._latest | {"readers": self._split_counts.by_place}
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """Return the tasks between two offsets. Spark also calls it for the last planned micro-batch after a
+        restart."""
+        former, reached = StreamOffset.from_json(start), StreamOffset.from_json(end)
+        query = self._opened()
+        query.checkpoint_topics.check({**former.positions, **reached.positions})
+        splits = splits_of(query.planner.plan(former, reached))
+        self._split_counts.count(splits)
+        return [InputPartition(task) for task in tasks_of(self._options, splits)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        # Spark runs one task with the value None when `partitions` is empty.
+        if partition is None or partition.value is None:
+            return iter(())
+        self.begin_task()
+        rows = read_splits(self._options, self._schema, partition.value, present_attempt(self._run))
+        return rows if self._changes is None else self._changes.rows(rows)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Spark calls it when it plans the next micro-batch, after `latestOffset`, and so never for the last one: all
+        has been done there."""
+        query = self._opened()
+        query.trigger.note_micro_batch()
+        query.progress.commit(StreamOffset.from_json(end).positions)
+
+    def stop(self) -> None:
+        if self._open is not None:
+            self._open.close()
+
+    def _begin(self, committed: Positions, goal: Positions, counted_from: Positions) -> dict[str, Any]:
+        """Return the lag; see `QueryProgress.begin`."""
+        return self._opened().progress.begin(committed, goal, counted_from)
+
+    def _opened(self) -> StreamQuery:
+        if self._open is None:
+            self._open = StreamQuery(self._options, self._schema, self._run)
+        return self._open

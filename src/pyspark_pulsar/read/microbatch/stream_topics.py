@@ -1,0 +1,165 @@
+"""Which topic partitions a stream reads, looked up again at every trigger, and which of them are deleted. Driver only.
+
+What has not changed is not asked for again: a broker sends a namespace's list of topics only where it is another than
+the last one, and how many partitions a topic has is asked when its line in that list changes. Pulsar lists a partition
+when it is made, which is before its first message. So a trigger costs one small request for each namespace.
+
+A topic partition that is missing from the lists need not be deleted: lists lag behind, and a broker that is away lists
+nothing. So before a stream treats one as deleted, the broker is asked for its topic by name.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.topic_list import TopicListing
+from pyspark_pulsar.errors import DataLossError, TopicNotFoundError
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import Namespace, TopicName, TopicPartition
+from pyspark_pulsar.model.topic_layout import TopicLayout
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.options.values.topic_pattern import TopicPattern
+from pyspark_pulsar.read.bounds.scalable_topics import present_layouts
+from pyspark_pulsar.read.bounds.topics import (
+    matching,
+    named_topics,
+    partitions_of,
+    pattern_namespaces,
+    present_topic_partitions,
+)
+
+_log: Final = logging.getLogger(__name__)
+
+DeletedTopics = Callable[[set[TopicPartition]], set[TopicPartition]]
+"""`TopicWatch.deleted`."""
+
+
+@dataclass(frozen=True, slots=True)
+class PresentTopics:
+    """What there is now. Both are sorted."""
+
+    topics: tuple[TopicName, ...] = ()
+    partitions: tuple[TopicPartition, ...] = ()
+    layouts: tuple[TopicLayout, ...] = ()
+    """Of the scalable topics among them."""
+
+
+class TopicWatch:
+    """Used by one thread: `present` at each trigger."""
+
+    def __init__(
+        self,
+        client: BrokerClient,
+        admin: AdminClient | None,
+        options: ReadOptions,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`clock`: seconds. Raises `OptionError` for names that cannot be read."""
+        self._client = client
+        self._admin = admin
+        self._options = options
+        self._clock = clock
+        self._named = named_topics(options) if options.topics_pattern is None else []
+        self._listings: dict[Namespace, TopicListing] = {}
+        self._listed: dict[TopicName, set[int]] = {}
+        self._partitions: dict[TopicName, list[TopicPartition]] = {}
+        self._layouts: dict[TopicName, TopicLayout] = {}
+        self._present: PresentTopics | None = None
+        self._next_lookup = 0.0
+
+    def present(self) -> PresentTopics:
+        """What exists now, or what did less than `discoveryIntervalMs` ago. Topics that are deleted are left out; a
+        named one that was never there raises `TopicNotFoundError`. Raises the errors of `pattern_namespaces`."""
+        if self._present is not None and self._clock() < self._next_lookup:
+            return self._present
+        pattern = self._options.topics_pattern
+        changed = self._look_up_named() if pattern is None else self._look_up_matches(pattern)
+        if changed or self._present is None:
+            partitions = {partition for parts in self._partitions.values() for partition in parts}
+            self._present = PresentTopics(
+                tuple(sorted(self._partitions)), tuple(sorted(partitions)), tuple(self._layouts.values())
+            )
+        self._next_lookup = self._clock() + self._options.discovery_interval_ms / 1000
+        return self._present
+
+    def deleted(self, partitions: set[TopicPartition]) -> set[TopicPartition]:
+        """Those of `partitions`, which `present` has not listed, of which the broker itself says that they are gone."""
+        topics = sorted({partition.topic for partition in partitions})
+        found = present_topic_partitions(self._client, topics).values()
+        return partitions - {partition for listed in found for partition in listed or ()}
+
+    def _look_up_named(self) -> bool:
+        """Whether there are other partitions than before."""
+        former = self._partitions, self._layouts
+        layouts = present_layouts(self._client, self._named)
+        counts: dict[TopicName, int | None] = dict.fromkeys(self._named)
+        counts |= self._client.present_partitions(topic for topic in self._named if not topic.is_scalable)
+        counts |= dict.fromkeys(layouts, 0)
+        if self._present is None:
+            missing = [str(topic) for topic, count in counts.items() if count is None]
+            if missing:
+                raise TopicNotFoundError(
+                    f"topic {', '.join(missing)} does not exist; create it, or correct the name (a read never creates "
+                    f"a topic)"
+                )
+        self._layouts = dict(layouts)
+        self._partitions = {
+            topic: layouts[topic].partitions if topic in layouts else partitions_of(topic, count)
+            for topic, count in counts.items()
+            if count is not None
+        }
+        return (self._partitions, self._layouts) != former
+
+    def _look_up_matches(self, pattern: TopicPattern) -> bool:
+        """Whether a list has changed."""
+        namespaces = pattern_namespaces(pattern, self._options, self._admin)
+        former = {namespace: self._listings.get(namespace) for namespace in namespaces}
+        listings = self._client.listings(former)
+        if listings == self._listings:
+            return False
+        listed = matching(pattern, listings.values())
+        changed = [topic for topic, indices in listed.items() if self._listed.get(topic) != indices]
+        counts = self._client.present_partitions(sorted(changed))
+        for topic, count in counts.items():
+            counted = set() if count is None else set(partitions_of(topic, count))
+            by_name = {TopicPartition(topic, index) for index in listed[topic] if index >= 0}
+            self._partitions[topic] = sorted(counted | by_name)
+        for topic in self._partitions.keys() - listed.keys():
+            del self._partitions[topic]
+        self._listings, self._listed = listings, listed
+        return True
+
+
+def without_deleted(
+    former: Mapping[TopicPartition, Position],
+    ends: Mapping[TopicPartition, Position],
+    deleted: DeletedTopics,
+    *,
+    drained: Collection[TopicPartition] = (),
+    fail: bool,
+) -> dict[TopicPartition, Position]:
+    """`former`, where the stream stands, without what is deleted: a topic of that name that is made later is a new one.
+
+    `deleted` is asked of the topic partitions that have no end; those that are not deleted stay where they are.
+    `drained`: what was read to an end that does not move; nothing of it is lost. Raises `DataLossError`; with `fail`
+    false it is logged.
+    """
+    missing = set(former) - set(ends)
+    gone = deleted(missing) if missing else set()
+    for partition in sorted(gone.difference(drained)):
+        text = (
+            f"{partition}: the query has read up to {former[partition]}, and the topic was deleted since; what it held "
+            f"behind that is lost"
+        )
+        if fail:
+            raise DataLossError(
+                f"{text}. Start with a new checkpoint, or set failOnDataLoss=false to go on without the topic"
+            )
+        _log.warning("%s. failOnDataLoss=false: the query goes on without it.", text)
+    return {partition: position for partition, position in former.items() if partition not in gone}

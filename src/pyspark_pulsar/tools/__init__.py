@@ -1,0 +1,1 @@
+"""Tools beside the connector: the command, the local server, doctor, sizing, failover, monitoring."""

@@ -1,0 +1,48 @@
+"""The command `pyspark-pulsar`. Heavy imports stay inside the commands, so that `--help` is instant."""
+
+import sys
+
+import click
+
+from pyspark_pulsar.errors import PulsarError
+from pyspark_pulsar.tools.cli.catalog import catalog
+from pyspark_pulsar.tools.cli.checkpoint import checkpoint
+from pyspark_pulsar.tools.cli.doctor import doctor
+from pyspark_pulsar.tools.cli.failover import failover
+from pyspark_pulsar.tools.cli.layout import layout
+from pyspark_pulsar.tools.cli.monitoring import monitoring
+from pyspark_pulsar.tools.cli.plan import plan
+from pyspark_pulsar.tools.cli.segments import segments
+from pyspark_pulsar.tools.cli.size import size
+from pyspark_pulsar.tools.cli.standalone import standalone
+from pyspark_pulsar.tools.cli.tier import tier
+from pyspark_pulsar.tools.cli.transactions import transactions
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="pyspark-pulsar", prog_name="pyspark-pulsar")
+def cli() -> None:
+    """Apache Pulsar for PySpark."""
+
+
+cli.add_command(standalone)
+cli.add_command(segments)
+cli.add_command(plan)
+cli.add_command(layout)
+cli.add_command(transactions)
+cli.add_command(catalog)
+cli.add_command(tier)
+cli.add_command(checkpoint)
+cli.add_command(failover)
+cli.add_command(monitoring)
+cli.add_command(doctor)
+cli.add_command(size)
+
+
+def main() -> None:
+    """Entry point of the console script: exit code 0, 1 after an error of ours, 2 for a wrong call."""
+    try:
+        cli()
+    except PulsarError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(1)

@@ -1,0 +1,5 @@
+"""`python -m pyspark_pulsar.tools.cli`."""
+
+from pyspark_pulsar.tools.cli import main
+
+main()

@@ -1,0 +1,164 @@
+"""Bookies and tiered storage, which reads go to past the broker: asked from this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Final
+
+from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress, bookie_address
+from pyspark_pulsar.client.bookkeeper.connection.directory import find_addresses
+from pyspark_pulsar.client.bookkeeper.connection.probe import ask_bookies
+from pyspark_pulsar.client.bookkeeper.connection.security import bookie_security
+from pyspark_pulsar.client.ledger import Ledger
+from pyspark_pulsar.client.offload.object_store import stored_bytes
+from pyspark_pulsar.client.offload.policy import TieredStore, tiered_store
+from pyspark_pulsar.errors import LedgerUnavailable, OptionError, PulsarError, TieredStorageUnavailable
+from pyspark_pulsar.model.topic import TopicPartition
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.planning.ledgers.topic_ledgers import fetch_ledgers
+from pyspark_pulsar.read.sources.offloaded import open_copy
+from pyspark_pulsar.tools.doctor.finding import (
+    FAULT,
+    NOT_ASKED,
+    OK,
+    WARNING,
+    Finding,
+    State,
+    counted,
+    look,
+    of_error,
+)
+
+_SECONDS: Final = 5.0
+_OPEN: Final = (
+    "open the bookies' port to this machine and to all executors, or say where they listen (bookieAddresses), or set "
+    "readFrom=broker"
+)
+_LISTING: Final = (
+    "ask for the right of a superuser, or give bookieAddresses; until then bookies are found by the ledgers of "
+    "topics"
+)
+_PROBE: Final = "pyspark-pulsar-doctor"
+"""Of no object: that there is none is what a store answers that can be read."""
+
+
+def bookies(
+    options: ReadOptions, admin: AdminClient | None, partitions: Sequence[TopicPartition]
+) -> tuple[list[Finding], list[BookieAddress]]:
+    """What is found, and the addresses of all that are known."""
+    named = dict(options.bookie_addresses)
+    state: State = FAULT if options.read_from == "bookie" else WARNING
+    if admin is None and not named:
+        return [Finding("bookies", NOT_ASKED, "without the admin REST API nobody says where they are")], []
+    findings: list[Finding] = []
+    ids: set[str] = set(named)
+    if admin is not None:
+        try:
+            ids = {*admin.bookies.ids()}
+            findings.append(Finding("right to list bookies", OK, f"given; {counted(len(ids), 'bookie')}"))
+        except PulsarError as fault:
+            findings.append(of_error("right to list bookies", fault, WARNING, _LISTING))
+            ids |= _of_ledgers(admin, partitions)
+    known = {} if admin is None else find_addresses(options, admin, ids).addresses
+    addresses: dict[str, BookieAddress] = {}
+    for bookie in sorted(ids):
+        try:
+            addresses[bookie] = bookie_address(known.get(bookie, bookie), named)
+        except OptionError as fault:
+            findings.append(of_error(f"bookie {bookie}", fault, state))
+    try:
+        lost = ask_bookies(
+            addresses, min(_SECONDS, options.bookie_timeout_ms / 1000), bookie_security(options)
+        )
+    except PulsarError as fault:
+        return [*findings, of_error("bookies", fault, state)], list(addresses.values())
+    for bookie, address in addresses.items():
+        subject = f"bookie {address}"
+        event = lost.get(bookie)
+        if event is None:
+            findings.append(Finding(subject, OK, "answers a read"))
+        elif event.fault is not None:
+            findings.append(of_error(subject, event.fault, state, "" if "; " in str(event.fault) else _OPEN))
+        else:
+            findings.append(Finding(subject, state, event.reason, _OPEN))
+    return findings, list(addresses.values())
+
+
+def _of_ledgers(admin: AdminClient, partitions: Sequence[TopicPartition]) -> set[str]:
+    """Those that the topics' ledgers lie on, as far as this role may see them."""
+    found: set[str] = set()
+    for partition in partitions:
+        try:
+            stats = admin.topics.internal_stats(partition, metadata=True)
+        except PulsarError:
+            continue
+        for ledger in stats.get("ledgers") or ():
+            found |= set(_bookie_ids(str(ledger.get("metadata") or "")))
+    return found
+
+
+def _bookie_ids(metadata: str) -> list[str]:
+    from pyspark_pulsar.client.admin.ledger_metadata import parse_ledger_metadata
+
+    parsed = parse_ledger_metadata(metadata)
+    if parsed is None:
+        return []
+    return [bookie for ensemble in parsed.ensembles for bookie in ensemble.bookies]
+
+
+def tiered_storage(
+    options: ReadOptions, admin: AdminClient | None, partitions: Sequence[TopicPartition]
+) -> Iterator[Finding]:
+    """One for each place that topics are offloaded to."""
+    state: State = FAULT if options.read_from == "tiered" else WARNING
+    seen: set[str] = set()
+    refused = False
+    for partition in partitions:
+        try:
+            store = tiered_store(options, admin, partition.topic)
+        except PulsarError as fault:
+            refused = True
+            yield of_error(f"tiered storage of {partition.topic}", fault, state)
+            continue
+        if store is None or store.url in seen:
+            continue
+        seen.add(store.url)
+        ledger = None if admin is None else _offloaded(admin, partition)
+        yield look(f"tiered storage {store.url}", partial(_open, store, partition, ledger), state)
+    if not partitions:
+        yield Finding("tiered storage", NOT_ASKED, "no topic is known whose ledgers could lie there")
+    elif seen or refused:
+        return
+    elif admin is None:
+        yield Finding(
+            "tiered storage", NOT_ASKED, "without the admin REST API nobody says which ledgers lie there"
+        )
+    else:
+        yield Finding(
+            "tiered storage",
+            OK,
+            "none is named, by tieredStorageUrl or an offload policy that this role sees",
+        )
+
+
+def _offloaded(admin: AdminClient, partition: TopicPartition) -> Ledger | None:
+    try:
+        ledgers = fetch_ledgers(admin, [partition])[partition].ledgers
+    except PulsarError:
+        return None
+    return next((each for each in ledgers if each.offload_id and not each.is_open), None)
+
+
+def _open(store: TieredStore, partition: TopicPartition, ledger: Ledger | None) -> str:
+    if ledger is not None:
+        open_copy(store, partition, ledger).check()
+        return f"the copy of ledger {ledger.id} can be read"
+    try:
+        stored_bytes(store).size(_PROBE, f"looking whether {store.url} can be read")
+    except TieredStorageUnavailable:
+        raise
+    except LedgerUnavailable:
+        pass
+    return "answers; none of these topics has a ledger there yet"

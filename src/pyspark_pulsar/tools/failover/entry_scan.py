@@ -1,0 +1,81 @@
+"""A topic partition's entries as its broker gives them, until one is what is looked for. Driver only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Final
+
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.consumer import EntryConsumer
+from pyspark_pulsar.client.broker.subscribe import subscribe
+from pyspark_pulsar.client.broker.transport import EntryBatch
+from pyspark_pulsar.errors import DeadlineExceeded
+from pyspark_pulsar.model.position import Position, after_entry
+from pyspark_pulsar.model.topic import TopicPartition
+from pyspark_pulsar.tools.failover.topic_log import IsIt, Origin
+
+_MOST_PERMITS: Final = 1000
+_MORE: Final = 8
+_TAKE_SECONDS: Final = 30.0
+
+
+class EntryScan:
+    """Of one topic partition. Used by one thread. Raises `ConnectionFailed`, `DeadlineExceeded`, `TopicNotFoundError`,
+    `PermissionDenied`."""
+
+    def __init__(self, client: BrokerClient, partition: TopicPartition) -> None:
+        """The caller closes the client."""
+        self._client = client
+        self._partition = partition
+
+    def end(self) -> Position:
+        """Behind the last message."""
+        return self._client.retrying(self._ask_end)
+
+    def first(self, start: Position, end: Position, is_it: IsIt) -> Origin | None:
+        """See `topic_log.FirstEntry`."""
+        return self._client.retrying(partial(self._first, start, end, is_it))
+
+    def _ask_end(self) -> Position:
+        consumer = subscribe(self._client, self._partition.name, None)
+        try:
+            return consumer.end()
+        finally:
+            consumer.close()
+
+    def _first(self, start: Position, end: Position, is_it: IsIt) -> Origin | None:
+        consumer = subscribe(self._client, self._partition.name, start)
+        try:
+            for origin in self._origins(consumer, end):
+                if is_it(origin):
+                    return origin
+            return None
+        finally:
+            consumer.close()
+
+    def _origins(self, consumer: EntryConsumer, end: Position) -> Iterator[Origin]:
+        """Of the entries up to `end`. Most searches end at the first one, so few are asked for at first."""
+        permits, expected = 1, 0
+        while True:
+            while expected <= 0:
+                consumer.add_permits(permits)
+                expected, permits = expected + permits, min(permits * _MORE, _MOST_PERMITS)
+            entries = consumer.take(_TAKE_SECONDS)
+            if entries is None:
+                raise DeadlineExceeded(
+                    f"{self._partition}: expected messages up to {end}, got none within {_TAKE_SECONDS:.0f} s"
+                )
+            expected -= entries.num_messages
+            for origin in origins(entries):
+                if origin.position >= end:
+                    return
+                yield origin
+            if entries.last is not None and after_entry(*entries.last) >= end:
+                return
+
+
+def origins(entries: EntryBatch) -> Iterator[Origin]:
+    """Of each entry, in their order."""
+    for at, published, cluster, source in entries.origins():
+        yield Origin(Position(*at), published, cluster, source)

@@ -1,0 +1,110 @@
+"""A streaming query as a table: for a terminal by rich, for a notebook as HTML with a plot of the lag. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Final
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from pyspark_pulsar.errors import printable
+from pyspark_pulsar.tools.monitoring.query_history import Point, QueryHistory
+
+COLUMNS: Final = (
+    "source", "batch", "rows/s", "messages behind", "bytes behind", "age of the oldest", "read from", "lag",
+)  # fmt: skip
+_BLOCKS: Final = "▁▂▃▄▅▆▇█"
+_NUMBERS: Final = range(1, 6)
+_SHOWN: Final = 30
+_WIDTH, _HEIGHT = 180, 32
+_STEP: Final = 1024
+
+
+def text_table(history: QueryHistory) -> Table:
+    """For `rich.live`."""
+    table = Table(
+        title=Text(printable(heading(history)), style="bold"), title_justify="left", box=box.SIMPLE_HEAD
+    )
+    for number, column in enumerate(COLUMNS):
+        table.add_column(column, justify="right" if number in _NUMBERS else "left", overflow="fold")
+    for source, points in history.sources.items():
+        table.add_row(
+            *(Text(printable(cell)) for cell in (*cells(source, points[-1]), sparkline(lags(points))))
+        )
+    return table
+
+
+def html_table(history: QueryHistory) -> str:
+    """One `<div>`; nothing in it is fetched from elsewhere."""
+    head = "".join(f"<th>{escape(column)}</th>" for column in COLUMNS)
+    rows = []
+    for source, points in history.sources.items():
+        told = "".join(f"<td>{escape(printable(cell))}</td>" for cell in cells(source, points[-1]))
+        rows.append(f"<tr>{told}<td>{plot(lags(points))}</td></tr>")
+    return (
+        f"<div><b>{escape(printable(heading(history)))}</b><table><thead><tr>{head}</tr></thead>"
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def heading(history: QueryHistory) -> str:
+    """The query, and what it is doing."""
+    return f"{history.name}: {history.state}"
+
+
+def cells(source: str, point: Point) -> list[str]:
+    """All columns but the plot."""
+    return [
+        source,
+        str(point.batch_id),
+        "?" if point.rows_per_second is None else f"{point.rows_per_second:,.0f}",
+        "?" if point.messages is None else f"{point.messages:,}",
+        _size(point.bytes),
+        "?" if point.seconds is None else f"{point.seconds:,.1f} s",
+        point.read_from,
+    ]
+
+
+def lags(points: Sequence[Point]) -> list[float]:
+    """What is plotted: messages behind, or seconds where nobody counts messages."""
+    counted = [point.messages for point in points]
+    if None not in counted:
+        return [float(messages or 0) for messages in counted]
+    return [point.seconds or 0.0 for point in points]
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """The last of them as blocks; the highest is a full one, 0 the lowest."""
+    shown = list(values)[-_SHOWN:]
+    most = max(shown, default=0.0)
+    return "".join(
+        _BLOCKS[round(value / most * (len(_BLOCKS) - 1))] if most else _BLOCKS[0] for value in shown
+    )
+
+
+def plot(values: Sequence[float]) -> str:
+    """An SVG of the same; its lower edge is 0."""
+    most = max(values, default=0.0)
+    step = _WIDTH / max(1, len(values) - 1)
+    at = " ".join(
+        f"{index * step:.1f},{_HEIGHT - 1 - (value / most if most else 0) * (_HEIGHT - 2):.1f}"
+        for index, value in enumerate(values)
+    )
+    return (
+        f'<svg width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="lag">'
+        f'<polyline points="{at}" fill="none" stroke="currentColor" stroke-width="1.5"/></svg>'
+    )
+
+
+def _size(count: int | None) -> str:
+    if count is None:
+        return "?"
+    number = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if number < _STEP - 0.05:
+            return f"{count} B" if unit == "B" else f"{number:.1f} {unit}"
+        number /= _STEP
+    return f"{number:.1f} TiB"

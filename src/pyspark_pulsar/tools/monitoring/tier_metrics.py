@@ -1,0 +1,94 @@
+"""Metrics of a service that tiers topics: what it has done, what failed, and how close retention is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from threading import Lock
+from typing import Final
+
+from pyspark_pulsar.tools.monitoring.query_metrics import Metric
+
+_TOPIC: Final = ("topic",)
+
+
+class TierMetrics:
+    """The metrics of one process, with a series for each topic. Safe in threads."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        """Take a clock of Unix seconds."""
+        self._clock = clock
+        self._lock = Lock()
+        self._metrics = {metric.name: metric for metric in _metrics()}
+
+    def record(
+        self,
+        topic: str,
+        *,
+        rows: int,
+        files: int,
+        size: int,
+        is_fault: bool,
+        retention_used: float | None,
+    ) -> None:
+        """Count a turn of one topic.
+
+        Args:
+            topic: Its full name.
+            rows: The rows that were committed.
+            files: The data files that were committed.
+            size: The bytes of these files.
+            is_fault: Whether the turn ended with an error.
+            retention_used: The used share of retention of the first ledger that is not tiered; None where the turn
+                left no ledger over, or where the topic has no retention.
+
+        """
+        labels = (topic,)
+        ended = "tier_last_failure_timestamp_seconds" if is_fault else "tier_last_success_timestamp_seconds"
+        with self._lock:
+            for name, count in (
+                ("tier_rows", rows),
+                ("tier_files", files),
+                ("tier_bytes", size),
+                ("tier_failures", int(is_fault)),
+            ):
+                values = self._metrics[name].values
+                values[labels] = values.get(labels, 0.0) + count
+            self._metrics[ended].values[labels] = self._clock()
+            shares = self._metrics["tier_retention_used_ratio"].values
+            shares.pop(labels, None)
+            if retention_used is not None:
+                shares[labels] = retention_used
+
+    def turn_ended(self) -> None:
+        """Note that all topics had their turn."""
+        with self._lock:
+            self._metrics["tier_last_turn_timestamp_seconds"].values[()] = self._clock()
+
+    def metrics(self) -> Iterable[Metric]:
+        """Return all metrics as they are now."""
+        with self._lock:
+            return [metric.copy() for metric in self._metrics.values()]
+
+
+def _metrics() -> Iterable[Metric]:
+    return (
+        Metric("tier_rows", "counter", "Rows that were committed to the topic's table.", _TOPIC),
+        Metric("tier_files", "counter", "Data files that were committed to the topic's table.", _TOPIC),
+        Metric("tier_bytes", "counter", "Bytes of these data files.", _TOPIC),
+        Metric("tier_failures", "counter", "Turns of the topic that ended with an error.", _TOPIC),
+        Metric(
+            "tier_last_success_timestamp_seconds", "gauge", "When a turn last ended without an error.", _TOPIC
+        ),
+        Metric(
+            "tier_last_failure_timestamp_seconds", "gauge", "When a turn last ended with an error.", _TOPIC
+        ),
+        Metric(
+            "tier_retention_used_ratio",
+            "gauge",
+            "Share of retention that has passed for the first ledger that the last turn left over; from 1 on, rows may "
+            "be lost.",
+            _TOPIC,
+        ),
+        Metric("tier_last_turn_timestamp_seconds", "gauge", "When all topics last had their turn.", ()),
+    )

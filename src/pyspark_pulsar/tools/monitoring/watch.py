@@ -1,0 +1,99 @@
+"""Watching a streaming query: its rate, its lag and where it reads from, in a terminal or a notebook.
+
+Runs in the user's program, over Spark Connect too: all that is shown stands in the query's progress.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
+from typing import Any, Final
+
+from rich.console import Console
+from rich.live import Live
+
+from pyspark_pulsar.tools.monitoring.query_history import QueryHistory
+from pyspark_pulsar.tools.monitoring.query_table import html_table, text_table
+
+_ENDED, _LEFT, _GONE = "ended", "still runs; watching was stopped", "cannot be asked any more"
+
+_SECONDS: Final = 1.0
+_COLUMNS: Final = 200
+"""Of a pipe or file, where rich would assume 80."""
+
+
+def watch(query: Any, seconds: float = _SECONDS) -> None:
+    """Show a table of the streaming query until it ends, anew every `seconds`.
+
+    In a notebook the table is the output of the cell; elsewhere it is drawn on the terminal, or printed once, at the
+    end, where standard output is none. Raises nothing of its own: a query that fails ends, as its own methods tell.
+    Interrupting it (Ctrl+C, or the notebook's stop button) leaves the query running.
+    """
+    history = QueryHistory(str(query.name or query.id))
+    show, close = _notebook(history) or _terminal(history)
+    try:
+        while not _ended(query, seconds, history):
+            show()
+    except KeyboardInterrupt:
+        history.state = _LEFT
+    finally:
+        show()
+        close()
+
+
+class QueryView:
+    """What a notebook shows of a query."""
+
+    def __init__(self, history: QueryHistory) -> None:
+        self._history = history
+
+    def _repr_html_(self) -> str:
+        return html_table(self._history)
+
+    def __repr__(self) -> str:
+        console = Console(width=160, color_system=None, emoji=False, markup=False, highlight=False)
+        with console.capture() as captured:
+            console.print(text_table(self._history))
+        return captured.get()
+
+
+def _ended(query: Any, seconds: float, history: QueryHistory) -> bool:
+    """Waits for at most `seconds`; what the query has told meanwhile is taken. One that cannot be asked has ended."""
+    state, ended = _GONE, True
+    with suppress(Exception):
+        try:
+            ended = bool(query.awaitTermination(max(1, round(seconds))))
+            state = _ENDED if ended else str(query.status["message"])
+        except Exception as fault:  # noqa: BLE001 -- of the query, which tells it by its own methods
+            first = next(iter(str(fault).splitlines()), type(fault).__name__)
+            state = _GONE if query.isActive else f"failed: {first}"
+        for progress in query.recentProgress:
+            history.take(json.loads(progress.json) if hasattr(progress, "json") else progress)
+    history.state = state
+    return ended
+
+
+Draw = tuple[Callable[[], None], Callable[[], None]]
+"""Shows the history as it is; and shows no more."""
+
+
+def _terminal(history: QueryHistory) -> Draw:
+    console = Console(highlight=False, emoji=False, markup=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, emoji=False, markup=False, width=_COLUMNS)
+    live = Live(text_table(history), console=console, auto_refresh=False)
+    live.start()
+    return lambda: live.update(text_table(history), refresh=True), live.stop
+
+
+def _notebook(history: QueryHistory) -> Draw | None:
+    """None where this is none: IPython is not loaded, or runs in a terminal."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    if shell is None or not hasattr(shell, "kernel"):
+        return None
+    handle = import_module("IPython.display").display(QueryView(history), display_id=True)
+    return lambda: handle.update(QueryView(history)), lambda: None

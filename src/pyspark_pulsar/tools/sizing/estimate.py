@@ -1,0 +1,108 @@
+"""All figures of a workload, in the order in which they follow from each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, cast
+
+from pyspark_pulsar.tools.sizing.costs import Costs
+from pyspark_pulsar.tools.sizing.driver import Driver, driver_of
+from pyspark_pulsar.tools.sizing.given import Given, given_of
+from pyspark_pulsar.tools.sizing.history import (
+    CatchUp,
+    History,
+    MessageCosts,
+    catch_up_of,
+    history_of,
+    ledgers_a_day,
+    mean_rate,
+    message_costs,
+)
+from pyspark_pulsar.tools.sizing.quantity import Quantity
+from pyspark_pulsar.tools.sizing.steady import Steady, steady_of
+from pyspark_pulsar.tools.sizing.workload import Workload
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a workload needs."""
+
+    given: Given
+    costs: Costs
+    message: MessageCosts
+    history: History
+    catch_up: CatchUp | None
+    """None without history."""
+    steady: Steady
+    driver: Driver
+
+    def sections(self) -> dict[str, tuple[Quantity, ...]]:
+        """Title to figures; each formula is of what the load says, of costs, of former figures, and of numbers."""
+        past = () if self.catch_up is None else (*_figures(self.history), *_figures(self.catch_up))
+        ledgers = (self.history.ledgers,) if self.catch_up is None else ()
+        return {
+            "A message": (mean_rate(self.given), *_figures(self.message)),
+            "The history": (ledgers_a_day(self.given), *past, *ledgers),
+            "Keeping up": _figures(self.steady),
+            "The driver and the others": _figures(self.driver),
+        }
+
+    def summary(self) -> tuple[Quantity, ...]:
+        """The figures that one orders hardware by."""
+        past = self.catch_up
+        return (
+            self.steady.executors,
+            *(() if past is None else (past.executors, past.time)),
+            self.steady.most_lag,
+            self.steady.from_brokers,
+            *(() if past is None else (past.from_bookies, past.from_object_storage, past.from_brokers)),
+            self.driver.python,
+            self.driver.heap,
+            self.driver.overhead,
+            self.driver.requests,
+            self.driver.checkpoint,
+        )
+
+    def figures(self) -> dict[str, Quantity]:
+        """By name."""
+        return {figure.name: figure for section in self.sections().values() for figure in section}
+
+
+def estimate(workload: Workload, costs: Costs) -> Estimate:
+    """Raises `OptionError` for what cannot be done in the time that is wanted."""
+    given = given_of(workload)
+    message = message_costs(given, costs, workload.format)
+    history = history_of(given, costs)
+    catch_up = catch_up_of(given, costs, history, message) if history.messages.value else None
+    return Estimate(
+        given,
+        costs,
+        message,
+        history,
+        catch_up,
+        steady_of(given, costs, history, message),
+        driver_of(given, costs, history),
+    )
+
+
+def as_json(made: Estimate) -> dict[str, Any]:
+    """Values in base units: bytes, seconds, `core·s` for a second of one core."""
+    return {
+        "given": {each.name: _shown(each) for each in made.given.all()},
+        "costs": {each.name: _shown(each) | {"meaning": meaning} for each, meaning in made.costs.all()},
+        "figures": {
+            title: {each.name: _shown(each) for each in section} for title, section in made.sections().items()
+        },
+    }
+
+
+def _shown(each: Quantity) -> dict[str, Any]:
+    told = {"value": each.value, "unit": each.unit}
+    return told | ({"from": each.source} if each.source else {"formula": each.formula})
+
+
+def _figures(part: DataclassInstance) -> tuple[Quantity, ...]:
+    return tuple(cast("Quantity", getattr(part, field.name)) for field in fields(part))

@@ -1,0 +1,191 @@
+"""What lies in the past, and what it takes to read it within the time that is wanted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.tools.sizing.costs import OF_A_TOPIC, Costs
+from pyspark_pulsar.tools.sizing.given import ONE_CORE, SECONDS_A_DAY, Given, plain
+from pyspark_pulsar.tools.sizing.quantity import Quantity, largest, quantity, rounded_up, smallest
+
+_ADMIN_AT_ONCE: Final = quantity(8.0, "1")
+"""Requests of a plan to the admin REST API (`ledgers.topic_ledgers`), and to object storage (`placement.offloaded`)."""
+_OBJECTS_AT_ONCE: Final = quantity(16.0, "1")
+_LEAST_LEDGER: Final = quantity(600.0, "s*topic/ledger")
+"""Brokers keep a ledger for 10 minutes at least (`managedLedgerMinLedgerRolloverTimeMinutes`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageCosts:
+    """CPU on executors, for one message."""
+
+    from_entries: Quantity
+    from_tables: Quantity
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What lies in the past."""
+
+    messages: Quantity
+    size: Quantity
+    on_bookies: Quantity
+    in_object_storage: Quantity
+    in_tables: Quantity
+    ledgers: Quantity
+    """That brokers list, the open ones among them."""
+    ledgers_offloaded: Quantity
+    splits: Quantity
+    """At most; 0 without history."""
+    plans: Quantity
+
+
+@dataclass(frozen=True, slots=True)
+class CatchUp:
+    """Reading all of it, while new messages come."""
+
+    work: Quantity
+    """CPU on executors."""
+    planning: Quantity
+    """Time in which the driver plans."""
+    new: Quantity
+    """Cores that new messages take meanwhile."""
+    cores: Quantity
+    """All that it takes."""
+    bytes_a_second: Quantity
+    """Into all executors together."""
+    executors: Quantity
+    time: Quantity
+    from_bookies: Quantity
+    from_object_storage: Quantity
+    """Of ledgers and of tables."""
+    from_brokers: Quantity
+
+
+def message_costs(given: Given, costs: Costs, value_format: str) -> MessageCosts:
+    """With `OF_A_TOPIC` among the costs, decoding is what was measured of that topic."""
+    written = given.written * (
+        costs.of_format("encode", value_format, "message")
+        + costs.of_format("encode", value_format, "column") * given.columns
+    )
+    decoded = costs[OF_A_TOPIC] if OF_A_TOPIC in costs else _decoded(given, costs, value_format)
+    spark = (
+        costs["spark.message"]
+        + costs["spark.entry"] / given.entry_messages
+        + costs["spark.byte"] * given.message_bytes
+    )
+    entries = decoded + spark + written
+    tables = costs["table.message"] + costs["table.column"] * given.columns + written
+    return MessageCosts(
+        entries.named("CPU of a message from entries"), tables.named("CPU of a message from tables")
+    )
+
+
+def _decoded(given: Given, costs: Costs, value_format: str) -> Quantity:
+    def cost(part: str) -> Quantity:
+        return costs.of_format("decode", value_format, part)
+
+    return (
+        cost("entry") / given.entry_messages
+        + cost("message")
+        + cost("column") * given.columns
+        + cost("byte") * given.message_bytes
+    )
+
+
+def mean_rate(given: Given) -> Quantity:
+    return (given.messages_a_day / SECONDS_A_DAY).named("messages a second")
+
+
+def ledgers_a_day(given: Given) -> Quantity:
+    """Of one topic partition: a ledger ends by time, entries or bytes, whatever comes first."""
+    one = given.messages_a_day / given.topics
+    by_time = SECONDS_A_DAY / given.ledger_time
+    by_entries = one / given.entry_messages / given.ledger_entries
+    by_bytes = one * given.message_bytes / given.ledger_bytes
+    most = SECONDS_A_DAY / _LEAST_LEDGER
+    return smallest(most, largest(by_time, by_entries, by_bytes)).named("ledgers a topic a day")
+
+
+def history_of(given: Given, costs: Costs) -> History:
+    messages = (given.messages_a_day * given.days).named("messages of the history")
+    size = (messages * given.message_bytes).named("bytes of the history")
+    on_bookies = largest(plain(0.0), plain(1.0) - given.in_object_storage - given.in_columns)
+    in_ledgers = plain(1.0) - given.in_columns
+    a_day = ledgers_a_day(given)
+    open_ledgers = given.topics * quantity(1.0, "ledger/topic")
+    ledgers = (given.topics * a_day * given.days * in_ledgers + open_ledgers).named("ledgers")
+    offloaded = given.topics * a_day * given.days * given.in_object_storage
+    splits = _splits(given, size, ledgers)
+    return History(
+        messages,
+        size,
+        (size * on_bookies).named("on bookies"),
+        (size * given.in_object_storage).named("ledgers in object storage"),
+        (size * given.in_columns * costs["table.bytes"]).named("tables in object storage"),
+        ledgers,
+        offloaded.named("ledgers that are offloaded"),
+        splits,
+        rounded_up(splits / given.batch_tasks).named("plans"),
+    )
+
+
+def _splits(given: Given, size: Quantity, ledgers: Quantity) -> Quantity:
+    """At most: one begins with each topic; a ledger's last is not full; of small ledgers at least half of each is."""
+    if not size.value:
+        return quantity(0.0, "split", "most splits")
+    full = size / given.split_bytes
+    of_topics = given.topics * quantity(1.0, "split/topic")
+    of_ledgers = ledgers * quantity(1.0, "split/ledger")
+    return (of_topics + full + smallest(of_ledgers, full)).named("most splits")
+
+
+def catch_up_of(given: Given, costs: Costs, history: History, message: MessageCosts) -> CatchUp:
+    """Raises `OptionError` where planning alone takes the time that is wanted."""
+    work = _work(given, costs, history, message)
+    planning = planning_time(given, costs, history)
+    if planning.value >= given.catch_up.value:
+        raise OptionError(
+            f"catch_up_hours: expected more than the {planning.value / 3600:.2f} hours that planning alone takes, "
+            f"got {given.catch_up.value / 3600:g}; read larger splits (split_bytes, that is maxBytesPerPartition), put "
+            f"more of them into a plan (batch_tasks), or read a shorter history"
+        )
+    left = given.catch_up - planning
+    new = (mean_rate(given) * message.from_entries).named("cores for new messages")
+    cores = ((work / left + new) / given.utilization).named("cores to catch up")
+    live = (mean_rate(given) * given.message_bytes).named("from brokers meanwhile")
+    on_bookies = (history.on_bookies / left).named("from bookies")
+    objects = ((history.in_object_storage + history.in_tables) / left).named("from object storage")
+    incoming = (on_bookies + objects + live).named("bytes into executors")
+    executors = largest(
+        rounded_up(cores / given.executor_cores),
+        rounded_up(incoming / given.executor_network),
+        quantity(1.0, "executor"),
+    ).named("executors to catch up")
+    usable = executors * given.executor_cores * given.utilization - new
+    free = executors * given.executor_network - live
+    stored = history.on_bookies + history.in_object_storage + history.in_tables
+    took = (planning + largest(work / usable, stored / free)).named("time to catch up")
+    return CatchUp(work, planning, new, cores, incoming, executors, took, on_bookies, objects, live)
+
+
+def _work(given: Given, costs: Costs, history: History, message: MessageCosts) -> Quantity:
+    in_ledgers = history.messages * (plain(1.0) - given.in_columns)
+    in_tables = history.messages * given.in_columns
+    tasks = history.splits * quantity(1.0, "task/split") * costs["spark.task"]
+    work = in_ledgers * message.from_entries + in_tables * message.from_tables + tasks
+    return work.named("CPU to read the history")
+
+
+def planning_time(given: Given, costs: Costs, history: History) -> Quantity:
+    """Of all plans together: the driver's own work, and its waiting for answers."""
+    own = (
+        history.plans * (given.topics * costs["plan.topic"] + history.ledgers * costs["plan.ledger"])
+        + history.ledgers * costs["plan.read"]
+        + history.splits * costs["plan.split"]
+    )
+    asked = history.plans * given.topics * costs["requests.topic"] * given.admin_time / _ADMIN_AT_ONCE
+    opened = history.ledgers_offloaded * costs["objects.ledger"] * given.object_time / _OBJECTS_AT_ONCE
+    return (own / ONE_CORE + asked + opened).named("time to plan")

@@ -1,0 +1,140 @@
+"""Measures what messages of the reader's own topic cost: some of them are fetched from the broker, and decoded."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.transport import EntryBatch
+from pyspark_pulsar.codec.decode import NO_VERSION, EntryDecoder
+from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.batch.batch_plan import ranges_now
+from pyspark_pulsar.read.bounds.request import RangeRequest
+from pyspark_pulsar.read.bounds.schema import resolve_source_schema
+from pyspark_pulsar.read.location import PartitionAccess
+from pyspark_pulsar.read.sources.broker import FromBroker
+from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
+from pyspark_pulsar.schema.read_schema import ReadSchema
+from pyspark_pulsar.tools.sizing.workload import FORMATS
+
+_ENOUGH_BYTES: Final = 256 << 20
+_LEAST_MESSAGES: Final = 100_000
+"""Beside whose CPU that of subscribing is little."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSample:
+    """Means of what was read."""
+
+    messages: int
+    message_bytes: float
+    """Stored."""
+    entry_messages: float
+    message_cpu: float | None
+    """CPU seconds of fetching and decoding one message, all columns of the read; None where they were too few."""
+    format: str
+    """Of `FORMATS`."""
+    columns: int
+
+
+@dataclass(slots=True)
+class _Sum:
+    entries: int = 0
+    messages: int = 0
+    size: int = 0
+
+    def add(self, batch: EntryBatch) -> None:
+        self.entries += len(batch)
+        self.messages += batch.num_messages
+        self.size += batch.nbytes
+
+
+def sample_topic(options: ReadOptions, seconds: float = 10.0) -> TopicSample:
+    """Reads the range that a batch with these options would, from its start, for so many seconds at most.
+
+    Uses this process alone, all threads of which count. Raises `OptionError` for a range without messages, the errors
+    of `plan_batch`, and those of the decoder.
+    """
+    schema = resolve_source_schema(options)
+    requests = [request for request in ranges_now(options) if not request.is_empty]
+    total = _Sum()
+    ends = time.monotonic() + seconds
+    with BrokerClient.for_planning(options) as client:
+        for request in requests[:1]:
+            # To connect is no part of what a message costs.
+            client.retrying(partial(client.owner_connection, request.partition.name))
+        began = time.process_time()
+        for request in requests:
+            _read(options, schema, client, request, total, ends)
+            if _is_enough(total, ends):
+                break
+        cpu = time.process_time() - began
+    if total.messages == 0:
+        raise OptionError(
+            "topic: expected messages to measure, got none in the range that the options name; name a topic that has "
+            "some, or leave the topic out and give the size of messages"
+        )
+    return TopicSample(
+        total.messages,
+        max(1.0, total.size / total.messages),
+        max(1.0, total.messages / total.entries),
+        cpu / total.messages if total.messages >= _LEAST_MESSAGES else None,
+        _format(schema.info),
+        len(schema.output_schema),
+    )
+
+
+def _read(
+    options: ReadOptions,
+    schema: ReadSchema,
+    client: BrokerClient,
+    request: RangeRequest,
+    total: _Sum,
+    ends: float,
+) -> None:
+    topic = request.partition.topic
+
+    def fetch(version: bytes) -> SchemaInfo | None:
+        return client.schema(topic, version if version != NO_VERSION else None)
+
+    decoder = EntryDecoder(
+        schema,
+        topic=str(topic),
+        partition=request.partition.index,
+        fetch_schema=fetch,
+        start=request.start.as_tuple(),
+        end=request.end.as_tuple(),
+        mode="DROPMALFORMED",
+    )
+    access = PartitionAccess(options, request.partition, client)
+    with closing(FromBroker().open(access, request.start, request.end)) as batches:
+        for batch in _bounded(batches, total, ends):
+            for _ in decoder.decode(batch):
+                pass
+
+
+def _bounded(batches: Iterator[EntryBatch], total: _Sum, ends: float) -> Iterator[EntryBatch]:
+    for batch in batches:
+        total.add(batch)
+        yield batch
+        if _is_enough(total, ends):
+            return
+
+
+def _is_enough(total: _Sum, ends: float) -> bool:
+    return total.size >= _ENOUGH_BYTES or time.monotonic() >= ends
+
+
+def _format(info: SchemaInfo | None) -> str:
+    """The one whose costs of encoding are nearest."""
+    if info is None or info.type in (SchemaType.NONE, SchemaType.BYTES):
+        return "BYTES"
+    if info.type is SchemaType.PROTOBUF:
+        return "PROTOBUF_NATIVE"
+    return info.type.name if info.type.name in FORMATS else "AVRO"

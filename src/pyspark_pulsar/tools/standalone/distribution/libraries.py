@@ -1,0 +1,146 @@
+"""A server that is put together from libraries on Maven Central, each of them pinned by its checksum.
+
+Pulsar publishes each version's libraries there, but not each version's distribution. The lists in `pinned` name all
+libraries of a server, one a line: `group:artifact:version[:classifier] size sha256`. Nothing is resolved when a server
+is fetched, so every machine gets the same. `scripts/pin_server.py` writes the lists.
+"""
+
+import functools
+import hashlib
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from pyspark_pulsar.errors import StandaloneFailed
+from pyspark_pulsar.tools.standalone.distribution.artifact import ServerArtifact
+
+
+@dataclass(frozen=True)
+class Library:
+    """One jar. `size` is in bytes, `sha256` in hex."""
+
+    group: str
+    artifact: str
+    version: str
+    classifier: str
+    size: int
+    sha256: str
+
+    @classmethod
+    def of(cls, line: str) -> "Library":
+        """Read a line of a list. Raises ValueError for another form."""
+        coordinates, size, sha256 = line.split()
+        group, artifact, version, *classifier = coordinates.split(":")
+        return cls(group, artifact, version, "".join(classifier), int(size), sha256)
+
+    @property
+    def line(self) -> str:
+        """The line of a list."""
+        coordinates = ":".join(filter(None, (self.group, self.artifact, self.version, self.classifier)))
+        return f"{coordinates} {self.size} {self.sha256}"
+
+    @property
+    def repository_folder(self) -> str:
+        """Where Maven's local repository keeps it (Maven 2 layout)."""
+        return f"{self.group.replace('.', '/')}/{self.artifact}/{self.version}"
+
+    @property
+    def file(self) -> str:
+        """Its name in that folder."""
+        return "-".join(filter(None, (self.artifact, self.version, self.classifier))) + ".jar"
+
+    @property
+    def file_with_group(self) -> str:
+        """Its name in the server's folder `lib`, as Pulsar's distributions have it."""
+        return f"{self.group}-{self.file}"
+
+    @property
+    def dependency(self) -> str:
+        """As a POM names it, without what it depends on in turn."""
+        classifier = f"<classifier>{self.classifier}</classifier>" if self.classifier else ""
+        return (
+            f"<dependency><groupId>{self.group}</groupId><artifactId>{self.artifact}</artifactId>"
+            f"<version>{self.version}</version>{classifier}<exclusions><exclusion><groupId>*</groupId>"
+            "<artifactId>*</artifactId></exclusion></exclusions></dependency>"
+        )
+
+
+@dataclass(frozen=True)
+class ServerLibraries:
+    """A server of `version`; `base` is the distribution that its start script and configuration are from."""
+
+    version: str
+    base: ServerArtifact
+
+    @property
+    def folder(self) -> str:
+        """Its name in the cache."""
+        return f"pulsar-{self.version}-of-libraries"
+
+    @property
+    def coordinates(self) -> str:
+        """What is fetched, for messages."""
+        return f"the libraries of Pulsar {self.version}"
+
+    @property
+    def sha512(self) -> str:
+        """Of all that the server is made of, in hex."""
+        text = _pinned(self.version) + self.base.sha512
+        return hashlib.sha512(text.encode()).hexdigest()
+
+    @property
+    def libraries(self) -> tuple[Library, ...]:
+        """All of the list."""
+        return tuple(Library.of(line) for line in _pinned(self.version).splitlines())
+
+    @property
+    def size(self) -> int:
+        """Of all libraries, in bytes."""
+        return sum(library.size for library in self.libraries)
+
+    @property
+    def pom(self) -> str:
+        """A project that depends on exactly these libraries."""
+        dependencies = "\n".join(library.dependency for library in self.libraries)
+        return (
+            '<project xmlns="http://maven.apache.org/POM/4.0.0">\n<modelVersion>4.0.0</modelVersion>\n'
+            "<groupId>org.pysparkpulsar</groupId><artifactId>server</artifactId>"
+            f"<version>{self.version}</version><packaging>pom</packaging>\n"
+            f"<dependencies>\n{dependencies}\n</dependencies>\n</project>\n"
+        )
+
+
+@functools.cache
+def _pinned(version: str) -> str:
+    return (files(__package__) / "pinned" / f"{version}.txt").read_text(encoding="ascii")
+
+
+def library_is_whole(library: Library, jar: Path) -> bool:
+    """Whether `jar` exists and has exactly the pinned bytes."""
+    if not jar.is_file() or jar.stat().st_size != library.size:
+        return False
+    with jar.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest() == library.sha256
+
+
+def copy_libraries(server: ServerLibraries, repository: Path, target: Path) -> None:
+    """Copy the libraries from Maven's local `repository` into the new folder `target`.
+
+    A jar that is not what was pinned is removed from the repository, as Maven believes in what that holds, and
+    StandaloneFailed raised with the names of all such jars.
+    """
+    target.mkdir()
+    wrong = []
+    for library in server.libraries:
+        jar = repository / library.repository_folder / library.file
+        if library_is_whole(library, jar):
+            (target / library.file_with_group).write_bytes(jar.read_bytes())
+        else:
+            jar.unlink(missing_ok=True)
+            wrong.append(library.file)
+    if wrong:
+        msg = (
+            f"expected {server.coordinates} with the pinned checksums, got other files: {', '.join(wrong)}. "
+            "The Maven repository or mirror that mvn uses serves wrong files; check its settings.xml."
+        )
+        raise StandaloneFailed(msg)
