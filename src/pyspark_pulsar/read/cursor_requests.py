@@ -53,6 +53,11 @@ class CursorRequests:
         self._tells_firsts = tells_firsts
         self.cursors: defaultdict[TopicPartition, PartitionCursor] = defaultdict(PartitionCursor)
 
+    def close_all(self, partitions: Iterable[TopicPartition]) -> None:
+        """Close the consumers of these partitions."""
+        for partition in partitions:
+            self.cursors[partition].close()
+
     def request_all(self, partitions: Sequence[TopicPartition], starts: Positions) -> Answers:
         answers = Answers(starts)
         # Brokers (seen on 4.0.8) that have just loaded a topic can wait 30 s for its transaction buffer and
@@ -149,3 +154,17 @@ class CursorRequests:
             answers.deleted[partition] = fault
         else:
             answers.failures.append(fault)
+
+
+def new_cursors(
+    client: BrokerClient, places: Mapping[TopicPartition, Position | None]
+) -> dict[TopicPartition, Position]:
+    """Return the positions that new cursors get when they are put at these places (None: at the end), of those
+    partitions that the broker has. Raises `ConnectionFailed`, `PermissionDenied`."""
+    requests = CursorRequests(client, read_compacted=False, tells_firsts=False)
+    starts = {partition: place for partition, place in places.items() if place is not None}
+    try:
+        log_ends = requests.request_all(list(places), starts).log_ends
+    finally:
+        requests.close_all(list(requests.cursors))
+    return {partition: log_end.mark_delete for partition, log_end in log_ends.items()}

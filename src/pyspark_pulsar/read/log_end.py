@@ -67,7 +67,7 @@ from pyspark_pulsar.client.broker.consumer import LogEnd
 from pyspark_pulsar.errors import MessagesHidden, TopicNotFoundError
 from pyspark_pulsar.model.position import EARLIEST, Position
 from pyspark_pulsar.model.topic import TopicPartition
-from pyspark_pulsar.read.cursor_requests import FIRST, Answers, CursorRequests, Positions
+from pyspark_pulsar.read.cursor_requests import FIRST, Answers, CursorRequests, Positions, new_cursors
 from pyspark_pulsar.read.unseen_entries import Span, pass_unseen
 
 FRESH_SECONDS = 2.0
@@ -163,13 +163,6 @@ class LogEnds:
         """Return what `ends` does, of those partitions that are present. `starts`: where the query is in them."""
         return self._visible_ends(self._follow(list(partitions), starts).log_ends, comes_again=comes_again)
 
-    def log_ends(
-        self, partitions: Iterable[TopicPartition], starts: Positions
-    ) -> Mapping[TopicPartition, LogEnd]:
-        """Return the brokers' answers about those partitions that are present, as they are. Where there is no
-        consumer, a new one is put at its start, or at the end."""
-        return self._requests.request_all(list(partitions), starts).log_ends
-
     def removed(self, starts: Positions, *, anew: bool = False) -> dict[TopicPartition, RemovedEntries]:
         """Return what was removed after the starts of ranges; of a compacted view only whole topics.
 
@@ -191,7 +184,7 @@ class LogEnds:
             for partition, start in starts.items()
             if partition not in deleted and (partition in elsewhere or self._is_in_doubt(partition, start))
         }
-        self._close_all(doubtful)
+        self._requests.close_all(doubtful)
         deleted |= self._requests.request_all(list(doubtful), starts).deleted
         removed = {
             partition: RemovedEntries(
@@ -214,14 +207,14 @@ class LogEnds:
         """Return where the first ledger begins that is left, of those partitions whose earlier ledgers were removed
         with nothing unread in them. Brokers leave a cursor at the end of a removed ledger until another entry is
         stored."""
-        firsts = self._new_cursors(dict.fromkeys(starts, FIRST))
+        firsts = new_cursors(self._client, dict.fromkeys(starts, FIRST))
         gone = [
             partition
             for partition, first in firsts.items()
             if first.entry == 0 and first.ledger > starts[partition].ledger
         ]
         # Requested after that: a cursor that is still at its start shows that nothing after it had gone by then.
-        present = self.log_ends(gone, starts)
+        present = self._requests.request_all(gone, starts).log_ends
         for partition in present:
             self._cursors[partition].prove(starts[partition])
         return {
@@ -246,13 +239,13 @@ class LogEnds:
             return {partition: max(end, ends[partition]) for partition, end in plain.ends(ends).items()}
 
     def close(self) -> None:
-        self._close_all(list(self._cursors))
+        self._requests.close_all(list(self._cursors))
 
     # Requests to brokers
 
     def _follow(self, partitions: list[TopicPartition], starts: Positions) -> Answers:
         """Request the log end of each partition, conclude what is proved, and let the cursors follow the query."""
-        self._close_all(self._cursors.keys() - set(partitions))
+        self._requests.close_all(self._cursors.keys() - set(partitions))
         answers = self._requests.request_all(partitions, starts)
         if not self._read_compacted:
             present = {
@@ -289,7 +282,8 @@ class LogEnds:
             if time.monotonic() >= deadline:
                 raise self._hidden(hidden)
             time.sleep(_PAUSE_SECONDS)
-            present = {partition: log_end.end for partition, log_end in self.log_ends(hidden, {}).items()}
+            log_ends = self._requests.request_all(list(hidden), {}).log_ends
+            present = {partition: log_end.end for partition, log_end in log_ends.items()}
             ends |= present
             hidden = {
                 partition: span
@@ -305,16 +299,17 @@ class LogEnds:
             return {}
         with closing(LogEnds(self._client, self._admin)) as plain:
             plain.present_ends(partitions, {})
-        return {partition: log_end.end for partition, log_end in self.log_ends(partitions, {}).items()}
+        log_ends = self._requests.request_all(partitions, {}).log_ends
+        return {partition: log_end.end for partition, log_end in log_ends.items()}
 
     def _stored_spans(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Span]:
         """Return where the stored entries begin and end, of those partitions that have any."""
         cursors = {partition: self._cursors[partition].mark_delete for partition in partitions}
         if not cursors:
             return {}
-        ends = self._new_cursors(dict.fromkeys(cursors))
+        ends = new_cursors(self._client, dict.fromkeys(cursors))
         # With starts, a cursor is where the query is.
-        firsts = cursors if self._tells_firsts else self._new_cursors(dict.fromkeys(cursors, FIRST))
+        firsts = cursors if self._tells_firsts else new_cursors(self._client, dict.fromkeys(cursors, FIRST))
         return {
             partition: (first, ends[partition])
             for partition, first in firsts.items()
@@ -360,29 +355,18 @@ class LogEnds:
         """
         if not segments:
             return {}
-        ends = self._new_cursors(dict.fromkeys(segments))
+        ends = new_cursors(self._client, dict.fromkeys(segments))
         # At the beginning of a ledger: there may be no entry before it.
-        firsts = self._new_cursors({partition: FIRST for partition, end in ends.items() if end.entry == 0})
+        firsts = new_cursors(
+            self._client, {partition: FIRST for partition, end in ends.items() if end.entry == 0}
+        )
         empty = [partition for partition, first in firsts.items() if first >= ends[partition]]
         return ends | dict.fromkeys(empty, EARLIEST)
-
-    def _new_cursors(
-        self, places: Mapping[TopicPartition, Position | None]
-    ) -> dict[TopicPartition, Position]:
-        """Return the positions that new cursors get when they are put at these places (None: at the end)."""
-        starts = {partition: place for partition, place in places.items() if place is not None}
-        with closing(LogEnds(self._client)) as fresh:
-            log_ends = fresh.log_ends(places, starts)
-        return {partition: log_end.mark_delete for partition, log_end in log_ends.items()}
 
     def _is_in_doubt(self, partition: TopicPartition, start: Position) -> bool:
         if start.is_earliest or self._read_compacted:
             return False
         return self._cursors[partition].is_in_doubt(start)
-
-    def _close_all(self, partitions: Iterable[TopicPartition]) -> None:
-        for partition in partitions:
-            self._cursors[partition].close()
 
 
 def _removed_entries(start: Position, mark_delete: Position) -> int | None:

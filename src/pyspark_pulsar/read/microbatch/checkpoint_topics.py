@@ -38,19 +38,24 @@ class CheckpointTopics:
         if self._abandoned is None:
             self._abandoned = abandoned_topics(self._options, held, self._deleted)
 
-    def kept(self, positions: Positions) -> dict[TopicPartition, Position]:
-        """Return the positions of topics that the options name."""
-        abandoned = self._abandoned or frozenset()
-        return {
-            partition: position for partition, position in positions.items() if partition not in abandoned
-        }
-
-    def without_deleted(
+    def still_read(
         self, reached: Positions, ends: Positions, *, drained: Collection[TopicPartition]
     ) -> dict[TopicPartition, Position]:
-        """Return what the function of this name does, with the options of the query."""
+        """Return the positions that the query has reached, of topics that the options name and that are not deleted.
+
+        Args:
+            reached: The positions of the query's last offset.
+            ends: The present ends.
+            drained: The topic partitions that were read to an end that does not move.
+
+        Raises:
+            DataLossError: A topic was deleted that was not drained. With `failOnDataLoss=false` it is logged.
+
+        """
+        abandoned = self._abandoned or frozenset()
+        kept = {partition: position for partition, position in reached.items() if partition not in abandoned}
         fail = self._options.fail_on_data_loss
-        return without_deleted(reached, ends, self._deleted, drained=drained, fail=fail)
+        return without_deleted(kept, ends, self._deleted, drained=drained, fail=fail)
 
 
 def abandoned_topics(

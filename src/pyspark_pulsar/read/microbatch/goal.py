@@ -90,15 +90,16 @@ class StreamGoal:
     def _next(self, former: StreamOffset, present: PresentEnds) -> StreamOffset:
         """The goal of a query that continues."""
         ends, fail = present.positions, self._options.fail_on_data_loss
-        reached = self._checkpoint_topics.kept(former.positions)
         if self._options.read_compacted:
             # Compaction may have removed the last messages that the query has read.
-            ends = {partition: max(end, reached.get(partition, end)) for partition, end in ends.items()}
+            ends = {
+                partition: max(end, former.positions.get(partition, end)) for partition, end in ends.items()
+            }
         self._planner.ledgers.keep_up(ends)
         if not self._end.is_given:
             # A query that ends at positions never reads the segments that appear later.
-            check_missed(present.layouts, reached, fail=fail)
-        reached = self._checkpoint_topics.without_deleted(reached, ends, drained=former.drained)
+            check_missed(present.layouts, former.positions, fail=fail)
+        reached = self._checkpoint_topics.still_read(former.positions, ends, drained=former.drained)
         positions, starts = advanced(reached, ends, fail=fail)
         reached = {partition: position for partition, position in reached.items() if partition not in starts}
         self._search(reached, positions, former.published_from)

@@ -33,7 +33,6 @@ import math
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import dataclass
 from typing import Final
 
@@ -43,8 +42,7 @@ from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.cursor_requests import Positions
-from pyspark_pulsar.read.log_end import LogEnds
+from pyspark_pulsar.read.cursor_requests import Positions, new_cursors
 from pyspark_pulsar.read.unseen_entries import pass_unseen
 
 REST_SECONDS: Final = 30.0
@@ -154,12 +152,11 @@ class ReadableEnds:
 def readable_ends(client: BrokerClient, positions: Positions) -> dict[TopicPartition, Position]:
     """Return R for each S, S itself where a message or an open transaction follows. Raises `ConnectionFailed`,
     `PermissionDenied`, `TopicNotFoundError`."""
-    with closing(LogEnds(client)) as log_ends:
-        stored = log_ends.log_ends(positions, {})
+    ends = new_cursors(client, dict.fromkeys(positions))
     spans = {
-        partition: (position, stored[partition].mark_delete)
+        partition: (position, ends[partition])
         for partition, position in positions.items()
-        if partition in stored and position < stored[partition].mark_delete
+        if partition in ends and position < ends[partition]
     }
     passed = pass_unseen(client, spans, _PASS_SECONDS)
     return {

@@ -1,0 +1,150 @@
+"""A micro-batch is planned only when nothing of it was removed unread, as brokers and ledgers tell together."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pyspark_pulsar.client.ledger import Ledger
+from pyspark_pulsar.errors import DataLossError
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.bounds.request import RangeRequest
+from pyspark_pulsar.read.log_end import RemovedEntries
+from pyspark_pulsar.read.microbatch.checked_plan import CheckedPlanner
+from pyspark_pulsar.read.microbatch.offset import StreamOffset
+from pyspark_pulsar.read.microbatch.readable_ends import ReadableEnds
+from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
+from pyspark_pulsar.read.planning.partition_plan import PartitionPlan
+
+A, B = TopicPartition.parse("a"), TopicPartition.parse("b")
+BEGIN, END = Position(5, 3), Position(8, 2)
+FORMER, REACHED = StreamOffset({A: BEGIN, B: BEGIN}), StreamOffset({A: END, B: END})
+SOME = RemovedEntries(Position(8, 0), 4)
+UNCLEAR = RemovedEntries(Position(8, 0), None)
+DELETED = RemovedEntries(None, None)
+LEFT = TopicLedgers((Ledger(8, 2, 20, 1, 1),))
+
+Removed = Mapping[TopicPartition, RemovedEntries]
+
+
+class Cluster:
+    """A broker and a planner. `answers`: what the broker says is removed, in turn; the last one again and again."""
+
+    def __init__(self, *answers: Removed, ledgers: TopicLedgers | None = None, lists: bool = True) -> None:
+        self._answers = list(answers)
+        self._known = ledgers
+        self.tables: dict[TopicPartition, Position] = {}
+        self.loaded_at_once = False
+        self.asked: list[tuple[Mapping[TopicPartition, Position], bool]] = []
+        self.planned: list[list[RangeRequest]] = []
+        self.may_read_directly = True
+        self.shown: set[TopicPartition] = set()
+        self.forgotten: set[TopicPartition] = set()
+        self.ledgers = SimpleNamespace(is_possible=lists, forget_ahead=self.forgotten.update)
+
+    def removed(self, starts: Mapping[TopicPartition, Position], *, anew: bool = False) -> Removed:
+        self.asked.append((starts, anew))
+        answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        return {partition: what for partition, what in answer.items() if partition in starts}
+
+    def show_rights(self, partitions: Iterable[TopicPartition]) -> None:
+        self.shown |= set(partitions)
+
+    def skip_tables(
+        self, positions: Mapping[TopicPartition, Position], *, at_once: bool = False
+    ) -> dict[TopicPartition, Position]:
+        self.loaded_at_once |= at_once
+        return {
+            partition: max(position, self.tables.get(partition, position)) if at_once else position
+            for partition, position in positions.items()
+        }
+
+    def plan(self, requests: Iterable[RangeRequest]) -> list[PartitionPlan]:
+        self.planned.append(list(requests))
+        return [
+            PartitionPlan(request.partition, request.start, request.end, self._known, ())
+            for request in self.planned[-1]
+        ]
+
+
+def planned(cluster: Cluster, **options: Any) -> list[PartitionPlan]:
+    given = ReadOptions(service_url="pulsar://x:6650", topic="a", **options)
+    parts: Any = cluster
+    readable = ReadableEnds(given)
+    try:
+        return CheckedPlanner(given, parts, readable, parts).plan(FORMER, REACHED)
+    finally:
+        readable.close()
+
+
+def test_where_nothing_is_removed_the_planner_need_not_check_it_again() -> None:
+    cluster = Cluster({})
+    assert [plan.partition for plan in planned(cluster)] == [A, B]
+    assert [request.is_whole for request in cluster.planned[0]] == [True, True]
+    assert cluster.shown == {A, B}, "that the role may consume them"
+    assert not cluster.loaded_at_once
+
+
+def test_what_is_removed_is_loss(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(DataLossError, match="at least 4 entries behind 5:3:0 are gone"):
+        planned(Cluster({A: SOME}))
+    with caplog.at_level(logging.WARNING):
+        plans = planned(Cluster({A: SOME}), fail_on_data_loss=False)
+    assert [plan.partition for plan in plans] == [A, B]
+    assert "at least 4 entries" in caplog.text
+
+
+def test_a_topic_that_is_deleted_is_not_planned() -> None:
+    with pytest.raises(DataLossError, match="the topic was deleted"):
+        planned(Cluster({A: DELETED}))
+    cluster = Cluster({A: DELETED})
+    assert [plan.partition for plan in planned(cluster, fail_on_data_loss=False)] == [B]
+    assert cluster.shown == {B}
+
+
+def test_of_a_ledger_that_is_gone_the_planner_decides() -> None:
+    """It may have seen the ledger end where the range begins."""
+    cluster = Cluster({A: UNCLEAR}, ledgers=LEFT)
+    assert [plan.partition for plan in planned(cluster)] == [A, B]
+    assert [request.is_whole for request in cluster.planned[0]] == [False, True]
+    assert cluster.forgotten == {A}, "a list that was begun before may be older"
+
+
+@pytest.mark.parametrize("lists", [True, False])
+def test_where_the_planner_knows_no_ledgers_it_is_loss(lists: bool) -> None:
+    cluster = Cluster({A: UNCLEAR}, lists=lists)
+    with pytest.raises(DataLossError, match="the ledger of 5:3:0 is gone"):
+        planned(cluster)
+    assert len(cluster.planned) == lists
+
+
+def test_what_a_table_has_by_now_is_not_lost() -> None:
+    cluster = Cluster({A: SOME})
+    cluster.tables = {A: END}
+    assert [plan.partition for plan in planned(cluster)] == [A, B]
+    assert cluster.loaded_at_once
+    assert cluster.asked[-1][0].keys() == {B}, "no ledger is needed for the other"
+
+
+def test_ledgers_that_go_between_the_broker_s_answer_and_their_list_are_asked_for_again() -> None:
+    cluster = Cluster({}, {A: SOME}, ledgers=LEFT)
+    with pytest.raises(DataLossError, match="at least 4 entries"):
+        planned(cluster)
+    assert len(cluster.planned) == 1
+    assert [anew for _, anew in cluster.asked[:2]] == [False, True]
+    cluster = Cluster({}, ledgers=LEFT)
+    planned(cluster)
+    assert len(cluster.planned) == 1, "only the cursor had been moved"
+
+
+def test_a_compacted_view_misses_nothing_that_compaction_removed() -> None:
+    cluster = Cluster({}, ledgers=LEFT)
+    planned(cluster, read_compacted=True)
+    assert [request.is_whole for request in cluster.planned[0]] == [False, False]
+    assert len(cluster.asked) == 1
