@@ -23,6 +23,7 @@ _MOST_HEADER: Final = 1 << 27
 """Less than the four first bytes of any text, so that a text is never taken for a frame."""
 _MOST_BODY: Final = 1 << 29
 _PIECE: Final = 1 << 20
+_encode: Final = json.JSONEncoder(separators=(",", ":")).encode
 
 Frame = tuple[dict[str, Any], bytes]
 Receive = Callable[[], Frame | None]
@@ -84,7 +85,7 @@ def sender(target: int) -> Send:
 
     def send(header: Mapping[str, Any], body: bytes = b"") -> None:
         # ASCII throughout, because a name may be text that UTF-8 cannot encode.
-        text = json.dumps(header, separators=(",", ":")).encode()
+        text = _encode(header).encode()
         if len(text) > _MOST_HEADER or len(body) > _MOST_BODY:
             raise ProtocolError(
                 f"an answer of {len(text)} and {len(body)} bytes: expected at most {_MOST_HEADER} and {_MOST_BODY}"

@@ -1,7 +1,7 @@
 """What a stream's reader may be asked besides its offsets: limits of a micro-batch, and Trigger.AvailableNow.
 
 PySpark has the classes since 4.2. To Spark 4.1 these here stand for them, which are the same: Spark itself does not ask
-there, but the jar of this package does (`spark.stream_program`). This module alone knows which of them there are.
+there, but the jar of this package does (`spark.stream_readers`). This module alone knows which of them there are.
 """
 
 from __future__ import annotations

@@ -18,17 +18,19 @@ JVM holds.
 from __future__ import annotations
 
 import os
+import signal
+import sys
 import threading
 import traceback
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Final, NoReturn, Protocol, TypeVar
 
 from pyspark_pulsar.errors import OptionError, ProtocolError, PulsarError, printable
 from pyspark_pulsar.spark.frames import Frame, HeaderError, Receive, Send, receiver, sender
-from pyspark_pulsar.spark.jvm_streams import take_standard_streams
 from pyspark_pulsar.spark.logging import follow_levels, show_warnings
-from pyspark_pulsar.spark.python_path import add_pyspark
 
 FAILED: Final = "Failed"
 """The kind of an error that no service has another kind for."""
@@ -71,9 +73,9 @@ class Service(Protocol):
 
 def run(service: Service) -> NoReturn:
     """Answer the JVM over the standard streams of this process until it closes them; then end the process."""
-    answers, calls = take_standard_streams()
+    answers, calls = _take_standard_streams()
     show_warnings()
-    add_pyspark()
+    _add_pyspark()
     code = 0
     try:
         serve(service, receiver(calls, service.idle_seconds), sender(answers))
@@ -141,6 +143,31 @@ def describe_error(fault: Exception, kind: Callable[[PulsarError], str]) -> dict
         return {"kind": kind(fault), "message": str(fault)}
     traceback.print_exception(fault)
     return {"kind": FAILED, "message": printable(f"{type(fault).__name__}: {fault}")}
+
+
+def _take_standard_streams() -> tuple[int, int]:
+    """Return file descriptors for answers and for calls, and keep all other code away from them.
+
+    From here on standard output is standard error, and standard input is empty. Ctrl-C at a terminal is meant for
+    Spark's shell, which goes on, so it does not reach this process.
+    """
+    answers, calls = os.dup(sys.stdout.fileno()), os.dup(sys.stdin.fileno())
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    sys.stdout = sys.stderr
+    with open(os.devnull, "rb") as nothing:  # noqa: PTH123 - a descriptor, no path
+        os.dup2(nothing.fileno(), sys.stdin.fileno())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return answers, calls
+
+
+def _add_pyspark() -> None:
+    """Find PySpark in SPARK_HOME, as Spark's own workers do, where the interpreter's environment has none.
+
+    Environments that are packed for a cluster leave it out, because Spark brings it.
+    """
+    home = os.environ.get("SPARK_HOME")
+    if home and find_spec("pyspark") is None:
+        sys.path += sorted(str(archive) for archive in Path(home, "python", "lib").glob("*.zip"))
 
 
 def _received(receive: Receive, send: Send) -> Frame | None:

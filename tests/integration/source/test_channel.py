@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import queue
@@ -39,6 +40,8 @@ def gateway() -> Iterator[JavaGateway]:
     )
     gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auto_convert=True))
     yield gateway
+    # An object of the JVM that is collected later would look for the JVM.
+    gc.collect()
     gateway.shutdown()
 
 

@@ -22,7 +22,7 @@ import pytest
 from integration.checkpoint.checkpoints import location, new_name, of_session
 from integration.official import await_true
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 from pyspark_pulsar.client.broker.client import BrokerClient
@@ -79,6 +79,30 @@ def test_a_process_that_was_killed_is_started_again(
     assert read_topic(filled).count() == ROWS
     (after,) = children(spark, _MODULE)
     assert after != before
+
+
+def test_a_stream_whose_process_was_killed_fails_and_may_start_again(
+    spark: SparkSession, pulsar: LocalPulsar, filled: str, tmp_path: Path
+) -> None:
+    """Its reader ended with the process."""
+    stream = spark.readStream.format("pulsar").option("service.url", pulsar.service_url)
+    writer = stream.option("topic", filled).option("startingOffsets", "earliest").load().writeStream
+    writer = writer.format("noop").option("checkpointLocation", str(tmp_path))
+    query = writer.start()
+    try:
+        query.processAllAvailable()
+        (before,) = children(spark, _MODULE)
+        os.kill(before, signal.SIGKILL)
+        with pytest.raises(StreamingQueryException) as caught:
+            query.awaitTermination(60)
+        said = str(caught.value)
+        assert "expected an answer of its process" in said or "expected an open reader" in said
+        assert "again" in said
+    finally:
+        query.stop()
+    again = writer.trigger(availableNow=True).start()
+    assert again.awaitTermination(60)
+    assert again.exception() is None
 
 
 def test_the_error_says_why_the_process_does_not_start(

@@ -1,31 +1,30 @@
 """What a batch reads, in a few words and numbers for Spark's plans and UI. Driver only; no I/O.
 
-A program of `spark.driver_process` besides: the JVM sends what it was given as the partitions of a read (u32 count,
-then each with a u32 length, big endian), and is sent JSON (u32 length, UTF-8).
+A call of `spark.driver_process` besides: the JVM sends what it was given as the partitions of a read.
 """
 
 from __future__ import annotations
 
-import json
 import pickle
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.split import Split
-from pyspark_pulsar.spark.program_frames import frame, read_frame, read_number
+from pyspark_pulsar.spark.frames import unpacked
 
 _SHOWN: Final = 3
 
 
-def main(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Reads what this user's own driver has pickled, and nothing else."""
-    inputs = [read_frame(requests) for _ in range(read_number(requests))]
+def summary_of(partitions: bytes) -> dict[str, Any]:
+    """Return the summary of the partitions of a read, pickled and packed (`spark.frames.packed`).
+
+    Reads what this user's own driver pickled, and nothing else.
+    """
     # Of a read without partitions Spark keeps a None.
-    partitions = [pickle.loads(each) for each in inputs]  # noqa: S301
-    told = json.dumps(summary([each.value for each in partitions if each is not None])).encode()
-    answers.write(frame(told))
+    loaded = [pickle.loads(each) for each in unpacked(partitions)]  # noqa: S301
+    return summary([each.value for each in loaded if each is not None])
 
 
 def summary(tasks: Sequence[Iterable[Split]]) -> dict[str, Any]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import json
 import pickle
 from dataclasses import replace
 
@@ -11,9 +9,10 @@ from pyspark.sql.datasource import InputPartition
 
 from pyspark_pulsar.model.position import EARLIEST, Position
 from pyspark_pulsar.model.topic import TopicName, TopicPartition
-from pyspark_pulsar.read.batch.summary import main, summary
+from pyspark_pulsar.read.batch.summary import summary, summary_of
 from pyspark_pulsar.read.sources.broker import FromBroker
 from pyspark_pulsar.read.split import Split, SplitRange
+from pyspark_pulsar.spark.frames import packed
 
 TOPIC = TopicName.parse("persistent://public/default/orders")
 
@@ -47,11 +46,6 @@ def test_a_size_that_is_not_known_is_none() -> None:
     assert summary([(FIRST, replace(SECOND, size=None))])["bytes"] is None
 
 
-def test_the_program_of_the_driver_process() -> None:
+def test_partitions_as_the_jar_sends_them() -> None:
     sent = [pickle.dumps(InputPartition((FIRST,))), pickle.dumps(None)]
-    request = len(sent).to_bytes(4, "big") + b"".join(len(each).to_bytes(4, "big") + each for each in sent)
-    answer = io.BytesIO()
-    main(io.BytesIO(request), answer)
-    told = answer.getvalue()
-    assert int.from_bytes(told[:4], "big") == len(told) - 4
-    assert json.loads(told[4:]) == summary([(FIRST,)])
+    assert summary_of(packed(sent)) == summary([(FIRST,)])

@@ -5,11 +5,11 @@ package org.pysparkpulsar.process;
  *
  * @param name the name by which the process knows it
  * @param subject what errors name, such as "the Pulsar catalog, load_table"
- * @param retry what happens when the process ends
+ * @param retry the rule for the call when its process ends
  * @param advice what to do without an answer, as errors say it at their end
  */
 public record Call(String name, String subject, Retry retry, String advice) {
-  /** Whether a call is sent to another process when its process has ended. */
+  /** The rule for a call whose process has ended: it is sent to another process, or fails. */
   public enum Retry {
     /** Yes: done twice is the same as done once. */
     IDEMPOTENT,

@@ -1,11 +1,6 @@
 package org.pysparkpulsar.process;
 
-import java.io.IOException;
-import java.io.InterruptedIOException;
-import java.nio.charset.StandardCharsets;
 import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
 import org.apache.spark.sql.internal.SQLConf;
 import scala.jdk.javaapi.CollectionConverters;
@@ -15,10 +10,6 @@ public final class Interpreter {
   private static final String CATALOG = "spark.sql.catalog.";
   private static final String CATALOG_CLASS = "org.pysparkpulsar.catalog.PulsarCatalog";
   private static final String OF_WORKERS = "spark.pyspark.python";
-  private static final String ASK = "import sys, pyspark_pulsar; print('%d.%d' % sys.version_info[:2])";
-  private static final long DEADLINE_SECONDS = 60;
-  private static final int SHOWN = 300;
-  private static final Map<String, String> VERSIONS = new ConcurrentHashMap<>();
 
   private Interpreter() {}
 
@@ -51,49 +42,11 @@ public final class Interpreter {
     return first(setting.apply(OF_WORKERS), System.getenv("PYSPARK_PYTHON"), driver);
   }
 
-  /** Returns the version as "3.12". Asks each interpreter once, and throws what {@link #refused} says otherwise. */
-  public static String version(String python) throws IOException {
-    String known = VERSIONS.get(python);
-    if (known == null) {
-      known = ask(python);
-      VERSIONS.put(python, known);
-    }
-    return known;
-  }
-
   /** The one text about an interpreter that does not start, lacks this package, or cannot run its process. */
   static String refused(String purpose, String python, String cause) {
     return purpose + ": expected an interpreter with pyspark-pulsar, got " + python + ": " + cause
         + "; set spark.pyspark.python (on the driver also spark.pyspark.driver.python or "
         + "spark.sql.catalog.<name>.python) to one that has the package";
-  }
-
-  private static String ask(String python) throws IOException {
-    String purpose = "the Pulsar data source";
-    Process process;
-    try {
-      process = new ProcessBuilder(python, "-c", ASK).redirectErrorStream(true).start();
-    } catch (IOException fault) {
-      throw new IOException(refused(purpose, python, "it does not start (" + fault.getMessage() + ")"));
-    }
-    process.getOutputStream().close();
-    try {
-      // The wait comes first: to read is to wait without a deadline. An answer is far smaller than what a pipe holds.
-      if (!process.waitFor(DEADLINE_SECONDS, TimeUnit.SECONDS)) {
-        process.destroyForcibly();
-        throw new IOException(refused(purpose, python, "it gave no answer within " + DEADLINE_SECONDS + " seconds"));
-      }
-    } catch (InterruptedException fault) {
-      Thread.currentThread().interrupt();
-      throw new InterruptedIOException(purpose + ": interrupted while waiting for " + python + "; run it again");
-    }
-    String text = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip();
-    String last = text.substring(text.lastIndexOf('\n') + 1);
-    if (process.exitValue() != 0) {
-      throw new IOException(
-          refused(purpose, python, "it wrote: " + last.substring(0, Math.min(SHOWN, last.length()))));
-    }
-    return last;
   }
 
   private static String configured(String key) {

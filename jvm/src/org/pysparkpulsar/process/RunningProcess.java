@@ -15,7 +15,6 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
@@ -31,6 +30,11 @@ final class RunningProcess {
   private static final int MOST_HEADER = 1 << 27;
 
   private static final int MOST_BODY = 1 << 29;
+  /** Far above the time in which a process that runs empties its pipe. */
+  private static final long WRITE_SECONDS = 30;
+
+  private static final String UNREAD =
+      "it did not read what was sent to it within " + WRITE_SECONDS + " seconds, and was ended";
   private static final int SHOWN = 200;
   private static final byte[] NO_BODY = new byte[0];
 
@@ -103,25 +107,27 @@ final class RunningProcess {
     byte[] text = bytes(header);
     String cause;
     synchronized (calls) {
+      CompletableFuture<Void> written = new CompletableFuture<Void>().orTimeout(WRITE_SECONDS, TimeUnit.SECONDS);
+      written.exceptionally(
+          late -> {
+            // Nothing else wakes a thread that writes to a full pipe.
+            process.destroyForcibly();
+            return null;
+          });
       try {
-        BoundedWrite.within(
-            BoundedWrite.SECONDS,
-            process,
-            () -> {
-              calls.writeInt(text.length);
-              calls.writeInt(length);
-              calls.write(text);
-              calls.write(body, 0, length);
-              calls.flush();
-            });
+        calls.writeInt(text.length);
+        calls.writeInt(length);
+        calls.write(text);
+        calls.write(body, 0, length);
+        calls.flush();
         return;
-      } catch (TimeoutException fault) {
-        cause = fault.getMessage();
-        end(cause);
       } catch (IOException fault) {
-        end(errors.end());
-        // The listener may know more.
-        cause = ended;
+        boolean isLate = written.isCompletedExceptionally();
+        end(isLate ? UNREAD : errors.end());
+        // The listener may know more, but not of a deadline.
+        cause = isLate ? UNREAD : ended;
+      } finally {
+        written.complete(null);
       }
     }
     // Half a frame was written at most, which the process cannot have acted on.

@@ -7,7 +7,7 @@ import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
 
 /** Copies what a child process writes to its standard error to that of this JVM, and keeps the end for error messages. */
-public final class StandardError {
+final class StandardError {
   private static final int KEPT_BYTES = 4096;
   private static final int SHOWN_LINES = 3;
   private static final int SHOWN_LETTERS = 600;
@@ -23,14 +23,14 @@ public final class StandardError {
     thread.setDaemon(true);
   }
 
-  public static StandardError of(Process process, String name) {
+  static StandardError of(Process process, String name) {
     StandardError copied = new StandardError(process, name);
     copied.thread.start();
     return copied;
   }
 
   /** How the process ended, with the last lines that it wrote: "it ended with exit code 1 and wrote: ...". */
-  public String end() {
+  String end() {
     try {
       if (!process.waitFor(END_SECONDS, TimeUnit.SECONDS)) {
         return "it closed its connections and still runs";

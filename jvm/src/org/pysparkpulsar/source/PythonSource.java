@@ -1,6 +1,5 @@
 package org.pysparkpulsar.source;
 
-import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -48,23 +47,12 @@ public class PythonSource extends PythonDataSourceV2 {
   public UserDefinedPythonDataSource source() {
     if (source == null) {
       String driver = Interpreter.of(Map.of());
-      String version = version(driver);
+      String version = DriverProcess.of(driver).version();
       source =
           new OnTwoInterpreters(
               pythonClass(driver, version), pythonClass(Interpreter.ofExecutors(driver), version));
     }
     return source;
-  }
-
-  private static String version(String driver) {
-    if (DriverPrograms.POSSIBLE) {
-      return DriverProcess.of(driver).version();
-    }
-    try {
-      return Interpreter.version(driver);
-    } catch (IOException fault) {
-      throw PulsarException.raised(fault.getMessage());
-    }
   }
 
   /** The same object in Python, of which nothing has been planned. */

@@ -1,32 +1,31 @@
 package org.pysparkpulsar.source;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
-import org.apache.spark.api.python.SpecialLengths$;
+import java.util.Arrays;
 import org.apache.spark.sql.errors.QueryCompilationErrors$;
 import org.apache.spark.sql.errors.QueryExecutionErrors$;
-import org.pysparkpulsar.process.LogLevels;
+import org.pysparkpulsar.process.Call.Retry;
+import org.pysparkpulsar.process.PythonProcess;
+import org.pysparkpulsar.process.Refusal;
 import scala.Option;
 
 /**
- * A stream's reader in Python, in the process that stays: `pyspark_pulsar.spark.stream_program`, where the words are that
- * go between the two.
+ * A stream's reader in Python, in the process that stays: one of `pyspark_pulsar.spark.stream_readers`, where its calls
+ * are listed.
  *
- * <p>Spark has such a conversation as well. It starts a process for each, and in 4.1 it has no words for where the query
- * stands, for limits and for Trigger.AvailableNow.
+ * <p>Spark has such a conversation as well. It starts a process for each, and in 4.1 it has no words for the position of
+ * the query, for limits and for Trigger.AvailableNow.
  */
 final class StreamReader {
-  private static final String PROGRAM = "pyspark_pulsar.spark.stream_program";
-  private static final ObjectMapper JSON = new ObjectMapper();
-
   private final DriverProcess process;
-  private final ProgramConnection connection;
+  private final long number;
 
-  private StreamReader(DriverProcess process) {
+  private StreamReader(DriverProcess process, long number) {
     this.process = process;
-    connection = process.connect(PROGRAM);
+    this.number = number;
   }
 
   static StreamReader of(SourceScanBuilder.Query query) {
@@ -34,26 +33,21 @@ final class StreamReader {
         query.source()
             .getOrCreateDataSourceInPython(query.name(), query.options(), Option.apply(query.columns()))
             .dataSource();
-    StreamReader reader = new StreamReader(DriverProcess.of(query.source().source().dataSourceCls().pythonExec()));
+    DriverProcess process = DriverProcess.of(query.source().source().dataSourceCls().pythonExec());
+    ObjectNode arguments = PythonProcess.arguments().put("columns", query.columns().json());
     try {
-      reader.send(source);
-      reader.send(query.columns().json().getBytes(StandardCharsets.UTF_8));
-      if (reader.receive() == null) {
-        String said = reader.fault();
-        reader.close();
-        throw PulsarException.thrown(
-            QueryCompilationErrors$.MODULE$.pythonDataSourceError("plan", "initialize source", said));
-      }
-      return reader;
+      return new StreamReader(process, process.call("open_stream", Retry.IDEMPOTENT, arguments, source).result().asLong());
     } catch (IOException fault) {
-      reader.close();
-      throw reader.process.gone(PROGRAM, fault);
+      throw DriverProcess.raised(fault);
+    } catch (Refusal refusal) {
+      throw PulsarException.thrown(
+          QueryCompilationErrors$.MODULE$.pythonDataSourceError("plan", "initialize source", refusal.getMessage()));
     }
   }
 
-  /** What the reader answers to a call; empty where it has nothing to say. Throws what names the call where it fails. */
-  String text(String call, String... arguments) {
-    return new String(ask(call, arguments), StandardCharsets.UTF_8);
+  /** Returns the answer to a call; empty where the reader has none. Throws what names the call where it fails. */
+  String text(String call, String... values) {
+    return new String(ask(call, values), StandardCharsets.UTF_8);
   }
 
   /** The splits between two offsets, pickled. */
@@ -67,47 +61,21 @@ final class StreamReader {
     return pickled;
   }
 
-  /** The reader stops. */
+  /** The reader stops, after the call that may be under way. */
   void close() {
+    process.tell("close_stream", PythonProcess.arguments().put("stream", number));
+  }
+
+  private byte[] ask(String call, String... values) {
+    ObjectNode arguments = PythonProcess.arguments().put("stream", number);
+    Arrays.stream(values).forEach(arguments.putArray("values")::add);
     try {
-      connection.close();
+      return process.call(call, Retry.BOUND, arguments, new byte[0]).body();
     } catch (IOException fault) {
-      // It is closed all the same.
+      throw DriverProcess.raised(fault);
+    } catch (Refusal refusal) {
+      throw PulsarException.thrown(
+          QueryExecutionErrors$.MODULE$.pythonStreamingDataSourceRuntimeError(call, refusal.getMessage()));
     }
-  }
-
-  private byte[] ask(String call, String... arguments) {
-    try {
-      send(JSON.writeValueAsBytes(new Object[] {call, arguments, LogLevels.now()}));
-      byte[] answer = receive();
-      if (answer == null) {
-        throw PulsarException.thrown(QueryExecutionErrors$.MODULE$.pythonStreamingDataSourceRuntimeError(call, fault()));
-      }
-      return answer;
-    } catch (IOException fault) {
-      throw process.gone(PROGRAM, fault);
-    }
-  }
-
-  private void send(byte[] bytes) throws IOException {
-    connection.output().writeInt(bytes.length);
-    connection.output().write(bytes);
-    connection.output().flush();
-  }
-
-  /** Null where a fault follows instead. */
-  private byte[] receive() throws IOException {
-    int length = connection.input().readInt();
-    return length == SpecialLengths$.MODULE$.PYTHON_EXCEPTION_THROWN() ? null : exactly(length);
-  }
-
-  private String fault() throws IOException {
-    return new String(exactly(connection.input().readInt()), StandardCharsets.UTF_8).stripTrailing();
-  }
-
-  private byte[] exactly(int length) throws IOException {
-    byte[] bytes = new byte[length];
-    connection.input().readFully(bytes);
-    return bytes;
   }
 }

@@ -1,0 +1,134 @@
+"""The readers of streams in the driver's process (`spark.driver_process`), which the jar calls by number.
+
+    call                            values                          answer's body
+    open_stream                                                     none; the result is the reader's number
+    initialOffset                                                   an offset
+    latestOffset                    an offset, "all" or "limited"   an offset
+    getDefaultReadLimit                                             "all", or the limit of the options
+    prepareForTriggerAvailableNow                                   nothing
+    reportLatestOffset                                              an offset, or nothing
+    partitions                      two offsets                     the splits, each pickled (`spark.frames.packed`)
+    commit                          an offset                       nothing
+    close_stream                                                    nothing
+
+Offsets are JSON. The body of `open_stream` is the data source as Spark pickled it, and its argument `columns` is the
+schema that the stream reads, as Spark writes a schema in JSON. A reader stops with its first error.
+
+Spark has a program for the same purpose, which in 4.1 knows neither limits nor the position of the query.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import pickle
+import secrets
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from pyspark_pulsar.errors import PulsarError
+from pyspark_pulsar.spark.frames import packed
+from pyspark_pulsar.spark.read_limits import ReadAllAvailable
+
+ALL: Final = "all"
+"""The limit of a read that has no limit."""
+
+_NUMBER_BITS: Final = 48
+
+
+class StreamReaders:
+    """Readers of streams by number. Safe to use from several threads; the calls of one reader follow each other."""
+
+    def __init__(self) -> None:
+        # A process that is started again must not take a number of the earlier process for another reader.
+        self._numbers = itertools.count(secrets.randbits(_NUMBER_BITS))
+        self._readers: dict[int, tuple[Any, threading.Lock]] = {}
+
+    def open(self, source: bytes, columns: str) -> int:
+        """Make a reader. Reads what this user's own driver pickled, and nothing else."""
+        from pyspark.sql.types import StructType
+
+        reader = pickle.loads(source).streamReader(StructType.fromJson(json.loads(columns)))  # noqa: S301
+        number = next(self._numbers)
+        self._readers[number] = reader, threading.Lock()
+        return number
+
+    def call(self, number: int, call: str, values: Sequence[str]) -> bytes:
+        """Return the body of the answer. Raises what the reader raises, which is then stopped."""
+        reader, lock = self._readers.get(number, (None, threading.Lock()))
+        with lock:
+            if number not in self._readers:
+                raise PulsarError(
+                    f"stream {number}: expected an open reader, got none; start the query again"
+                )
+            try:
+                return CALLS[call](reader, *values)
+            except BaseException:
+                del self._readers[number]
+                reader.stop()
+                raise
+
+    def close(self, number: int) -> None:
+        """Stop a reader, after the call that may be under way. Does nothing where the reader has stopped."""
+        reader, lock = self._readers.get(number, (None, threading.Lock()))
+        with lock:
+            if self._readers.pop(number, None) is not None:
+                reader.stop()
+
+
+def _initial_offset(reader: Any) -> bytes:
+    return _json(reader.initialOffset())
+
+
+def _latest_offset(reader: Any, start: str, limit: str) -> bytes:
+    asked = ReadAllAvailable() if limit == ALL else reader.getDefaultReadLimit()
+    return _json(reader.latestOffset(json.loads(start), asked))
+
+
+def _default_read_limit(reader: Any) -> bytes:
+    limit = reader.getDefaultReadLimit()
+    return (ALL if isinstance(limit, ReadAllAvailable) else str(limit)).encode()
+
+
+def _prepare(reader: Any) -> bytes:
+    reader.prepareForTriggerAvailableNow()
+    return b""
+
+
+def _report_latest_offset(reader: Any) -> bytes:
+    offset = reader.reportLatestOffset()
+    return b"" if offset is None else _json(offset)
+
+
+def _partitions(reader: Any, start: str, end: str) -> bytes:
+    return packed(_pickled(each) for each in reader.partitions(json.loads(start), json.loads(end)))
+
+
+def _pickled(split: Any) -> bytes:
+    """Pickle a split as Spark does for workers: functions of this package by value (`spark.shipped`)."""
+    from pyspark import cloudpickle
+
+    pickled: bytes = cloudpickle.dumps(split)  # type: ignore[no-untyped-call]
+    return pickled
+
+
+def _commit(reader: Any, end: str) -> bytes:
+    reader.commit(json.loads(end))
+    return b""
+
+
+CALLS: Final[Mapping[str, Callable[..., bytes]]] = {
+    "initialOffset": _initial_offset,
+    "latestOffset": _latest_offset,
+    "getDefaultReadLimit": _default_read_limit,
+    "prepareForTriggerAvailableNow": _prepare,
+    "reportLatestOffset": _report_latest_offset,
+    "partitions": _partitions,
+    "commit": _commit,
+}
+"""The calls of a reader that is open: each returns the body of its answer."""
+
+
+def _json(offset: Any) -> bytes:
+    return json.dumps(offset).encode()
