@@ -18,6 +18,7 @@ release = version = installed_version("pyspark-pulsar")
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",  # Args, Returns and Raises as Google writes them
     "sphinx_copybutton",
     "docstrings",
     "pictures",
