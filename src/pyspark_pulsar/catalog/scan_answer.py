@@ -31,7 +31,7 @@ _BEHIND: Final = "behindtable"
 def windows_of(
     options: ReadOptions, partitions: Sequence[TopicPartition]
 ) -> list[tuple[TimeWindow, list[int] | None]]:
-    """The times that are wanted, each of which topic partitions; None for all."""
+    """Return the windows of the query with the indexes of their topic partitions; None stands for all of them."""
     by_window: dict[TimeWindow, list[int]] = {}
     for partition, window in resolve_windows(options, partitions).items():
         by_window.setdefault(window, []).append(partition.index)
@@ -46,7 +46,7 @@ def windows_of(
 def fields_of(
     columns: pa.Schema, windows: Iterable[tuple[TimeWindow, list[int] | None]]
 ) -> dict[str, pa.Field]:
-    """Those of the query, then those that only the times need."""
+    """Return the fields of the query, then the fields that only the windows need."""
     fields = {column.name: column for column in columns}
     for window, indexes in windows:
         needed = {
@@ -67,14 +67,14 @@ def scan_answer(
     *,
     is_all: bool,
 ) -> dict[str, Any]:
-    """As the jar takes it.
+    """Return the scan as the jar reads it.
 
-    `schema` is what to ask of the files, as JSON of a StructType; `columns` are those of the query, and those that only
-    the times need: `name`, `scanned` (whether files are asked for it), `default` (text; what it is where a file lacks
-    it; None for null).
-    `statistics`: by path `lower`, `upper` (None if nobody tells) and `nulls`, for each file. `windows`: `partitions`
-    (None for all), `published_from`, `published_before`, `event_before`, in Unix microseconds. `settings` are
-    Hadoop's. `rest`: the options of the data source for what is behind the table; None if nothing is to be read there.
+    `schema` holds the columns that are read from files, as JSON of a StructType. `columns` are those of the query, then
+    those that only the windows need: `name`, `scanned` (whether they are read from files), `default` (as text, for
+    files without the column; None for null). `statistics` hold for each path `lower`, `upper` (None if not known) and
+    `nulls` of each file. `windows` hold `partitions` (None for all), `published_from`, `published_before` and
+    `event_before` in Unix microseconds. `settings` are Hadoop's. `rest` holds the options of the data source for the
+    messages after the table; None if there are none.
     """
     asked = [pa.field(column.field.name, column.scanned) for column in scanned if column.scanned is not None]
     # Rows are counted by a column, too.
@@ -116,6 +116,6 @@ def _window(window: TimeWindow, indexes: list[int] | None) -> dict[str, Any]:
 
 
 def _rest(texts: Mapping[str, str], table: ColumnarTable) -> dict[str, str]:
-    """Without what the tables are reached by: the rest has no second look at them."""
+    """Return the options without those that lead to tables: the rest reads no table."""
     kept = {key: text for key, text in texts.items() if key not in _OF_TABLES}
     return {**kept, _BEHIND: behind_table(table.name, table.id, table.positions)}

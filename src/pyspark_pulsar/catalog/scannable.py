@@ -36,7 +36,7 @@ def tiered_schemas(table: ColumnarTable) -> dict[int, TieredSchema]:
 
 
 def topic_of(options: ReadOptions) -> TopicName:
-    """Raises `NotScannable` for options that say more than which topic, which times and which columns."""
+    """Return the topic of the scan. Raises `NotScannable` for options other than the topic, times and columns."""
     topic = None if options.topic is None else TopicName.parse(options.topic)
     if topic is None or topic != topic.without_partition():
         raise NotScannable("it is not one whole topic")
@@ -60,7 +60,7 @@ def topic_of(options: ReadOptions) -> TopicName:
 
 
 def _is_earliest(bound: OffsetBound | None) -> bool:
-    """In every topic partition."""
+    """Return whether the bound is earliest in every topic partition."""
     if bound is None:
         return True
     return bound.others in (None, LogSide.EARLIEST) and all(
@@ -69,7 +69,7 @@ def _is_earliest(bound: OffsetBound | None) -> bool:
 
 
 def check_ends(bound: OffsetBound | None, positions: TieredPositions) -> None:
-    """Raises `NotScannable` unless the query ends behind the table, in every topic partition that is in it."""
+    """Raise `NotScannable` unless the query ends after the table, in every topic partition that is in it."""
     if bound is None:
         return
     named = dict(bound.named)
@@ -80,7 +80,7 @@ def check_ends(bound: OffsetBound | None, positions: TieredPositions) -> None:
 
 
 def check_types(columns: pa.Schema, schema: ReadSchema) -> None:
-    """Raises `NotScannable` where the topic's schema is another than when the query was analysed."""
+    """Raise `NotScannable` if the topic's schema has changed since the query was analyzed."""
     known = known_columns(schema.value_columns, None)
     for column in columns:
         if column.name not in known or known[column.name].type != column.type:
@@ -88,8 +88,7 @@ def check_types(columns: pa.Schema, schema: ReadSchema) -> None:
 
 
 def check_rows(positions: TieredPositions, partitions: Sequence[TopicPartition], files: TableFiles) -> None:
-    """Raises `NotScannable` unless all rows of all files are surely before the ends of topic partitions that there
-    are."""
+    """Raise `NotScannable` unless all rows of all files are surely before the ends of topic partitions that exist."""
     if not len(files):
         raise NotScannable("it has no files yet")
     ends = {partition.index: tiered.end for partition, tiered in positions.partitions.items()}
@@ -111,10 +110,10 @@ def check_rows(positions: TieredPositions, partitions: Sequence[TopicPartition],
 
 
 def holds_all(positions: TieredPositions, ends: Mapping[TopicPartition, Position]) -> bool:
-    """Whether no topic partition has messages behind the table, nor had any.
+    """Return whether no topic partition has messages after the table, nor had any.
 
-    Ledgers go from the front and their ids are given once: as long as the last message is one that is tiered, nothing
-    behind it was removed, and it is the same topic. Of a partition that is in the table and is empty now nobody knows.
+    Ledgers are removed from the front and their ids are used once. So while the last message is a tiered one, nothing
+    after it was removed, and the topic is the same. Nothing is known of a partition that is in the table and empty now.
     """
     tiered = positions.partitions
     return all(
@@ -126,7 +125,7 @@ def holds_all(positions: TieredPositions, ends: Mapping[TopicPartition, Position
 def check_named_by_topic(
     cluster: Cluster, tables: TopicTables, topic: TopicName, table: ColumnarTable
 ) -> None:
-    """Raises `TierMismatch` unless the topic names this table, `NotScannable` where it names none."""
+    """Raise `TierMismatch` if the topic names another table, and `NotScannable` if it names none."""
     note = fetch_note(cluster.admin, topic)
     if note is None:
         raise NotScannable("the topic does not say that the table is its own")

@@ -74,7 +74,7 @@ def tier_scan(cluster: Cluster, options: Mapping[str, str], columns: Mapping[str
 def _planned(
     cluster: Cluster, options: ReadOptions, texts: Mapping[str, str], columns: pa.Schema
 ) -> dict[str, Any]:
-    """Raises `NotScannable`."""
+    """Return the answer of `tier_scan`. Raises `NotScannable`."""
     topic = topic_of(options)
     partitions = partitions_of(topic, cluster.client.partition_count(topic))
     windows = windows_of(options, partitions)

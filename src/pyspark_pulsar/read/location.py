@@ -147,7 +147,7 @@ class EntryLocation(Location):
     def open(
         self, access: PartitionAccess, start: Position, end: Position
     ) -> Generator[EntryBatch, None, None]:
-        """Yield the entries of the range, in order. Executor only. Nothing is opened before the first is asked for.
+        """Yield the entries of the range, in order. Executor only. Nothing is opened before the first one is read.
         Close it when not all of it is wanted.
 
         Entries outside the range may be among them, and some twice; the reader of the range drops those. Raises
@@ -190,7 +190,7 @@ class RowLocation(Location):
         self, access: PartitionAccess, start: Position, end: Position, request: RowRequest
     ) -> Generator[RowBatch, None, None]:
         """Yield the rows of the range, in order: exactly those that decoding its entries would give. Executor only.
-        Nothing is opened before the first is asked for. Close it when not all of it is wanted.
+        Nothing is opened before the first one is read. Close it when not all of it is wanted.
 
         Raises `ColumnsUnavailable`, `OptionError` or `PrerequisiteMissing` where the place does not give what it
         should, and the errors of a decoder.

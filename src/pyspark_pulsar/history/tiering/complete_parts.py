@@ -87,7 +87,7 @@ def leaves_over(
     parts: Mapping[TopicPartition, CompletePart],
     ledgers: Mapping[TopicPartition, TopicLedgers],
 ) -> bool:
-    """Return whether some closed ledger with entries lies behind what is tiered and what is about to be."""
+    """Return whether a closed ledger with entries follows what is tiered and what is about to be."""
     for partition, present in ledgers.items():
         tiered = parts[partition].tiered if partition in parts else table.positions.of(partition)
         end = EARLIEST if tiered is None else tiered.end
@@ -122,7 +122,8 @@ def _check_end(
 def _readable_end(
     admin: AdminClient, partition: TopicPartition, present: TopicLedgers, end: Position
 ) -> Position:
-    """Behind the last visible message, or behind markers and aborted messages that follow it in closed ledgers."""
+    """Return the position after the last visible message, or after markers and aborted messages that follow it in
+    closed ledgers."""
     closed = [ledger for ledger in present.ledgers if not ledger.is_open and ledger.entries]
     if not closed or Position(closed[-1].id, closed[-1].entries) <= end:
         return end

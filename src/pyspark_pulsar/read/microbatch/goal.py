@@ -76,7 +76,7 @@ class StreamGoal:
         return replace(goal, positions=held)
 
     def _first(self, former: StreamOffset, present: PresentEnds) -> StreamOffset:
-        """The goal of a query that begins."""
+        """Return the goal of a query that begins."""
         ends, partitions = present.positions, sorted(present.positions)
         check_names(STARTING_TIMES, former.published_from, partitions)
         starts = self._starts.find_starts(former.start or FROM_LATEST, partitions, ends)
@@ -88,7 +88,7 @@ class StreamGoal:
         return self._offset(former, positions, starts)
 
     def _next(self, former: StreamOffset, present: PresentEnds) -> StreamOffset:
-        """The goal of a query that continues."""
+        """Return the goal of a query that continues."""
         ends, fail = present.positions, self._options.fail_on_data_loss
         if self._options.read_compacted:
             # Compaction may have removed the last messages that the query has read.

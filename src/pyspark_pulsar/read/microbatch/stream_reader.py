@@ -135,8 +135,8 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         return rows if self._changes is None else self._changes.rows(rows)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Spark calls it when it plans the next micro-batch, after `latestOffset`, and so never for the last one: all
-        has been done there."""
+        """Acknowledge what Spark has committed. Spark calls it when it plans the next micro-batch, after
+        `latestOffset`, and so never for the last one: `latestOffset` does all that must be done."""
         query = self._opened()
         query.trigger.note_micro_batch()
         query.progress.commit(StreamOffset.from_json(end).positions)

@@ -16,8 +16,8 @@ from pyspark_pulsar.read.split import Split
 class PartitionDraft:
     """The draft of a `PartitionPlan`. Each step of a plan (see the head of `planner`) fills its fields."""
 
-    asked: RangeRequest
-    """The range that is asked for."""
+    request: RangeRequest
+    """The range that is to be planned."""
     tiered: RangeRequest | None = None
     """Step tables: what the topic's table holds of the range."""
     rest: RangeRequest = field(init=False)
@@ -32,11 +32,11 @@ class PartitionDraft:
     """Step packing."""
 
     def __post_init__(self) -> None:
-        self.rest = self.asked
+        self.rest = self.request
 
     @property
     def partition(self) -> TopicPartition:
-        return self.asked.partition
+        return self.request.partition
 
     @property
     def narrowed(self) -> RangeRequest:

@@ -76,11 +76,11 @@ class SplitPlanner:
         """`admin` None: the ledgers are not known. The caller closes both clients."""
         self._options = options
         self._client = client
+        self._reported: dict[str, None] = {}
         self._tiered = TieredRanges(options, admin, self._report) if admin and uses_tables(options) else None
         self.ledgers = LedgerListing(options, admin, self._report, uses_tables=self._tiered is not None)
         self._placer = Placer(options, admin, self._report)
         self._edges = WindowEdges(partial(first_entries, client), options.clock_slack_ms)
-        self._reported: dict[str, None] = {}
 
     @property
     def may_read_directly(self) -> bool:
@@ -128,7 +128,7 @@ class SplitPlanner:
         untiered = drafts
         if self._tiered is not None:
             self._tiered.find(self._before_open_ledger(drafts))
-            untiered = [draft for draft in drafts if self._tiered.tiered(draft.asked) is None]
+            untiered = [draft for draft in drafts if self._tiered.tiered(draft.request) is None]
         self._list_ledgers(untiered)
         self._narrow(untiered)
         return {draft.partition: draft.rest.start for draft in drafts}
@@ -151,7 +151,7 @@ class SplitPlanner:
         ]
         self._take_tables(drafts)
         if not self.ledgers.is_possible:
-            for text in limits_without_ledgers(self._options, [draft.asked for draft in drafts]):
+            for text in limits_without_ledgers(self._options, [draft.request for draft in drafts]):
                 self._report(text)
         for draft in drafts:
             self._check_loss(draft)
@@ -174,7 +174,7 @@ class SplitPlanner:
         Ledgers that are gone may show that a table has grown since it was loaded, so the cut moves."""
         tiered = self._tiered
         if tiered is None:
-            self._list_ledgers([draft for draft in drafts if not draft.asked.is_empty])
+            self._list_ledgers([draft for draft in drafts if not draft.request.is_empty])
             return
         tiered.find(self._before_open_ledger(drafts))
         _cut(tiered, drafts)
@@ -184,17 +184,17 @@ class SplitPlanner:
         known = {draft.partition: draft.ledgers for draft in drafts if draft.ledgers is not None}
         if tiered.find_newer([draft.rest for draft in drafts], known):
             _cut(tiered, drafts)
-        if tiered.check([draft.asked for draft in drafts], known):
+        if tiered.check([draft.request for draft in drafts], known):
             _cut(tiered, drafts)
         for draft in drafts:
-            draft.tiered = tiered.tiered(draft.asked)
+            draft.tiered = tiered.tiered(draft.request)
 
     def _before_open_ledger(self, drafts: Iterable[PartitionDraft]) -> list[RangeRequest]:
-        """The ranges that begin before the ledger that is written to: others need no table."""
+        """Return the ranges that begin before the ledger that is written to: others need no table."""
         return [
-            draft.asked
+            draft.request
             for draft in drafts
-            if not draft.asked.is_empty and not self.ledgers.is_enough(draft.asked)
+            if not draft.request.is_empty and not self.ledgers.is_enough(draft.request)
         ]
 
     def _list_ledgers(self, drafts: Sequence[PartitionDraft]) -> None:
@@ -268,4 +268,4 @@ class SplitPlanner:
 
 def _cut(tiered: TieredRanges, drafts: Iterable[PartitionDraft]) -> None:
     for draft in drafts:
-        draft.rest = tiered.rest(draft.asked)
+        draft.rest = tiered.rest(draft.request)

@@ -98,7 +98,7 @@ Part = TypeVar("Part")
 
 
 class _NotAsked(ConnectionFailed):
-    """The place is left alone."""
+    """The place failed lately, so this worker does not read from it for a while."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +280,7 @@ class RangeReader:
         return self._options.read_from == AUTO and self._loss.is_still_in_ledgers(rest)
 
     def _left_alone(self, planned: SplitRange) -> _NotAsked | None:
-        """Return why the place of the range is not asked; None where it is."""
+        """Return why the place of the range is not read; None where it is."""
         if self._options.read_from != AUTO:
             return None
         seconds = PLACE_HEALTH.avoided_seconds(self._place(planned))

@@ -46,7 +46,7 @@ class LedgerListing:
         self._options = options
         self._report = report
         self._lists_all = uses_tables or options.read_from not in (AUTO, BROKER)
-        # A table tells of which topic it is by when that was made.
+        # A table is recognized as the topic's by the time when the topic was created.
         self._known = (
             None
             if admin is None
@@ -74,12 +74,12 @@ class LedgerListing:
         """Return the ledgers of those ranges that a plan needs them of. Raises the errors of `AdminClient`."""
         if self._known is None:
             return {}
-        asked = [request for request in requests if not request.partition.is_segment]
+        listed = [request for request in requests if not request.partition.is_segment]
         if not self._lists_all:
-            small = small_ranges(self._options, asked)
-            asked = [request for request in asked if request.partition not in small]
+            small = small_ranges(self._options, listed)
+            listed = [request for request in listed if request.partition not in small]
         try:
-            return self._known.fetch(asked)
+            return self._known.fetch(listed)
         except PermissionDenied as fault:
             if self._options.read_from not in (AUTO, BROKER):
                 raise
@@ -94,7 +94,7 @@ class LedgerListing:
     # Ahead of a plan
 
     def may_list_ahead(self, partitions: Collection[TopicPartition]) -> bool:
-        """Return whether so few ledgers are to be listed that it may be for nothing."""
+        """Return whether the partitions are so few that their ledgers may be listed without need."""
         return self._known is not None and 0 < len(partitions) <= FEW
 
     def list_ahead(self, partitions: Iterable[TopicPartition], *, with_striping: bool = False) -> None:
