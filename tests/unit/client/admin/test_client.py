@@ -61,8 +61,8 @@ def serve() -> Iterator[Serve]:
         server.server_close()
 
 
-def client(url: str, **options: int) -> AdminClient:
-    return AdminClient(ConnectionOptions(service_url="pulsar://x:6650", admin_url=url, **options))
+def client(url: str, patience_ms: int | None = None, **options: int) -> AdminClient:
+    return AdminClient(ConnectionOptions(service_url="pulsar://x:6650", admin_url=url, **options), patience_ms)
 
 
 def as_json(document: Any) -> bytes:
@@ -94,7 +94,7 @@ def test_a_redirect_leads_to_the_broker_that_owns_the_topic(serve: Serve) -> Non
 
 def test_a_redirect_to_itself_ends(serve: Serve) -> None:
     url = serve(lambda path: (307, {"Location": path}, b""))
-    with client(url, operation_timeout_ms=300) as admin, pytest.raises(ConnectionFailed, match="redirect"):
+    with client(url, patience_ms=300) as admin, pytest.raises(ConnectionFailed, match="redirect"):
         admin.get("a", "asking")
 
 
@@ -119,7 +119,7 @@ def test_a_topic_that_moves_is_asked_for_again(serve: Serve) -> None:
 
 def test_failures_that_stay_end_with_the_patience(serve: Serve) -> None:
     url = serve(lambda _: (500, {}, as_json({"reason": "no ledger\nfor you"})))
-    with client(url, operation_timeout_ms=300) as admin, pytest.raises(ConnectionFailed) as caught:
+    with client(url, patience_ms=300) as admin, pytest.raises(ConnectionFailed) as caught:
         admin.get("a", "reading x")
     assert str(caught.value) == "reading x: the admin REST API answered 500: no ledger\\nfor you"
 
