@@ -37,12 +37,14 @@ class HeaderError(ProtocolError):
 def receiver(source: int, idle_seconds: float | None = None) -> Receive:
     """Return a function that reads the next frame of a file descriptor.
 
-    The function returns None at the end of the file, or when no frame arrived for `idle_seconds`. It raises what
-    `read_frame` raises.
+    The function returns None at the end of the file, or when no frame arrived for `idle_seconds`; then it closes the
+    descriptor. It raises what `read_frame` raises.
     """
 
     def receive() -> Frame | None:
         if idle_seconds is not None and not select.select([source], [], [], idle_seconds)[0]:
+            # A call that is written from now on fails at once, so it is sent to another process.
+            os.close(source)
             return None
         return read_frame(source)
 
