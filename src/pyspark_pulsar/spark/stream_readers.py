@@ -60,7 +60,8 @@ class StreamReaders:
         with lock:
             if number not in self._readers:
                 raise PulsarError(
-                    f"stream {number}: expected an open reader, got none; start the query again"
+                    f"stream {number}: expected an open reader, got none, because its process ended or an earlier call "
+                    f"failed; start the query again"
                 )
             try:
                 return CALLS[call](reader, *values)
