@@ -121,10 +121,11 @@ def channel(gateway: JavaGateway, interpreter: str, request: pytest.FixtureReque
         patience: int = 5,
         python: str = interpreter,
         client: JavaGateway = gateway,
+        module: str = "echo_service",
         **settings: Any,
     ) -> Channel:
         java = _Java(client)
-        service = java.Service("the echo", "echo_service", at_once, seconds, patience)
+        service = java.Service("the echo", module, at_once, seconds, patience)
         first = java.json.readTree(json.dumps({"threads": at_once, "of": request.node.name, **settings}))
         return Channel(java, java.PythonProcess.of(service, python, first))
 
@@ -206,24 +207,24 @@ def test_interpreters_that_cannot(channel: Opened, tmp_path: Path) -> None:
         path.chmod(0o755)
         return str(path)
 
-    for python, reason in {
-        "/no/such/python": "it does not start",
+    own, lacks = f"PYTHONPATH={ROOT}/tests/programs exec {sys.executable}", f"exec {sys.executable} -S"
+    reasons = {
+        "/no/such/python": ": it does not start",
         script(
             "full", "echo the disk is full >&2; exit 7"
-        ): "it ended with exit code 7, and wrote: the disk is full",
-        script("bare", f'exec {sys.executable} "$@"'): "No module named echo_service",
+        ): ": it ended with exit code 7, and wrote: the disk is full",
         script(
-            "talks", f'echo activated\nexec {sys.executable} "$@"'
-        ): "it printed 'activated', which is no answer",
-        script(
-            "brief", f'echo hi\nPYTHONPATH={ROOT}/tests/programs exec {sys.executable} "$@"'
-        ): "it printed 'hi',",
-    }.items():
-        echo = channel(python=python)
+            "bare", f'{lacks} "$@"'
+        ): ", which says: ModuleNotFoundError: No module named 'pyspark_pulsar'",
+        script("talks", f'echo activated\n{lacks} "$@"'): ": it printed 'activated', which is no answer",
+        script("brief", f'echo hi\n{own} "$@"'): ": it printed 'hi',",
+    }
+    for python, reason in reasons.items():
+        module = "pyspark_pulsar.catalog" if python.endswith("bare") else "echo_service"
+        echo = channel(python=python, module=module)
         for _ in range(2):
             said = echo.refused("echo")
-            assert f"the echo: expected an interpreter with pyspark-pulsar, got {python}: " in said
-            assert reason in said
+            assert f"the echo: expected an interpreter with pyspark-pulsar, got {python}{reason}" in said
             assert "spark.pyspark.python" in said
             assert "spark.sql.catalog.<name>.python" in said
 

@@ -2,6 +2,8 @@ package org.pysparkpulsar.process;
 
 import java.util.Map;
 import java.util.function.UnaryOperator;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.apache.spark.sql.internal.SQLConf;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -10,6 +12,10 @@ public final class Interpreter {
   private static final String CATALOG = "spark.sql.catalog.";
   private static final String CATALOG_CLASS = "org.pysparkpulsar.catalog.PulsarCatalog";
   private static final String OF_WORKERS = "spark.pyspark.python";
+
+  /** What Python writes about `-m` with a module of a package that it lacks. */
+  private static final Pattern LACKING =
+      Pattern.compile("Error while finding module specification for .* \\((ModuleNotFoundError: .*)\\)");
 
   private Interpreter() {}
 
@@ -44,7 +50,9 @@ public final class Interpreter {
 
   /** The one text about an interpreter that does not start, lacks this package, or cannot run its process. */
   static String refused(String purpose, String python, String cause) {
-    return purpose + ": expected an interpreter with pyspark-pulsar, got " + python + ": " + cause
+    Matcher lacking = LACKING.matcher(cause);
+    return purpose + ": expected an interpreter with pyspark-pulsar, got " + python
+        + (lacking.find() ? ", which says: " + lacking.group(1) : ": " + cause)
         + "; set spark.pyspark.python (on the driver also spark.pyspark.driver.python or "
         + "spark.sql.catalog.<name>.python) to one that has the package";
   }
