@@ -467,7 +467,7 @@ def test_the_jar_holds_the_catalog_and_nothing_else() -> None:
         each
         for each in listed
         if not re.fullmatch(
-            r"(org/pysparkpulsar/(catalog|checkpoint|source)/\S+|pulsar/DefaultSource)\.class", each
+            r"(org/pysparkpulsar/(catalog|checkpoint|process|source)/\S+|pulsar/DefaultSource)\.class", each
         )
     ] == []
 
