@@ -218,10 +218,10 @@ def _has_message(reader: official_client.Reader) -> bool:
 
 
 @contextmanager
-def python_client(service_url: str) -> Iterator[official_client.Client]:
-    """The official Python client, which says nothing but errors and bears a broker that has just started."""
+def python_client(service_url: str, seconds: int = 90) -> Iterator[official_client.Client]:
+    """The official Python client, which logs nothing but errors, and repeats what fails for a passing reason."""
     logger = official_client.ConsoleLogger(official_client.LoggerLevel.Error)
-    client = official_client.Client(service_url, logger=logger, operation_timeout_seconds=90)
+    client = official_client.Client(service_url, logger=logger, operation_timeout_seconds=seconds)
     yield client
     client.close()
 

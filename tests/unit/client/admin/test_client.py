@@ -62,7 +62,9 @@ def serve() -> Iterator[Serve]:
 
 
 def client(url: str, patience_ms: int | None = None, **options: int) -> AdminClient:
-    return AdminClient(ConnectionOptions(service_url="pulsar://x:6650", admin_url=url, **options), patience_ms)
+    return AdminClient(
+        ConnectionOptions(service_url="pulsar://x:6650", admin_url=url, **options), patience_ms
+    )
 
 
 def as_json(document: Any) -> bytes:
