@@ -30,7 +30,7 @@ class Writer:
     run: str
     """New with each start; of a job, its owner."""
     target: str | None = field(default=None, compare=False)
-    """The topic, or the column that names topics; None in records of begun transactions, which do not hold it."""
+    """The topic, or the column that names topics. None fits each of them, as in records of begun transactions."""
 
     @property
     def is_job(self) -> bool:
@@ -101,7 +101,7 @@ class JournalState:
         """Whether `writer` may take over: the next start of the query with the same topic, or the next job."""
         owner = self.writer
         if owner.owner == writer.owner:
-            return owner.target == writer.target
+            return None in (owner.target, writer.target) or owner.target == writer.target
         return self.released or (owner.is_job and writer.is_job)
 
     def taken_over_by(self, writer: Writer) -> JournalState:

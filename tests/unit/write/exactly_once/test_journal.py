@@ -150,6 +150,7 @@ def test_a_journal_of_another_is_refused(owner: Writer, writer: Writer) -> None:
     ("owner", "writer"),
     [
         (Writer("query", "run", "t"), Writer("query", "next", "t")),
+        (Writer("query", "run"), Writer("query", "next", "t")),
         (JOB, Writer("next", "next", "another topic")),
     ],
 )
