@@ -184,19 +184,3 @@ def test_a_job_whose_commit_was_killed_is_told_by_its_abort(
     with pytest.raises(CommitUnfinished, match=r"all its rows are visible\. Do not run it again"):
         delivery.abort(EPOCH_OF_A_JOB, messages)
     assert read(official, topic) == once()
-
-
-def test_of_a_job_that_an_older_version_has_taken_over_from_nobody_knows(
-    pulsar: LocalPulsar, topic: str
-) -> None:
-    """Those do not write down what was decided by then. Of a job whose tasks had not ended it is known: it was not."""
-    given, journal, job = options(pulsar, topic), f"{topic}-journal", Writer("job", "job", topic)
-    messages, delivery = prepared(given, journal, job), delivery_of(given, journal, job)
-    record: dict[str, object] = {"version": 1, "owner": "old", "run": "old", "epoch": 0, "transactions": []}
-    record |= {"done": True, "former": ["job"], "begun": "earliest", "ended": "earliest"}
-    with BrokerClient(given) as client, Journal(client, journal).exclusive() as decider:
-        decider._writer.append(record)
-    for end in (delivery.commit, delivery.abort):
-        with pytest.raises(CommitUnfinished, match=r"an older version .* has taken .* over"):
-            end(EPOCH_OF_A_JOB, messages)
-    delivery.abort(EPOCH_OF_A_JOB, [None])
