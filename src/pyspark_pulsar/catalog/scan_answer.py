@@ -1,4 +1,4 @@
-"""What the jar needs for a scan of a topic's table: files, columns, filters by time, and the rest. No I/O."""
+"""The answer to the jar's request for a scan: files, columns, filters by time, and options for the rest of the read."""
 
 from __future__ import annotations
 

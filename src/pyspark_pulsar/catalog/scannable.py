@@ -1,6 +1,6 @@
-"""Whether Spark's own Parquet scan reads exactly what the data source would: checks of `tier_scan`.
+"""Checks of `tier_scan` that Spark's own Parquet scan reads exactly the rows that the data source reads.
 
-Each raises `NotScannable` with the reason why the data source is to read all.
+Each check raises `NotScannable` with the reason why the data source must read all rows.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def check_rows(positions: TieredPositions, partitions: Sequence[TopicPartition],
         indexes.lower, indexes.upper or unknown, ledgers.upper or unknown, strict=True
     ):
         if least is None or most is None or ledger is None:
-            raise NotScannable("it has files of which nobody tells where their rows are in the topic")
+            raise NotScannable("it has files without the positions of their rows in the topic")
         end = ends.get(int(least), EARLIEST) if least == most else least_end
         if Position(int(ledger), 0) >= end:
             raise NotScannable("it has rows behind the positions that it tells")

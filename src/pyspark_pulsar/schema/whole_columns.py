@@ -88,27 +88,6 @@ def _side(payload: PayloadSchema, name: str) -> PayloadSchema:
     return payload.pair.key if name == "key" else payload.pair.value
 
 
-def _has_leaf(kind: tree.Type) -> bool:
-    """Return whether anything is left of a column without structs that have no members."""
-    if isinstance(kind, tree.Omitted) or kind == tree.NULL:
-        return False
-    inner = _within(kind)
-    return any(map(_has_leaf, inner)) if inner or isinstance(kind, tree.RecordType) else True
-
-
-def _within(kind: tree.Type) -> tuple[tree.Type, ...]:
-    match kind:
-        case tree.RecordType():
-            return tuple(member.type for member in kind.fields)
-        case tree.Union():
-            return kind.branches
-        case tree.Array():
-            return (kind.items,)
-        case tree.Map():
-            return (kind.values,)
-    return ()
-
-
 def _is_finer(node: Any) -> bool:
     """Return whether some type within has values that a column cuts."""
     if isinstance(node, list):

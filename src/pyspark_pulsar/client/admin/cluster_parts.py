@@ -22,19 +22,19 @@ class Clusters:
         self._rest = rest
 
     def names(self) -> tuple[str, ...]:
-        """Of all that the cluster knows, itself among them."""
+        """Return the names of all clusters that this cluster knows, including its own."""
         where = "listing the clusters"
         return tuple(sorted(as_names(self._rest.get(resource("clusters"), where), where)))
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerVersion:
-    """What a broker says of itself."""
+    """The version and the clock that a broker reports."""
 
     text: str
     """Such as 4.0.8."""
     clock: datetime | None
-    """Its time when it answered, to the second; None where it does not say."""
+    """The broker's time when it answered, to the second; None if the answer has no date."""
 
 
 class Brokers:
@@ -44,7 +44,7 @@ class Brokers:
         self._rest = rest
 
     def version(self) -> BrokerVersion:
-        """Of the broker that answers. Whoever is let in may ask."""
+        """Return the version of the broker that answers. Every role that may connect may request it."""
         answer = self._rest.change("GET", resource("brokers", "version"), "asking for the version of Pulsar")
         try:
             clock = parsedate_to_datetime(answer.date)
@@ -60,7 +60,7 @@ class Bookies:
         self._rest = rest
 
     def hosts(self) -> dict[str, str]:
-        """What operators wrote down as the hosts of bookies, by id, where they did. For superusers only."""
+        """Return the hosts that operators assigned to bookies in racks-info, by bookie id. For superusers only."""
         where = "listing the racks of bookies"
         answer = as_object(self._rest.get(resource("bookies", "racks-info"), where) or {}, where)
         try:
@@ -72,7 +72,7 @@ class Bookies:
             ) from None
 
     def ids(self) -> tuple[str, ...]:
-        """Of the bookies that are up. For superusers only."""
+        """Return the ids of the bookies that are up. For superusers only."""
         where = "listing the bookies"
         answer = as_object(self._rest.get(resource("bookies", "all"), where), where)
         try:
@@ -88,12 +88,12 @@ class Tenants:
         self._rest = rest
 
     def names(self) -> tuple[str, ...]:
-        """Those that the role may list."""
+        """Return the names of the tenants that the role may list."""
         where = "listing the tenants"
         return tuple(sorted(as_names(self._rest.get(resource("tenants"), where), where)))
 
     def exists(self, tenant: str) -> bool:
-        """Whether the tenant is there; a role that may not look at tenants asks for its namespaces."""
+        """Return whether the tenant exists. A role that may not read tenants requests its namespaces instead."""
         for kind in ("tenants", "namespaces"):
             try:
                 self._rest.get(resource(kind, tenant), f"looking for tenant {tenant}")

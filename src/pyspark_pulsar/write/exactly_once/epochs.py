@@ -35,18 +35,13 @@ _FORGET_EVERY: Final = 100
 _PAUSE_SECONDS: Final = 0.2
 
 
-def take_over(
-    sink: Sink, writer: Writer, *, may_be_empty: bool = True, last_state: JournalState | None = None
-) -> JournalState:
+def take_over(sink: Sink, writer: Writer, *, may_be_empty: bool = True) -> JournalState:
     """Make `writer` the one who writes: finish what others decided, abort what they left open.
 
     Called by every task; cheap when it is already, also by what another task has done meanwhile. `may_be_empty`: the
-    journal, as nothing was written with it before. `last_state`: what the journal has said just now. Raises
-    `WriterFenced` when another run has taken over from it, `JournalTaken` when the journal is another's, `CommitError`
-    for one that is empty and must not be.
+    journal, as nothing was written with it before. Raises `WriterFenced` when another run has taken over from it,
+    `JournalTaken` when the journal is another's, `CommitError` for one that is empty and must not be.
     """
-    if last_state is not None and last_state.writer == writer and last_state.former_run(writer) is None:
-        return last_state
 
     def own_state() -> JournalState | None:
         state = sink.journal.state()

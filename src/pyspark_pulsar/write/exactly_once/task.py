@@ -70,7 +70,7 @@ class _RecordedTransaction(OpenTransaction):
         super()._take_in(partitions)
 
     def _require_running(self, job: Writer) -> None:
-        state = take_over(self._sink, job, last_state=self._sink.journal.state())
+        state = take_over(self._sink, job)
         if state.epoch >= EPOCH_OF_A_JOB:
             raise RunFenced(
                 f"{job}: expected it to wait for this attempt of a task, but it is decided already, with another one; "
@@ -95,7 +95,7 @@ def write_in_transaction(
     with pooled_client(options) as client:
         sink = Sink.open(client, journal.of(writer.owner))
         may_be_empty = epoch == 0 or options.transaction_journal is not None
-        state = take_over(sink, writer, may_be_empty=may_be_empty, last_state=sink.journal.state())
+        state = take_over(sink, writer, may_be_empty=may_be_empty)
         if epoch <= state.epoch:
             row_digest = _repeated_rows(options, target, batches, client, state, epoch)
             return RowsPrepared(writer, sink.journal.prefix, None, row_digest)

@@ -4,7 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 
 /** The answer of a Python process: its header as it was received, and its body. */
 public record Answer(JsonNode header, byte[] body) {
-  /** What the call returned. */
+  /** Returns the result of the call. */
   public JsonNode result() {
     return header.path("result");
   }

@@ -13,7 +13,7 @@ public final class Interpreter {
   private static final String CATALOG_CLASS = "org.pysparkpulsar.catalog.PulsarCatalog";
   private static final String OF_WORKERS = "spark.pyspark.python";
 
-  /** What Python writes about `-m` with a module of a package that it lacks. */
+  /** Matches the message that Python writes if the package of a module in `-m` is missing. */
   private static final Pattern LACKING =
       Pattern.compile("Error while finding module specification for .* \\((ModuleNotFoundError: .*)\\)");
 

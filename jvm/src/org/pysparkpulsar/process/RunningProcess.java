@@ -26,7 +26,7 @@ import java.util.concurrent.atomic.AtomicLong;
  */
 final class RunningProcess {
   private static final ObjectMapper JSON = new ObjectMapper();
-  /** As in Python: less than the four first bytes of any text, so that a text is never taken for a frame. */
+  /** The limit of `spark/frames.py`. The first four bytes of any text are a larger number, so no text is taken for a frame. */
   private static final int MOST_HEADER = 1 << 27;
 
   private static final int MOST_BODY = 1 << 29;
