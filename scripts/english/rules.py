@@ -21,7 +21,7 @@ _SENTENCE_END: Final = re.compile(
 )
 _RELATIVE: Final = re.compile(r"\b(?:that|which|who|whose|what|whatever|whichever)\b", re.IGNORECASE)
 _SECTION: Final = re.compile(
-    r"^\s*(?:Args|Arguments|Returns|Raises|Yields|Attributes|Note|Example|Examples):\s*$", re.MULTILINE
+    r"^[ \t]*(?:Args|Arguments|Returns|Raises|Yields|Attributes|Note|Example|Examples):[ \t]*$", re.MULTILINE
 )
 _WORD: Final = re.compile(r"[A-Za-z]+(?:'[a-z]+)?")
 
@@ -123,7 +123,7 @@ class Rules:
 
 def _sentences(text: str) -> Iterator[tuple[int, str, str]]:
     start = 0
-    text = _SECTION.sub(lambda found: "\n" * (found[0].count("\n") + 2), text)
+    text = _SECTION.sub("", text)
     for end in [*(found.end() for found in _SENTENCE_END.finditer(text)), len(text)]:
         start += len(text[start:end]) - len(text[start:end].lstrip())
         sentence = text[start:end]
