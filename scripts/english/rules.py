@@ -123,7 +123,7 @@ class Rules:
 
 def _sentences(text: str) -> Iterator[tuple[int, str, str]]:
     start = 0
-    text = _SECTION.sub("", text)
+    text = _SECTION.sub(lambda found: " " * len(found[0]), text)
     for end in [*(found.end() for found in _SENTENCE_END.finditer(text)), len(text)]:
         start += len(text[start:end]) - len(text[start:end].lstrip())
         sentence = text[start:end]
