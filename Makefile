@@ -255,7 +255,8 @@ INSTALLED := $(DOCS_DONE) $(WHEELS_DONE) $(CONNECT_DONE) $(SPARK_CLASSES) $(SPAR
   $(FORMER_SPARK)/.requirements-installed
 
 .PHONY: docs
-docs: $(BUILD_DONE) $(DOCS_DONE) ## Write the generated pages and build the site into site/
+docs: export PYTHONPATH := src
+docs: $(VENV_DONE) $(DOCS_DONE) ## Write the generated pages and build the site into site/
 	$(BIN)/python scripts/generate_docs.py
 	$(BIN)/python scripts/generate_charts.py
 	$(BIN)/python scripts/server_matrix.py

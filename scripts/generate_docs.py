@@ -14,8 +14,15 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import MISSING, fields
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+# Pages need the names that modules import from the kernel, and none of its functions: no kernel has to be compiled.
+if find_spec("pyspark_pulsar._kernel") is None:
+    from sphinx.ext.autodoc.mock import MockFinder
+
+    sys.meta_path.insert(0, MockFinder(["pyspark_pulsar._kernel"]))
 
 from pyspark_pulsar import errors
 from pyspark_pulsar.errors import PulsarError
