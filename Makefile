@@ -263,6 +263,10 @@ docs: $(VENV_DONE) $(DOCS_DONE) ## Write the generated pages and build the site 
 	rm -rf site
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs site
 
+.PHONY: docs-output
+docs-output: server $(SPARK_CLASSES) $(SPARK_BYTECODE) ## Run the programs of the pages, and write their output below them
+	WRITE_OUTPUT=1 $(BIN)/python -m pytest tests/integration/package/test_docs_snippets.py
+
 .PHONY: check-browser test-docs
 check-browser:
 	@bash scripts/find_browser.sh >/dev/null
