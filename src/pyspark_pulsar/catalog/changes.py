@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from pyspark_pulsar.catalog.cluster import Cluster
 from pyspark_pulsar.catalog.names import parse_table
-from pyspark_pulsar.catalog.properties.table import has_separated_keys, key_column
+from pyspark_pulsar.catalog.properties.table_properties import has_separated_keys, key_column
 from pyspark_pulsar.catalog.tables import own_properties, read_schema
 from pyspark_pulsar.codec.changes import COLUMNS
 from pyspark_pulsar.errors import CatalogUnsupported, OptionError, PermissionDenied

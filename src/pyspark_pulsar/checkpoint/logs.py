@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from pyspark_pulsar.checkpoint.address import CheckpointName
 from pyspark_pulsar.checkpoint.clients import CALL_SECONDS, Cluster
-from pyspark_pulsar.checkpoint.content.inline import InlineBodies
+from pyspark_pulsar.checkpoint.content.content_reader import ContentReader
+from pyspark_pulsar.checkpoint.content.inline_bodies import InlineBodies
 from pyspark_pulsar.checkpoint.content.places import ChunkPlaces
-from pyspark_pulsar.checkpoint.content.reading import ContentReader
 from pyspark_pulsar.checkpoint.deadline import Deadline
 from pyspark_pulsar.checkpoint.index.log import IndexLog
 from pyspark_pulsar.checkpoint.messages.writer import LogWriter

@@ -11,8 +11,8 @@ from pyspark_pulsar.checkpoint.address import CheckpointName
 from pyspark_pulsar.checkpoint.checkpoint import Checkpoint
 from pyspark_pulsar.checkpoint.clients import Cluster, ClusterSettings
 from pyspark_pulsar.checkpoint.deadline import Deadline
-from pyspark_pulsar.checkpoint.upkeep.loop import GRACE_SECONDS, Round, Upkeep
 from pyspark_pulsar.checkpoint.upkeep.policies import check_policies
+from pyspark_pulsar.checkpoint.upkeep.upkeep_thread import GRACE_SECONDS, Round, Upkeep
 from pyspark_pulsar.checkpoint.upload import Upload
 from pyspark_pulsar.errors import CheckpointError
 

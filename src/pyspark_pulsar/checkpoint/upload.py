@@ -21,7 +21,7 @@ from pyspark_pulsar.checkpoint.index.log import IndexLog
 from pyspark_pulsar.checkpoint.index.records import Chunk, Kind, new_id
 from pyspark_pulsar.checkpoint.index.state import path_text
 from pyspark_pulsar.checkpoint.index.tree import Outcome, Path
-from pyspark_pulsar.checkpoint.messages.place import Place, place_text
+from pyspark_pulsar.checkpoint.messages.message_position import Place, place_text
 from pyspark_pulsar.checkpoint.messages.writer import LogWriter
 from pyspark_pulsar.codec.digests import crc32c
 from pyspark_pulsar.errors import ConnectionFailed, SendError

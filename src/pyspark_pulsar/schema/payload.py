@@ -7,14 +7,14 @@ from typing import Final
 
 import pyarrow as pa
 
-from pyspark_pulsar.schema.avro.held import held_document
+from pyspark_pulsar.schema.avro.column_document import held_document
 from pyspark_pulsar.schema.avro.json_document import json_document, times_as_numbers
 from pyspark_pulsar.schema.avro.to_arrow import record_schema
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import split
 from pyspark_pulsar.schema.primitive import PRIMITIVES, RECORD_TYPES, VALUE_COLUMN, primitive_of
+from pyspark_pulsar.schema.protobuf.column_plan import held_plan
 from pyspark_pulsar.schema.protobuf.descriptor import DescriptorFile, descriptor_plan
-from pyspark_pulsar.schema.protobuf.held import held_plan
 from pyspark_pulsar.schema.protobuf.plan import ProtobufPlan
 from pyspark_pulsar.schema.protobuf.registry import (
     PROTOBUF_TYPES,

@@ -20,9 +20,12 @@ from integration.official import Admin, await_true
 from integration.streams import send_numbers, to_files, values_in
 from pyspark.sql import SparkSession
 
-from pyspark_pulsar.client.broker import connection as connection_module, transport as transport_module
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.connection import Connection
+from pyspark_pulsar.client.broker.connection import (
+    connection as connection_module,
+    transport as transport_module,
+)
+from pyspark_pulsar.client.broker.connection.connection import Connection
 from pyspark_pulsar.client.broker.subscribe import subscribe
 from pyspark_pulsar.client.security.url import BrokerAddress
 from pyspark_pulsar.codec.decode import EntryDecoder

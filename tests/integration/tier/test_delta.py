@@ -43,7 +43,7 @@ from pyspark_pulsar.history.tiering.commit import RoundResult
 from pyspark_pulsar.history.tiering.definition import TableSettings
 from pyspark_pulsar.history.tiering.round import TierRound
 from pyspark_pulsar.history.tiering.upkeep import keep_up
-from pyspark_pulsar.history.tiering.writers import ProcessWriters, WriteTask, WrittenSplit
+from pyspark_pulsar.history.tiering.writing.split_writers import ProcessWriters, WriteTask, WrittenSplit
 from pyspark_pulsar.model.topic import TopicName
 
 Same = Callable[..., pa.Table]

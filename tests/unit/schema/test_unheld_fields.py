@@ -18,7 +18,7 @@ from pyspark_pulsar.schema.read_schema import ReadSchema, resolve_read_schema
 from pyspark_pulsar.schema.types.text import type_text
 from pyspark_pulsar.schema.unfolding import Unfolding
 from pyspark_pulsar.schema.user_schema import restrict_to
-from pyspark_pulsar.schema.write.columns import resolve_write_schema
+from pyspark_pulsar.schema.write.write_schema import resolve_write_schema
 
 NODE = record(
     ("id", "int"), ("next", ["null", "Node"], None), ("last", "string"), name="Node", namespace="a.b"

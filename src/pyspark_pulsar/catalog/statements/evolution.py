@@ -13,8 +13,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from pyspark_pulsar.errors import CatalogUnsupported, SchemaError
+from pyspark_pulsar.schema.avro.column_document import held_document
 from pyspark_pulsar.schema.avro.from_arrow import record_document
-from pyspark_pulsar.schema.avro.held import held_document
 from pyspark_pulsar.schema.avro.json_document import json_document
 from pyspark_pulsar.schema.avro.to_arrow import record_schema
 from pyspark_pulsar.schema.read_schema import suggestion

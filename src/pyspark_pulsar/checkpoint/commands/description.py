@@ -9,7 +9,7 @@ from pyspark_pulsar.checkpoint.clients import CALL_SECONDS
 from pyspark_pulsar.checkpoint.commands.copying import Entry
 from pyspark_pulsar.checkpoint.deadline import Deadline
 from pyspark_pulsar.checkpoint.index.replay import Replay
-from pyspark_pulsar.checkpoint.messages.place import place_text
+from pyspark_pulsar.checkpoint.messages.message_position import place_text
 
 
 def describe(checkpoint: Checkpoint, entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:

@@ -10,8 +10,8 @@ from typing import Final
 from pyspark_pulsar.checkpoint.clients import CALL_SECONDS, Cluster
 from pyspark_pulsar.checkpoint.content.ledgers import LedgerPlaces
 from pyspark_pulsar.checkpoint.index.records import Chunk
+from pyspark_pulsar.checkpoint.messages.message_position import Place, place_text
 from pyspark_pulsar.checkpoint.messages.message_reader import MessageReader
-from pyspark_pulsar.checkpoint.messages.place import Place, place_text
 from pyspark_pulsar.codec.digests import crc32c
 from pyspark_pulsar.errors import (
     CheckpointLost,

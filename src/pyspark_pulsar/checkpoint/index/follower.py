@@ -34,8 +34,8 @@ from typing import Final
 from pyspark_pulsar.checkpoint.index.records import Record, decode
 from pyspark_pulsar.checkpoint.index.replay import RecordsMissed, Replay, anchors_in
 from pyspark_pulsar.checkpoint.index.view import IndexView
+from pyspark_pulsar.checkpoint.messages.message_position import Place, place_text
 from pyspark_pulsar.checkpoint.messages.message_reader import MessageReader
-from pyspark_pulsar.checkpoint.messages.place import Place, place_text
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.consumer import EntryConsumer
 from pyspark_pulsar.client.broker.subscribe import subscribe

@@ -24,11 +24,11 @@ from pyspark_pulsar.checkpoint.index.replay import Replay
 from pyspark_pulsar.checkpoint.index.state import IndexState
 from pyspark_pulsar.checkpoint.index.tree import Outcome
 from pyspark_pulsar.checkpoint.index.view import IndexView
-from pyspark_pulsar.checkpoint.messages.place import Place
+from pyspark_pulsar.checkpoint.messages.message_position import Place
 from pyspark_pulsar.checkpoint.messages.writer import LogWriter
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.commands import signed
-from pyspark_pulsar.client.broker.connection import await_answer
+from pyspark_pulsar.client.broker.connection.commands import signed
+from pyspark_pulsar.client.broker.connection.connection import await_answer
 from pyspark_pulsar.client.broker.consumer import EntryConsumer
 from pyspark_pulsar.errors import CheckpointLost, ConnectionFailed, DeadlineExceeded, PulsarError
 

@@ -41,7 +41,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-from pyspark_pulsar.checkpoint.messages.place import Place, parse_place, place_text
+from pyspark_pulsar.checkpoint.messages.message_position import Place, parse_place, place_text
 from pyspark_pulsar.codec.digests import crc32c
 from pyspark_pulsar.errors import CheckpointLost, UnsupportedEntryError
 

@@ -23,7 +23,7 @@ from pyspark_pulsar.checkpoint.index.records import Kind, Record
 from pyspark_pulsar.checkpoint.index.snapshot import SnapshotParts
 from pyspark_pulsar.checkpoint.index.state import IndexState
 from pyspark_pulsar.checkpoint.index.tree import File, Outcome
-from pyspark_pulsar.checkpoint.messages.place import Place, parse_place, place_text
+from pyspark_pulsar.checkpoint.messages.message_position import Place, parse_place, place_text
 from pyspark_pulsar.errors import CheckpointLost
 
 CACHE_BYTES = 128 * 1024 * 1024

@@ -21,7 +21,7 @@ from typing import Any, Final
 from pyspark_pulsar.checkpoint.index.records import Record, chunks_of
 from pyspark_pulsar.checkpoint.index.state import IndexState, path_of, path_text
 from pyspark_pulsar.checkpoint.index.tree import File, Folder, Path
-from pyspark_pulsar.checkpoint.messages.place import Place, parse_place, place_text
+from pyspark_pulsar.checkpoint.messages.message_position import Place, parse_place, place_text
 
 PART_BYTES: Final = 512 * 1024
 _ENTRY_BYTES: Final = 96

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from pyspark_pulsar.checkpoint.index.records import Chunk, Kind, Record, chunks_of
 from pyspark_pulsar.checkpoint.index.tree import File, Outcome, Path, Tree
-from pyspark_pulsar.checkpoint.messages.place import Place, parse_place
+from pyspark_pulsar.checkpoint.messages.message_position import Place, parse_place
 
 RECENT: Final = 1024
 

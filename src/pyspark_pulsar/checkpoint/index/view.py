@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from pyspark_pulsar.checkpoint.index.records import Record
 from pyspark_pulsar.checkpoint.index.replay import RecordsMissed, Replay
 from pyspark_pulsar.checkpoint.index.tree import Outcome
-from pyspark_pulsar.checkpoint.messages.place import Place
+from pyspark_pulsar.checkpoint.messages.message_position import Place
 from pyspark_pulsar.client.broker.consumer import EntryConsumer
 from pyspark_pulsar.errors import ConnectionFailed, PulsarError
 

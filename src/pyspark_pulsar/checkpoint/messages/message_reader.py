@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from pyspark_pulsar.checkpoint.messages.place import Place
-from pyspark_pulsar.client.broker.transport import EntryBatch
+from pyspark_pulsar.checkpoint.messages.message_position import Place
+from pyspark_pulsar.client.broker.connection.transport import EntryBatch
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.schema.read_schema import resolve_read_schema

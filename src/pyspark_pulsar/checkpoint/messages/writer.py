@@ -20,14 +20,14 @@ from typing import Final
 import pyarrow as pa
 
 from pyspark_pulsar.checkpoint.deadline import Deadline
-from pyspark_pulsar.checkpoint.messages.place import Place
+from pyspark_pulsar.checkpoint.messages.message_position import Place
 from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.connection.server_error import ProducerBusy
 from pyspark_pulsar.client.broker.producer import Producer
-from pyspark_pulsar.client.broker.server_error import ProducerBusy
-from pyspark_pulsar.client.retrying import retry
+from pyspark_pulsar.client.retries import retry
 from pyspark_pulsar.codec.encode import BatchEncoder, Producing
 from pyspark_pulsar.errors import ConnectionFailed, PulsarError
-from pyspark_pulsar.schema.write.columns import WriteSchema, resolve_write_schema
+from pyspark_pulsar.schema.write.write_schema import WriteSchema, resolve_write_schema
 
 KEEPER: Final = "pyspark-pulsar-checkpoint"
 """The durable subscription for which a topic keeps what lies behind it."""

@@ -12,7 +12,7 @@ from pyspark_pulsar.checkpoint.address import parse_path
 from pyspark_pulsar.checkpoint.checkpoint import Checkpoint, Status
 from pyspark_pulsar.checkpoint.deadline import Deadline
 from pyspark_pulsar.checkpoint.index.tree import Path
-from pyspark_pulsar.checkpoint.messages.place import place_text
+from pyspark_pulsar.checkpoint.messages.message_position import place_text
 from pyspark_pulsar.checkpoint.store import Store
 from pyspark_pulsar.errors import OptionError
 

@@ -12,7 +12,7 @@ from pyspark_pulsar.checkpoint.index.records import Chunk, Kind
 from pyspark_pulsar.checkpoint.index.state import IndexState, path_text
 from pyspark_pulsar.checkpoint.index.tree import File, Outcome
 from pyspark_pulsar.checkpoint.logs import Logs
-from pyspark_pulsar.checkpoint.messages.place import Place
+from pyspark_pulsar.checkpoint.messages.message_position import Place
 from pyspark_pulsar.checkpoint.upload import ChunkWriter
 
 

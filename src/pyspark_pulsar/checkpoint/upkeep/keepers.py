@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pyspark_pulsar.checkpoint.clients import Cluster
-from pyspark_pulsar.checkpoint.messages.place import Place
+from pyspark_pulsar.checkpoint.messages.message_position import Place
 from pyspark_pulsar.checkpoint.messages.writer import KEEPER
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.subscribe import subscribe

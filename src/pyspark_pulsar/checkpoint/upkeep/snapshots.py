@@ -11,7 +11,7 @@ from pyspark_pulsar.checkpoint.index.replay import Replay
 from pyspark_pulsar.checkpoint.index.snapshot import Snapshot
 from pyspark_pulsar.checkpoint.index.tree import File
 from pyspark_pulsar.checkpoint.logs import Logs
-from pyspark_pulsar.checkpoint.messages.place import Place
+from pyspark_pulsar.checkpoint.messages.message_position import Place
 from pyspark_pulsar.errors import CheckpointError
 
 LEAST_RECORDS: Final = 1_000

@@ -19,7 +19,8 @@ from itertools import islice
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
-from pyspark_pulsar.client.broker.connection import Connection, await_answer, open_connection
+from pyspark_pulsar.client.broker.connection.connection import Connection, await_answer, open_connection
+from pyspark_pulsar.client.broker.connection.server_error import server_error
 from pyspark_pulsar.client.broker.missing_topic import missing_topic
 from pyspark_pulsar.client.broker.patience import Patience
 from pyspark_pulsar.client.broker.requests import (
@@ -38,7 +39,6 @@ from pyspark_pulsar.client.broker.requests import (
     schema_command,
     schema_of,
 )
-from pyspark_pulsar.client.broker.server_error import server_error
 from pyspark_pulsar.client.security.context import security_of
 from pyspark_pulsar.client.security.url import BrokerAddress, parse_service_url
 from pyspark_pulsar.client.topic_list import TopicListing, usable_topics

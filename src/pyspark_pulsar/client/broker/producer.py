@@ -35,10 +35,20 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.commands import CLOSE_PRODUCER, PRODUCER, SEND_ERROR, SEND_RECEIPT
-from pyspark_pulsar.client.broker.connection import Connection
-from pyspark_pulsar.client.broker.server_error import UNKNOWN_ERROR, NotReady, ProducerBusy, server_error
-from pyspark_pulsar.client.broker.transport import SendFrames
+from pyspark_pulsar.client.broker.connection.commands import (
+    CLOSE_PRODUCER,
+    PRODUCER,
+    SEND_ERROR,
+    SEND_RECEIPT,
+)
+from pyspark_pulsar.client.broker.connection.connection import Connection
+from pyspark_pulsar.client.broker.connection.server_error import (
+    UNKNOWN_ERROR,
+    NotReady,
+    ProducerBusy,
+    server_error,
+)
+from pyspark_pulsar.client.broker.connection.transport import SendFrames
 from pyspark_pulsar.client.broker.unconfirmed import NotStored, Unconfirmed
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyspark_pulsar.client.broker.commands import (
+from pyspark_pulsar.client.broker.connection.commands import (
     GET_SCHEMA,
     GET_TOPICS_OF_NAMESPACE,
     LOOKUP,
@@ -13,7 +13,7 @@ from pyspark_pulsar.client.broker.commands import (
     SCALABLE_TOPIC_LOOKUP,
     frame,
 )
-from pyspark_pulsar.client.broker.server_error import server_error
+from pyspark_pulsar.client.broker.connection.server_error import server_error
 from pyspark_pulsar.client.security.url import BrokerAddress, parse_broker_url
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import OptionError, TopicNotFoundError

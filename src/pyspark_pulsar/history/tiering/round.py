@@ -25,17 +25,17 @@ from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.history.columnar.table import TableMoved
 from pyspark_pulsar.history.columnar.tiered_schema import parse_tiered_schema
 from pyspark_pulsar.history.columnar.topic_tables import TopicTables
-from pyspark_pulsar.history.tiering.chunked import held_back
 from pyspark_pulsar.history.tiering.commit import RoundResult, commit_parts, lost_race
-from pyspark_pulsar.history.tiering.complete_parts import complete_parts, leaves_over, requests_of
 from pyspark_pulsar.history.tiering.definition import (
     TableSettings,
     tiering_options,
     topic_schema,
 )
 from pyspark_pulsar.history.tiering.followed_table import followed_table
+from pyspark_pulsar.history.tiering.ledgers.open_chunks import held_back
+from pyspark_pulsar.history.tiering.ledgers.topic_parts import complete_parts, leaves_over, requests_of
 from pyspark_pulsar.history.tiering.topic_note import write_note
-from pyspark_pulsar.history.tiering.writers import Writers, WriteTask
+from pyspark_pulsar.history.tiering.writing.split_writers import Writers, WriteTask
 from pyspark_pulsar.model.topic import TopicName, TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.planning.partition_plan import splits_of

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final, TypeAlias, TypeVar
 
 from pyspark_pulsar.errors import SchemaError
-from pyspark_pulsar.schema.avro.held import held_document
+from pyspark_pulsar.schema.avro.column_document import held_document
 from pyspark_pulsar.schema.avro.to_arrow import record_schema
 from pyspark_pulsar.schema.avro.tree import RecordType, document, parse, width
 from pyspark_pulsar.schema.avro.union import IncompatibleTypes, record_union

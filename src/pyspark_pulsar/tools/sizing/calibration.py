@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pyspark_pulsar.client.broker.transport import EntryBatch
+from pyspark_pulsar.client.broker.connection.transport import EntryBatch
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicName, TopicPartition

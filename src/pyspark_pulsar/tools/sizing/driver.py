@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from pyspark_pulsar.tools.sizing.costs import Costs
-from pyspark_pulsar.tools.sizing.given import SECONDS_A_DAY, Given
 from pyspark_pulsar.tools.sizing.history import History, ledgers_a_day
 from pyspark_pulsar.tools.sizing.quantity import Quantity, quantity, smallest
+from pyspark_pulsar.tools.sizing.workload_quantities import SECONDS_A_DAY, Given
 
 _LOOKS_AT_A_TRIGGER: Final = quantity(16.0, "topic")
 """`read.planning.ledgers.known_ledgers`: so many topic partitions at a trigger, each every 600 s."""

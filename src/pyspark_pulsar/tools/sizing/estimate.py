@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pyspark_pulsar.tools.sizing.costs import Costs
 from pyspark_pulsar.tools.sizing.driver import Driver, driver_of
-from pyspark_pulsar.tools.sizing.given import Given, given_of
 from pyspark_pulsar.tools.sizing.history import (
     CatchUp,
     History,
@@ -19,8 +18,9 @@ from pyspark_pulsar.tools.sizing.history import (
     message_costs,
 )
 from pyspark_pulsar.tools.sizing.quantity import Quantity
-from pyspark_pulsar.tools.sizing.steady import Steady, steady_of
+from pyspark_pulsar.tools.sizing.steady_stream import Steady, steady_of
 from pyspark_pulsar.tools.sizing.workload import Workload
+from pyspark_pulsar.tools.sizing.workload_quantities import Given, given_of
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

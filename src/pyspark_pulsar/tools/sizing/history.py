@@ -7,8 +7,8 @@ from typing import Final
 
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.tools.sizing.costs import OF_A_TOPIC, Costs
-from pyspark_pulsar.tools.sizing.given import ONE_CORE, SECONDS_A_DAY, Given, plain
 from pyspark_pulsar.tools.sizing.quantity import Quantity, largest, quantity, rounded_up, smallest
+from pyspark_pulsar.tools.sizing.workload_quantities import ONE_CORE, SECONDS_A_DAY, Given, plain
 
 _ADMIN_AT_ONCE: Final = quantity(8.0, "1")
 """Requests of a plan to the admin REST API (`ledgers.topic_ledgers`), and to object storage (`placement.offloaded`)."""

@@ -36,7 +36,7 @@ from itertools import chain
 from typing import Final
 
 from pyspark_pulsar.client.broker.client import BrokerClient, in_windows
-from pyspark_pulsar.client.broker.connection import Connection
+from pyspark_pulsar.client.broker.connection.connection import Connection
 from pyspark_pulsar.client.broker.producer import PROBE_ID, Producer
 from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators
 from pyspark_pulsar.codec.encode import Producing

@@ -15,8 +15,8 @@ import pytest
 
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.connection import open_connection
-from pyspark_pulsar.client.broker.transport import open_transport
+from pyspark_pulsar.client.broker.connection.connection import open_connection
+from pyspark_pulsar.client.broker.connection.transport import open_transport
 from pyspark_pulsar.client.security import oauth2
 from pyspark_pulsar.client.security.context import Security, security_of
 from pyspark_pulsar.client.security.tls import Tls

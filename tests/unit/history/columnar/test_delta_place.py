@@ -7,8 +7,8 @@ import pickle
 import pytest
 
 from pyspark_pulsar.errors import ColumnsUnavailable, OptionError
-from pyspark_pulsar.history.columnar.delta.place import TablePlace, delta_options
 from pyspark_pulsar.history.columnar.delta.table import DeltaFolder
+from pyspark_pulsar.history.columnar.delta.table_location import TablePlace, delta_options
 from pyspark_pulsar.history.columnar.redaction import one_line, secret_values
 from pyspark_pulsar.history.columnar.topic_tables import table_catalog
 

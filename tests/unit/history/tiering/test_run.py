@@ -13,7 +13,7 @@ from pyspark_pulsar.errors import DataLossError, TieringFailed
 from pyspark_pulsar.history.columnar.positions import TieredPartition
 from pyspark_pulsar.history.tiering import run
 from pyspark_pulsar.history.tiering.commit import RoundResult
-from pyspark_pulsar.history.tiering.complete import CompletePart
+from pyspark_pulsar.history.tiering.ledgers.complete_ledgers import CompletePart
 from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicName, TopicPartition
 from pyspark_pulsar.options import ReadOptions, parse_options

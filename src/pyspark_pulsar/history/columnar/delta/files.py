@@ -15,7 +15,7 @@ from pyarrow import types
 
 from pyspark_pulsar.history.columnar.data_file import Bounds, DataFile
 from pyspark_pulsar.history.columnar.delta.partitions import constants
-from pyspark_pulsar.history.columnar.delta.place import TablePlace
+from pyspark_pulsar.history.columnar.delta.table_location import TablePlace
 from pyspark_pulsar.history.columnar.layout import (
     IDENTITY,
     PARTITION,

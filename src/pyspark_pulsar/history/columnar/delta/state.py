@@ -16,13 +16,13 @@ from pyspark_pulsar.errors import ColumnsUnavailable, TierMismatch
 from pyspark_pulsar.history.columnar.columns.stored_types import plain_schema
 from pyspark_pulsar.history.columnar.delta import partitions
 from pyspark_pulsar.history.columnar.delta.columns import NOTED
-from pyspark_pulsar.history.columnar.delta.place import LOG, TablePlace
 from pyspark_pulsar.history.columnar.delta.positions import (
     COMMITS,
     PositionsIncomplete,
     document_in,
     positions_of,
 )
+from pyspark_pulsar.history.columnar.delta.table_location import LOG, TablePlace
 from pyspark_pulsar.history.columnar.layout import PartitionField
 from pyspark_pulsar.history.columnar.positions import TieredPositions
 from pyspark_pulsar.history.columnar.table import TOPIC

@@ -43,7 +43,6 @@ from pyspark_pulsar.history.columnar.delta.columns import (
 )
 from pyspark_pulsar.history.columnar.delta.commit import REARRANGED, commit_properties, committed
 from pyspark_pulsar.history.columnar.delta.files import added_files
-from pyspark_pulsar.history.columnar.delta.place import KNOWN_SETTINGS, TablePlace
 from pyspark_pulsar.history.columnar.delta.positions import (
     COMMITS,
     DOCUMENT,
@@ -53,6 +52,7 @@ from pyspark_pulsar.history.columnar.delta.positions import (
 )
 from pyspark_pulsar.history.columnar.delta.state import TableState
 from pyspark_pulsar.history.columnar.delta.statistics import file_statistics
+from pyspark_pulsar.history.columnar.delta.table_location import KNOWN_SETTINGS, TablePlace
 from pyspark_pulsar.history.columnar.delta.upkeep import expired, listing, named_urls, removed
 from pyspark_pulsar.history.columnar.layout import FILE_BYTES, FileLayout, check_sort_columns, named_fields
 from pyspark_pulsar.history.columnar.positions import TieredPositions

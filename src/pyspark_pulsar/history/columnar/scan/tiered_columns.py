@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import pyarrow as pa
 
-from pyspark_pulsar.history.columnar.columns.absent import NULL, Absent
+from pyspark_pulsar.history.columnar.columns.absent_values import NULL, Absent
 from pyspark_pulsar.history.columnar.columns.matching import STORED_NAME, by_name
 from pyspark_pulsar.history.columnar.columns.projection import field_id
 from pyspark_pulsar.history.columnar.columns.resolution import resolve
