@@ -9,7 +9,7 @@ from pyspark_pulsar.checkpoint.clients import CALL_SECONDS
 from pyspark_pulsar.checkpoint.commands.copying import Entry
 from pyspark_pulsar.checkpoint.deadline import Deadline
 from pyspark_pulsar.checkpoint.index.replay import Replay
-from pyspark_pulsar.checkpoint.messages.message_position import place_text
+from pyspark_pulsar.checkpoint.messages.message_position import position_text
 
 
 def describe(checkpoint: Checkpoint, entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
@@ -19,7 +19,7 @@ def describe(checkpoint: Checkpoint, entries: Sequence[Entry]) -> Iterator[tuple
     def look(replay: Replay) -> tuple[str, str, str, int, dict[int, int]]:
         state = replay.state
         assert state is not None  # noqa: S101 -- `current` has found one
-        anchor, floor = place_text(replay.anchor) or "none yet", place_text(state.floor) or "none yet"
+        anchor, floor = position_text(replay.anchor) or "none yet", position_text(state.floor) or "none yet"
         return state.owner, anchor, floor, replay.records_since, dict(state.written)
 
     owner, anchor, floor, records, written = logs.index.look_at_replay(look)

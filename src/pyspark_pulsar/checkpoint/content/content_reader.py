@@ -13,10 +13,10 @@ from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
 from threading import Lock
 from typing import Final
 
-from pyspark_pulsar.checkpoint.content.places import ChunkPlaces
+from pyspark_pulsar.checkpoint.content.chunk_locations import ChunkLocations
 from pyspark_pulsar.checkpoint.deadline import Deadline
 from pyspark_pulsar.checkpoint.index.records import Chunk
-from pyspark_pulsar.checkpoint.messages.message_position import Place
+from pyspark_pulsar.checkpoint.messages.message_position import MessagePosition
 from pyspark_pulsar.errors import ConnectionFailed, PulsarError
 
 RUN: Final = 8
@@ -27,10 +27,10 @@ _FETCHERS: Final = 4
 class ContentReader:
     """Of one content log. Close it."""
 
-    def __init__(self, places: ChunkPlaces) -> None:
-        self._places = places
+    def __init__(self, locations: ChunkLocations) -> None:
+        self._locations = locations
         self._lock = Lock()
-        self._fetched: OrderedDict[Place, Future[bytes]] = OrderedDict()
+        self._fetched: OrderedDict[MessagePosition, Future[bytes]] = OrderedDict()
         self._nbytes = 0
         self._is_closed = False
         self._threads = ThreadPoolExecutor(_FETCHERS, thread_name_prefix="content")
@@ -74,45 +74,45 @@ class ContentReader:
         with self._lock:
             if self._is_closed:
                 raise ConnectionFailed(f"{where}: the content was closed")
-            known = self._fetched.get(chunks[index].place)
+            known = self._fetched.get(chunks[index].position)
             if known is not None:
-                self._fetched.move_to_end(chunks[index].place)
+                self._fetched.move_to_end(chunks[index].position)
                 return known
-            run = [chunk for chunk in chunks[first : first + RUN] if chunk.place not in self._fetched]
+            run = [chunk for chunk in chunks[first : first + RUN] if chunk.position not in self._fetched]
             for chunk in run:
-                self._fetched[chunk.place] = Future()
+                self._fetched[chunk.position] = Future()
                 self._nbytes += chunk.length
-            answer = self._fetched[chunks[index].place]
-            answers = {chunk.place: self._fetched[chunk.place] for chunk in run}
+            answer = self._fetched[chunks[index].position]
+            answers = {chunk.position: self._fetched[chunk.position] for chunk in run}
             self._trim(answers)
             self._threads.submit(self._fetch, run, answers, where)
         return answer
 
-    def _trim(self, kept: dict[Place, Future[bytes]]) -> None:
-        for place in list(self._fetched):
+    def _trim(self, kept: dict[MessagePosition, Future[bytes]]) -> None:
+        for position in list(self._fetched):
             if self._nbytes <= CACHE_BYTES:
                 return
-            if place not in kept and self._fetched[place].done():
-                self._forget(place)
+            if position not in kept and self._fetched[position].done():
+                self._forget(position)
 
-    def _forget(self, place: Place) -> None:
-        gone = self._fetched.pop(place, None)
+    def _forget(self, position: MessagePosition) -> None:
+        gone = self._fetched.pop(position, None)
         if gone is not None and gone.done() and gone.exception() is None:
             self._nbytes -= len(gone.result())
 
-    def _fetch(self, run: Sequence[Chunk], answers: dict[Place, Future[bytes]], where: str) -> None:
+    def _fetch(self, run: Sequence[Chunk], answers: dict[MessagePosition, Future[bytes]], where: str) -> None:
         try:
-            for chunk, data in self._places.fetch(run, where):
+            for chunk, data in self._locations.fetch(run, where):
                 with contextlib.suppress(InvalidStateError):
-                    answers[chunk.place].set_result(data)
+                    answers[chunk.position].set_result(data)
         except BaseException as fault:
-            failed = [chunk for chunk in run if not answers[chunk.place].done()]
+            failed = [chunk for chunk in run if not answers[chunk.position].done()]
             with self._lock:
                 for chunk in failed:
-                    self._fetched.pop(chunk.place, None)
+                    self._fetched.pop(chunk.position, None)
                     self._nbytes -= chunk.length
             for chunk in failed:
-                _fail(answers[chunk.place], fault)
+                _fail(answers[chunk.position], fault)
             if not isinstance(fault, PulsarError):
                 raise
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pyspark_pulsar.checkpoint.clients import Cluster
-from pyspark_pulsar.checkpoint.content.places import messages
+from pyspark_pulsar.checkpoint.content.chunk_locations import messages
 from pyspark_pulsar.checkpoint.deadline import Deadline
 from pyspark_pulsar.checkpoint.index.log import IndexLog
 from pyspark_pulsar.checkpoint.index.records import Kind, Record, decode
 from pyspark_pulsar.checkpoint.index.snapshot import entries_of
 from pyspark_pulsar.checkpoint.index.state import IndexState
 from pyspark_pulsar.checkpoint.index.tree import File
-from pyspark_pulsar.checkpoint.messages.message_position import Place, place_text
+from pyspark_pulsar.checkpoint.messages.message_position import MessagePosition, position_text
 from pyspark_pulsar.checkpoint.refusals import gone
 from pyspark_pulsar.errors import CheckpointLost
 from pyspark_pulsar.model.topic import TopicPartition
@@ -32,7 +32,7 @@ class InlineBodies:
         known = self._index.body(file.id)
         if known is not None:
             return known
-        at = self._place(file)
+        at = self._position(file)
         while True:
             try:
                 body = self._fetch(file.id, at, where)
@@ -41,39 +41,39 @@ class InlineBodies:
                 self._index.sync(deadline)
                 if self._index.look(lambda state: file.id not in state.tree.files):
                     raise gone(where, file.id) from None
-                former, at = at, self._place(file)
+                former, at = at, self._position(file)
                 if at == former:
                     raise
             else:
                 self._index.keep_body(file.id, body)
                 return body
 
-    def _place(self, file: File) -> Place | None:
+    def _position(self, file: File) -> MessagePosition | None:
         """Where a snapshot has put it meanwhile; of a file that is deleted, where it was."""
 
-        def look(state: IndexState) -> Place | None:
+        def look(state: IndexState) -> MessagePosition | None:
             now = state.tree.files.get(file.id)
             return file.inline_at if now is None else now.inline_at
 
         return self._index.look(look)
 
-    def _fetch(self, file_id: str, at: Place | None, where: str) -> bytes:
+    def _fetch(self, file_id: str, at: MessagePosition | None, where: str) -> bytes:
         """Raises `CheckpointLost` where it is not there."""
         if at is not None:
             with self._cluster.borrowed() as client:
-                for place, payload in messages(client, self._partition, at, at, where):
-                    record = decode(payload, f"{self._partition}, message {place_text(place)}")
-                    body = _body_in(place, record, file_id)
+                for position, payload in messages(client, self._partition, at, at, where):
+                    record = decode(payload, f"{self._partition}, message {position_text(position)}")
+                    body = _body_in(position, record, file_id)
                     if body is not None:
                         return body
         raise CheckpointLost(
-            f"{where}: expected its content in message {place_text(at)} of {self._partition}, got none: it was "
+            f"{where}: expected its content in message {position_text(at)} of {self._partition}, got none: it was "
             f"removed, by a truncation, an expiry or a subscription that was moved; restore the checkpoint from a copy "
             f"(pyspark-pulsar checkpoint copy)"
         )
 
 
-def _body_in(place: Place, record: Record, file_id: str) -> bytes | None:
+def _body_in(position: MessagePosition, record: Record, file_id: str) -> bytes | None:
     if record.kind is not Kind.SNAPSHOT:
         return record.body if record.id == file_id else None
-    return next((body for file, _, body in entries_of(place, record) if file and file.id == file_id), None)
+    return next((body for file, _, body in entries_of(position, record) if file and file.id == file_id), None)

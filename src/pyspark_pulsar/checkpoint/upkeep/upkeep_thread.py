@@ -18,7 +18,7 @@ from pyspark_pulsar.checkpoint.index.replay import Replay
 from pyspark_pulsar.checkpoint.index.state import IndexState
 from pyspark_pulsar.checkpoint.index.tree import Outcome
 from pyspark_pulsar.checkpoint.logs import Logs
-from pyspark_pulsar.checkpoint.messages.message_position import Place, place_text
+from pyspark_pulsar.checkpoint.messages.message_position import MessagePosition, position_text
 from pyspark_pulsar.checkpoint.upkeep.cleaner import OldFile, files_before, files_in, move, overdue_ledgers
 from pyspark_pulsar.checkpoint.upkeep.keepers import end_of, move_keeper
 from pyspark_pulsar.checkpoint.upkeep.snapshots import is_due, write_snapshot
@@ -33,21 +33,21 @@ _EVERY_SECONDS: Final = 5.0
 _CONTENT_SECONDS: Final = 30.0
 _LOOK_SECONDS: Final = 60.0
 """So often the keepers are looked at, whether somebody has moved them."""
-_ROUND_SECONDS: Final = 600.0
+_PASS_SECONDS: Final = 600.0
 _UPLOAD_SECONDS: Final = 3_600.0
 _SAMPLES: Final = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
-    """What one round did."""
+class UpkeepPass:
+    """The outcome of one pass of upkeep."""
 
-    anchor: Place | None
+    anchor: MessagePosition | None
     """Of the snapshot that it wrote."""
     moved: int
     """Files of which chunks were written again."""
-    floor: Place | None
-    """The first place of the content log that may be needed."""
+    floor: MessagePosition | None
+    """The first position of the content log that may be needed."""
 
 
 class Upkeep:
@@ -59,7 +59,7 @@ class Upkeep:
         self._checkpoint = checkpoint
         self._stopped = threading.Event()
         self._lock = threading.Lock()
-        self._ends: deque[tuple[float, Place]] = deque(maxlen=_SAMPLES)
+        self._ends: deque[tuple[float, MessagePosition]] = deque(maxlen=_SAMPLES)
         self._look_at = 0.0
         self._thread = threading.Thread(target=self._run, name=f"upkeep {checkpoint.name}", daemon=True)
         self._thread.start()
@@ -72,13 +72,22 @@ class Upkeep:
         """Does not wait."""
         self._stopped.set()
 
-    def round(
+    def run_once(
         self, *, snapshot: bool = False, content: bool = True, grace_seconds: float = GRACE_SECONDS
-    ) -> Round:
-        """Once, now. `snapshot`: whether it is due or not. `content`: whether the content log is looked at too. Raises
-        what its steps raise; each may be repeated."""
+    ) -> UpkeepPass:
+        """Run one pass now. Each step may be repeated.
+
+        Args:
+            snapshot: Write a snapshot even if none is due.
+            content: Clean the content log too.
+            grace_seconds: Age from which on chunks that no record names may be removed.
+
+        Raises:
+            PulsarError: A step failed.
+
+        """
         with self._lock:
-            deadline = Deadline.after(_ROUND_SECONDS)
+            deadline = Deadline.after(_PASS_SECONDS)
             logs = self._checkpoint.mine(self.owner, deadline)
             moved = 0
             if snapshot or time.monotonic() >= self._look_at:
@@ -91,17 +100,17 @@ class Upkeep:
             if content:
                 moved += self._clean(logs, deadline)
                 self._raise_floor(logs, deadline, grace_seconds)
-            return Round(anchor, moved, logs.index.look(lambda state: state.floor))
+            return UpkeepPass(anchor, moved, logs.index.look(lambda state: state.floor))
 
     def _run(self) -> None:
         look_at = 0.0
         while not self._stopped.wait(_EVERY_SECONDS):
             try:
-                logs = self._checkpoint.logs(Deadline.after(_ROUND_SECONDS))
+                logs = self._checkpoint.logs(Deadline.after(_PASS_SECONDS))
                 if logs.index.owner != self.owner:
                     self._stopped.set()
                     return
-                self.round(content=time.monotonic() >= look_at)
+                self.run_once(content=time.monotonic() >= look_at)
                 if time.monotonic() >= look_at:
                     look_at = time.monotonic() + _CONTENT_SECONDS
             except PulsarError as fault:
@@ -109,7 +118,7 @@ class Upkeep:
                     return
                 _log.warning("%s: not tidied, which is tried again: %s", self._checkpoint.name, fault)
                 self._stopped.wait(_EVERY_SECONDS * 5)
-            except Exception:  # noqa: BLE001 -- one round must not end the others
+            except Exception:  # noqa: BLE001 -- a pass that fails must not end the thread
                 _log.exception("%s: not tidied, which is tried again", self._checkpoint.name)
                 self._stopped.wait(_EVERY_SECONDS * 30)
 
@@ -117,7 +126,7 @@ class Upkeep:
         """See whether somebody has moved a keeper; whether a snapshot is needed now, and how many files were written
         again."""
 
-        def begins(replay: Replay) -> Place | None:
+        def begins(replay: Replay) -> MessagePosition | None:
             return replay.anchor or replay.first
 
         bound = logs.index.look_at_replay(begins)
@@ -134,13 +143,13 @@ class Upkeep:
             moved = self._move(logs, logs.index.look(lambda state: files_before(state, at)), deadline)
         return snapshot, moved
 
-    def _warn_moved(self, topic: object, stood: Place, needed: Place) -> None:
+    def _warn_moved(self, topic: object, stood: MessagePosition, needed: MessagePosition) -> None:
         _log.warning(
             "%s: expected its keeper at %s or before, got it at %s: somebody or something moved it (a message TTL, "
             "an eviction, a command); what the broker has not removed yet is written again",
             topic,
-            place_text(needed),
-            place_text(stood),
+            position_text(needed),
+            position_text(stood),
         )
 
     def _clean(self, logs: Logs, deadline: Deadline) -> int:
@@ -149,7 +158,7 @@ class Upkeep:
         )
 
     def _move(self, logs: Logs, old_files: Iterable[OldFile], deadline: Deadline) -> int:
-        """How many files counted. One that is lost keeps no other, and is told again in each round."""
+        """How many files counted. One that is lost keeps no other, and is told again in each pass."""
         moved = 0
         for old in old_files:
             if self._stopped.is_set():
@@ -168,7 +177,7 @@ class Upkeep:
         if end is None:
             return
         self._ends.append((now, end))
-        safe = max((place for at, place in self._ends if now - at >= grace_seconds), default=None)
+        safe = max((position for at, position in self._ends if now - at >= grace_seconds), default=None)
         if safe is None:
             return
         needed = logs.index.look(IndexState.first_needed)
@@ -176,7 +185,7 @@ class Upkeep:
         former = logs.index.look(lambda state: state.floor)
         if former is not None and floor[0] <= former[0]:
             return
-        outcome = logs.index.append(Kind.FLOOR, self.owner, deadline, {"at": place_text(floor)})
+        outcome = logs.index.append(Kind.FLOOR, self.owner, deadline, {"at": position_text(floor)})
         if outcome is Outcome.DONE:
             move_keeper(self._cluster, logs.content_partition, floor)
 

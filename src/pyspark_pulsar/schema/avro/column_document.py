@@ -45,7 +45,7 @@ _MAX_NODES: Final = 20_000
 
 
 @dataclass(frozen=True)
-class HeldDocument:
+class ColumnDocument:
     """The document of what columns hold, and the fields that are not in it."""
 
     text: str
@@ -54,7 +54,7 @@ class HeldDocument:
     """Whether it has fields that are left out where nothing asks for them."""
 
 
-def held_document(document: str, unfolding: Unfolding = UNFOLDED_ONCE, *, where: str) -> HeldDocument:
+def column_document(document: str, unfolding: Unfolding = UNFOLDED_ONCE, *, where: str) -> ColumnDocument:
     """Leave out of `document` what no column holds.
 
     A document that is not valid is returned as it is: `record_schema` refuses it. Raises SchemaError for one that is
@@ -66,14 +66,14 @@ def held_document(document: str, unfolding: Unfolding = UNFOLDED_ONCE, *, where:
         definitions.walk(root, "", ())
         name = definitions.unheld_root(root)
         if name is None:
-            return HeldDocument(document)
+            return ColumnDocument(document)
         wanted = None if unfolding.wanted is None else pa.struct(list(unfolding.wanted))
         unfolder = _Unfolder(definitions, definitions.affected(), unfolding.depth, where, {name: None})
         node = unfolder.record(name, "", {}, wanted)
         text = json.dumps(node, separators=(",", ":"))
-        return HeldDocument(text, tuple(unfolder.omitted), unfolder.shows_more)
+        return ColumnDocument(text, tuple(unfolder.omitted), unfolder.shows_more)
     except (KeyError, TypeError, AttributeError, RecursionError):
-        return HeldDocument(document)
+        return ColumnDocument(document)
 
 
 @dataclass

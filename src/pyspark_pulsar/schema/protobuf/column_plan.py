@@ -29,7 +29,7 @@ _MAX_MESSAGES: Final = 20_000
 
 
 @dataclass(frozen=True)
-class HeldPlan:
+class ColumnPlan:
     """The plan of what columns hold, and the fields that are not in it."""
 
     plan: ProtobufPlan
@@ -38,16 +38,16 @@ class HeldPlan:
     """Whether it has fields that are left out where nothing asks for them."""
 
 
-def held_plan(plan: ProtobufPlan, unfolding: Unfolding, *, where: str) -> HeldPlan:
+def column_plan(plan: ProtobufPlan, unfolding: Unfolding, *, where: str) -> ColumnPlan:
     """Leave out of `plan` what no column holds. Raises SchemaError for a plan that unfolds to too many messages."""
     affected = _reaching_a_cycle(plan)
     if 0 not in affected:
-        return HeldPlan(plan)
+        return ColumnPlan(plan)
     wanted = None if unfolding.wanted is None else pa.struct(list(unfolding.wanted))
     unfolder = _Unfolder(plan, affected, unfolding.depth, where)
     unfolder.message(0, "", {}, wanted)
     held = replace(plan, messages=tuple(unfolder.messages))
-    return HeldPlan(held, tuple(unfolder.omitted), unfolder.shows_more)
+    return ColumnPlan(held, tuple(unfolder.omitted), unfolder.shows_more)
 
 
 def _reaching_a_cycle(plan: ProtobufPlan) -> set[int]:

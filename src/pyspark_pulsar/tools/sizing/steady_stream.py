@@ -9,11 +9,11 @@ from pyspark_pulsar.read.planning.splits.tasks import LEAST_TASKS, OPEN_BYTES, T
 from pyspark_pulsar.tools.sizing.costs import Costs
 from pyspark_pulsar.tools.sizing.history import History, MessageCosts, mean_rate
 from pyspark_pulsar.tools.sizing.quantity import Quantity, largest, quantity, rounded_up, share_hit, smallest
-from pyspark_pulsar.tools.sizing.workload_quantities import ONE_CORE, Given, plain
+from pyspark_pulsar.tools.sizing.workload_quantities import ONE_CORE, WorkloadQuantities, plain
 
 
 @dataclass(frozen=True, slots=True)
-class Steady:
+class SteadyStream:
     """At the peak."""
 
     rate: Quantity
@@ -40,7 +40,9 @@ class Steady:
     """Messages, at most."""
 
 
-def steady_of(given: Given, costs: Costs, history: History, message: MessageCosts) -> Steady:
+def steady_stream(
+    given: WorkloadQuantities, costs: Costs, history: History, message: MessageCosts
+) -> SteadyStream:
     """Raises `OptionError` for a trigger interval that is too short for what the driver does at each trigger."""
     rate = (mean_rate(given) * given.peak).named("messages a second at the peak")
     incoming = (rate * given.message_bytes).named("from brokers at the peak")
@@ -73,7 +75,7 @@ def steady_of(given: Given, costs: Costs, history: History, message: MessageCost
         "duration of a micro-batch"
     )
     most = (given.trigger + duration).named("most lag")
-    return Steady(
+    return SteadyStream(
         rate,
         incoming,
         messages,

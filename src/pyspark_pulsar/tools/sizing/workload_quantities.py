@@ -39,7 +39,7 @@ _NAMED: Final[dict[str, tuple[str, str, float]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class WorkloadQuantities:
     """Each is a number of the workload's, in base units: bytes, seconds."""
 
     topics: Quantity
@@ -69,8 +69,8 @@ class Given:
         return tuple(getattr(self, field.name) for field in fields(self))
 
 
-def given_of(workload: Workload) -> Given:
-    return Given(
+def workload_quantities(workload: Workload) -> WorkloadQuantities:
+    return WorkloadQuantities(
         *(
             quantity(getattr(workload, field) * factor, unit, name, f"--{field.replace('_', '-')}")
             for field, (name, unit, factor) in _NAMED.items()

@@ -3,7 +3,7 @@
 table       a folder of tables, and one table in one state
 state       a table up to one commit of its log
 commit      commits of which one wins
-place       where a table lies, and how delta-rs reaches it
+table_location  where a table is stored, and how delta-rs reaches it
 positions   up to where the topic is tiered, as transaction identifiers
 partitions  partition fields as columns, and keys as values of these
 columns     names and types that columns can have

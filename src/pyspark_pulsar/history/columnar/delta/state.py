@@ -22,7 +22,7 @@ from pyspark_pulsar.history.columnar.delta.positions import (
     document_in,
     positions_of,
 )
-from pyspark_pulsar.history.columnar.delta.table_location import LOG, TablePlace
+from pyspark_pulsar.history.columnar.delta.table_location import LOG, TableLocation
 from pyspark_pulsar.history.columnar.layout import PartitionField
 from pyspark_pulsar.history.columnar.positions import TieredPositions
 from pyspark_pulsar.history.columnar.table import TOPIC
@@ -55,9 +55,9 @@ _FEATURES: Final = frozenset(
 class TableState:
     """Never changes. Used by one thread."""
 
-    def __init__(self, delta: DeltaTable, place: TablePlace) -> None:
+    def __init__(self, delta: DeltaTable, location: TableLocation) -> None:
         self.delta = delta
-        self.place = place
+        self.location = location
 
     @cached_property
     def version(self) -> int:
@@ -73,7 +73,7 @@ class TableState:
     def data(self) -> str:
         """The URL of the folder that our data files lie in: no other engine's, nor those of a table that was dropped
         here before."""
-        return self.place.url_of(f"data-{self.id[:_ID_LETTERS]}")
+        return self.location.url_of(f"data-{self.id[:_ID_LETTERS]}")
 
     @cached_property
     def configuration(self) -> Mapping[str, str]:
@@ -100,8 +100,8 @@ class TableState:
             return partitions.from_json(text, names, self.columns)
         except ValueError:
             raise TierMismatch(
-                f"table {self.place.url}: expected the property {partitions.PARTITIONED_BY} to say how its partition "
-                f"columns {names} are made, got {text!r}; drop the table and tier the topic again"
+                f"table {self.location.url}: expected the property {partitions.PARTITIONED_BY} to say how its "
+                f"partition columns {names} are made, got {text!r}; drop the table and tier the topic again"
             ) from None
 
     @cached_property
@@ -109,13 +109,13 @@ class TableState:
         """The fence: how many commits of ours there are; None for a table that is no tier."""
         if self._document is not None:
             return self._document[0]
-        with self.place.told():
+        with self.location.told():
             return self.delta.transaction_version(COMMITS)
 
     @cached_property
     def positions(self) -> TieredPositions:
         """Raises `TierMismatch` where there are none, `ColumnsUnavailable`."""
-        where = f"table {self.place.url}"
+        where = f"table {self.location.url}"
         if self._document is not None:
             return TieredPositions.from_json(self._document[1], where)
         topic = self.configuration.get(TOPIC)
@@ -157,8 +157,8 @@ class TableState:
                         break
         if restored is not None:
             raise TierMismatch(
-                f"table {self.place.url}: expected its log to hold the positions of version {restored}, which it was "
-                f"restored to, got a log that no longer has them; restore it to a later version, or drop the table "
+                f"table {self.location.url}: expected its log to hold the positions of version {restored}, which it "
+                f"was restored to, got a log that no longer has them; restore it to a later version, or drop the table "
                 f"and tier the topic again (pyspark-pulsar tier drop)"
             )
         return None
@@ -167,7 +167,7 @@ class TableState:
         version = (commit.get("operationParameters") or {}).get("version")
         if version is None or not str(version).isdecimal():
             raise TierMismatch(
-                f"table {self.place.url}: expected to see the version that it was restored to, got {version!r}; "
+                f"table {self.location.url}: expected to see the version that it was restored to, got {version!r}; "
                 f"restore it to a version and not to a time"
             )
         return int(version)
@@ -176,9 +176,11 @@ class TableState:
         """What a commit says of itself; None where the log no longer has it. delta-rs' history also gives commits that
         came later than the state, and holds the interpreter's lock while it waits for the store. Raises
         `ColumnsUnavailable`."""
-        with self.place.told():
+        with self.location.told():
             try:
-                with self.place.storage.open_input(self.place.url_of(f"{LOG}/{version:020}.json")) as source:
+                with self.location.storage.open_input(
+                    self.location.url_of(f"{LOG}/{version:020}.json")
+                ) as source:
                     lines = source.read().splitlines()
             except FileNotFoundError:
                 return None
@@ -187,7 +189,7 @@ class TableState:
         return told
 
     def _numbers(self, names: Sequence[str]) -> list[int | None]:
-        with self.place.told():
+        with self.location.told():
             return map_concurrently(self.delta.transaction_version, names, _AT_ONCE)
 
     def is_defined_as(self, other: TableState) -> bool:
@@ -208,15 +210,15 @@ class TableState:
             unknown.append("columnMapping")
         if unknown:
             raise ColumnsUnavailable(
-                f"table {self.place.url}: expected a table whose files are read by the names of columns, got one that "
-                f"also needs {', '.join(unknown)}; make it anew with the engine that added this"
+                f"table {self.location.url}: expected a table whose files are read by the names of columns, got one "
+                f"that also needs {', '.join(unknown)}; make it anew with the engine that added this"
             )
         if "deletionVectors" in features and self._has_deleted_rows():
             raise ColumnsUnavailable(
-                f"table {self.place.url}: expected no deleted rows, got deletion vectors; rewrite the files with the "
-                f"engine that deleted the rows, such as by REORG TABLE ... APPLY (PURGE)"
+                f"table {self.location.url}: expected no deleted rows, got deletion vectors; rewrite the files with "
+                f"the engine that deleted the rows, such as by REORG TABLE ... APPLY (PURGE)"
             )
 
     def _has_deleted_rows(self) -> bool:
-        with self.place.told():
+        with self.location.told():
             return any(batch.num_rows for batch in self.delta.deletion_vectors())

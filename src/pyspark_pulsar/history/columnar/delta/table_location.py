@@ -66,7 +66,7 @@ KNOWN_SETTINGS: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class TablePlace:
+class TableLocation:
     """Of one table, or of the folder that tables lie in."""
 
     url: str
@@ -77,15 +77,15 @@ class TablePlace:
     secrets: tuple[str, ...] = field(repr=False)
 
     @classmethod
-    def of(cls, path: str, settings: Mapping[str, str]) -> TablePlace:
-        """Raises `OptionError` for a place that is neither a folder nor S3."""
-        place = urlsplit(path)
+    def of(cls, path: str, settings: Mapping[str, str]) -> TableLocation:
+        """Raises `OptionError` for a location that is neither a folder nor S3."""
+        parts = urlsplit(path)
         if _SCHEME.match(path) is None and Path(path).is_absolute():
             url = Path(path).as_uri()
-        elif place.scheme in _S3_SCHEMES and _BUCKET.fullmatch(place.netloc) and not place.query:
-            url = f"s3://{place.netloc}{place.path}"
-        elif place.scheme == "file" and not place.netloc and place.path.startswith("/"):
-            url = f"file://{place.path}"
+        elif parts.scheme in _S3_SCHEMES and _BUCKET.fullmatch(parts.netloc) and not parts.query:
+            url = f"s3://{parts.netloc}{parts.path}"
+        elif parts.scheme == "file" and not parts.netloc and parts.path.startswith("/"):
+            url = f"file://{parts.path}"
         else:
             raise OptionError(
                 f"option 'tierCatalog': expected as path file:///folder or s3://bucket/prefix without user and query, "
@@ -95,14 +95,14 @@ class TablePlace:
         options = {} if is_local else delta_options(settings)
         return cls(url.rstrip("/"), TableStorage.of(settings), options, secret_values(settings))
 
-    def under(self, *names: str) -> TablePlace:
-        """A place in this one. Raises `OptionError` for names that are no names of folders."""
+    def under(self, *names: str) -> TableLocation:
+        """A location in this one. Raises `OptionError` for names that are no names of folders."""
         for name in names:
             if not re.fullmatch(r"[\w-][\w.-]*", name):
                 raise OptionError(
                     f"option 'tierTable': expected names of letters, digits, '_', '-' and '.', got {name!r}"
                 )
-        return TablePlace("/".join([self.url, *names]), self.storage, self.options, self.secrets)
+        return TableLocation("/".join([self.url, *names]), self.storage, self.options, self.secrets)
 
     def load(self) -> DeltaTable:
         """As it is now. Raises `deltalake.exceptions.TableNotFoundError`, and what `told` turns into other words."""

@@ -27,7 +27,7 @@ _AUTO: Final = "auto"
 _BROKER: Final = "broker"
 
 
-class LedgerPlaces:
+class LedgerLocations:
     """Safe to use from several threads."""
 
     def __init__(self, cluster: Cluster, partition: TopicPartition) -> None:
@@ -39,11 +39,11 @@ class LedgerPlaces:
 
     @property
     def falls_back(self) -> bool:
-        """Whether the broker is asked for what is not read from elsewhere: not where `readFrom` names a place."""
+        """Whether the broker is asked for what is not read from elsewhere: not where `readFrom` names a location."""
         return self._options.read_from in {_AUTO, _BROKER}
 
     def of(self, ledger: int) -> EntryLocation | None:
-        """Of a closed ledger that can be read past the broker; None else. Where `readFrom` names a place, raises
+        """Of a closed ledger that can be read past the broker; None else. Where `readFrom` names a location, raises
         `LedgerUnavailable` for one that is not there, and what asking raises."""
         if self._options.admin_url is None or self._options.read_from == _BROKER:
             return None

@@ -8,9 +8,9 @@ from contextlib import closing
 from typing import Final
 
 from pyspark_pulsar.checkpoint.clients import CALL_SECONDS, Cluster
-from pyspark_pulsar.checkpoint.content.ledgers import LedgerPlaces
+from pyspark_pulsar.checkpoint.content.ledger_locations import LedgerLocations
 from pyspark_pulsar.checkpoint.index.records import Chunk
-from pyspark_pulsar.checkpoint.messages.message_position import Place, place_text
+from pyspark_pulsar.checkpoint.messages.message_position import MessagePosition, position_text
 from pyspark_pulsar.checkpoint.messages.message_reader import MessageReader
 from pyspark_pulsar.codec.digests import crc32c
 from pyspark_pulsar.errors import (
@@ -35,13 +35,13 @@ _PERMITS: Final = 32
 _PATIENCE_SECONDS: Final = CALL_SECONDS - 10.0
 
 
-class ChunkPlaces:
+class ChunkLocations:
     """Of the content log of one checkpoint. Used by several threads."""
 
     def __init__(self, cluster: Cluster, partition: TopicPartition) -> None:
         self._cluster = cluster
         self._partition = partition
-        self._ledgers = LedgerPlaces(cluster, partition)
+        self._ledgers = LedgerLocations(cluster, partition)
 
     def fetch(self, chunks: Sequence[Chunk], where: str) -> Iterator[tuple[Chunk, bytes]]:
         """Each of the chunks, checked, in their order. `where` names the file. Raises `CheckpointLost`,
@@ -72,24 +72,28 @@ class ChunkPlaces:
 
     def _all_from_broker(self, run: Sequence[Chunk], where: str) -> Iterator[tuple[Chunk, bytes]]:
         read = 0
-        for chunk, data in self._checked(run, self._from_broker(run[0].place, run[-1].place, where), where):
+        for chunk, data in self._checked(
+            run, self._from_broker(run[0].position, run[-1].position, where), where
+        ):
             read += 1
             yield chunk, data
         if read < len(run):
             raise gone(run[read], where, self._partition, "the topic goes on behind it")
 
     def _checked(
-        self, run: Sequence[Chunk], messages: Iterator[tuple[Place, bytes]], where: str
+        self, run: Sequence[Chunk], messages: Iterator[tuple[MessagePosition, bytes]], where: str
     ) -> Iterator[tuple[Chunk, bytes]]:
-        by_place = {chunk.place: chunk for chunk in run}
-        for place, data in messages:
-            chunk = by_place.get(place)
+        by_position = {chunk.position: chunk for chunk in run}
+        for position, data in messages:
+            chunk = by_position.get(position)
             if chunk is not None:
                 check(chunk, data, where, self._partition)
                 yield chunk, data
 
-    def _from_location(self, location: EntryLocation, run: Sequence[Chunk]) -> Iterator[tuple[Place, bytes]]:
-        first, last = run[0].place, run[-1].place
+    def _from_location(
+        self, location: EntryLocation, run: Sequence[Chunk]
+    ) -> Iterator[tuple[MessagePosition, bytes]]:
+        first, last = run[0].position, run[-1].position
         start, end = Position(*first), Position(last[0], last[1] + 1)
         options = self._cluster.options_of(self._partition)
         reader = MessageReader(self._partition.name, start, end)
@@ -99,14 +103,16 @@ class ChunkPlaces:
                 for batch in batches:
                     yield from reader.read(batch)
 
-    def _from_broker(self, first: Place, last: Place, where: str) -> Iterator[tuple[Place, bytes]]:
+    def _from_broker(
+        self, first: MessagePosition, last: MessagePosition, where: str
+    ) -> Iterator[tuple[MessagePosition, bytes]]:
         with self._cluster.borrowed() as client:
             yield from messages(client, self._partition, first, last, where)
 
 
 def messages(
-    client: object, partition: TopicPartition, first: Place, last: Place, where: str
-) -> Iterator[tuple[Place, bytes]]:
+    client: object, partition: TopicPartition, first: MessagePosition, last: MessagePosition, where: str
+) -> Iterator[tuple[MessagePosition, bytes]]:
     """The messages from `first` to `last`, both inclusive, as far as they are there, from the broker. Raises
     `CheckpointLost`, `DeadlineExceeded`."""
     start, end = Position(*first), Position(last[0], last[1] + 1)
@@ -135,16 +141,16 @@ def check(chunk: Chunk, data: bytes, where: str, partition: TopicPartition) -> N
         return
     raise CheckpointLost(
         f"{where}: expected {chunk.length} bytes with CRC-32C {chunk.checksum:08x} in message "
-        f"{place_text(chunk.place)} of {partition}, got {len(data)} with {crc32c(data):08x}: the chunk is damaged; "
-        f"restore the checkpoint from a copy (pyspark-pulsar checkpoint copy)"
+        f"{position_text(chunk.position)} of {partition}, got {len(data)} with {crc32c(data):08x}: the chunk is "
+        f"damaged; restore the checkpoint from a copy (pyspark-pulsar checkpoint copy)"
     )
 
 
 def gone(chunk: Chunk, where: str, partition: TopicPartition, why: object) -> PulsarError:
     return CheckpointLost(
-        f"{where}: expected a chunk of {chunk.length} bytes in message {place_text(chunk.place)} of {partition}, got "
-        f"none: it was removed, by a truncation, message TTL, backlog eviction, or a subscription that was moved or "
-        f"deleted ({why}); restore the checkpoint from a copy (pyspark-pulsar checkpoint copy)"
+        f"{where}: expected a chunk of {chunk.length} bytes in message {position_text(chunk.position)} of {partition}, "
+        f"got none: it was removed, by a truncation, message TTL, backlog eviction, or a subscription that was moved "
+        f"or deleted ({why}); restore the checkpoint from a copy (pyspark-pulsar checkpoint copy)"
     )
 
 
