@@ -176,7 +176,7 @@ def test_a_reader_that_is_slow_keeps_its_connection(
     opened: dict[BrokerAddress, list[Connection]] = defaultdict(list)
 
     def slow(client: BrokerClient, index: int) -> None:
-        for address, connection in client._connections.items():
+        for address, connection in client._connections._open.items():
             if connection not in opened[address]:
                 opened[address].append(connection)
         if index == 0 and pings:

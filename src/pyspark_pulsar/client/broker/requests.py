@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, Final, TypeVar
 
 from pyspark_pulsar.client.broker.connection.commands import (
     GET_SCHEMA,
@@ -20,6 +22,11 @@ from pyspark_pulsar.errors import OptionError, TopicNotFoundError
 from pyspark_pulsar.model.topic import Namespace, TopicName, TopicPartition
 from pyspark_pulsar.model.topic_layout import TopicLayout, TopicSegment, layout_of
 from pyspark_pulsar.schema.info import SchemaInfo
+
+Item = TypeVar("Item")
+
+AT_ONCE: Final = 1000
+"""Requests on their way at the same time; far below the number at which brokers refuse more lookups."""
 
 _SEALED = 1
 
@@ -130,3 +137,10 @@ def layout_from(answer: wire.CommandScalableTopicUpdate, topic: TopicName) -> To
         for segment in answer.dag.segments
     ]
     return layout_of(topic, segments, where)
+
+
+def in_windows(items: Iterable[Item], size: int = AT_ONCE) -> Iterator[list[Item]]:
+    """Yield lists of at most `size` items, in order."""
+    rest = iter(items)
+    while window := list(islice(rest, size)):
+        yield window
