@@ -96,10 +96,10 @@ def payload_schema(
     if primitive is not None:
         return PayloadSchema(primitive.value_type)
     where = f"topic {topic}, {info.type.name} schema"
-    held = column_document(value_document(info), unfolding, where=where)
-    fields = record_schema(held.text, where=where)
+    shown = column_document(value_document(info), unfolding, where=where)
+    fields = record_schema(shown.text, where=where)
     return PayloadSchema(
-        RECORD_TYPES[info.type], fields, held.text, omitted=held.omitted, shows_more=held.shows_more
+        RECORD_TYPES[info.type], fields, shown.text, omitted=shown.omitted, shows_more=shown.shows_more
     )
 
 
@@ -138,8 +138,8 @@ def with_times_as_numbers(payload: PayloadSchema, *, where: str) -> PayloadSchem
     if payload.value_type != RECORD_TYPES[SchemaType.JSON] or payload.definition is None:
         return payload
     document = times_as_numbers(payload.definition)
-    held = column_document(document, where=where).text
-    return replace(payload, value_schema=record_schema(held, where=where), definition=document)
+    shown = column_document(document, where=where).text
+    return replace(payload, value_schema=record_schema(shown, where=where), definition=document)
 
 
 def for_reading(payload: PayloadSchema) -> PayloadSchema:
@@ -158,9 +158,9 @@ def protobuf_payload(
     plan: ProtobufPlan, where: str, version: str = "", *, unfolding: Unfolding = UNFOLDED_ONCE
 ) -> PayloadSchema:
     """How messages of the plan lie in bytes; `where` and `version` are for errors. Raises SchemaError."""
-    held = column_plan(plan, unfolding, where=where)
-    fields, document = held.plan.fields(where=where), held.plan.document(version)
-    return PayloadSchema(PROTOBUF_VALUE, fields, document, omitted=held.omitted, shows_more=held.shows_more)
+    shown = column_plan(plan, unfolding, where=where)
+    fields, document = shown.plan.fields(where=where), shown.plan.document(version)
+    return PayloadSchema(PROTOBUF_VALUE, fields, document, omitted=shown.omitted, shows_more=shown.shows_more)
 
 
 def written_schema(info: SchemaInfo, *, topic: str) -> PayloadSchema:

@@ -1,8 +1,8 @@
-"""An Avro document without what no column holds: records inside themselves, decimals of more digits than Spark has.
+"""Avro documents without the fields that no column holds: records inside themselves, decimals too wide for Spark.
 
-The result ends: a record that contains itself is defined once for each level that is shown, `Node`, `Node_2`, and so
-on, each with the name of the first as an alias. A field that cannot be shown is left out, a branch of a union is
-marked (`HELD`), so that readers make null of its values. Documents of which every field is held stay as they are.
+The result is finite: a record that contains itself is defined once for each level that is shown, `Node`, `Node_2`, and so
+on, each with the name of the first as an alias. A field that no column holds is left out. A branch of a union is
+marked (`HELD`), so that readers make null of its values. A document stays as it is if columns hold all its fields.
 """
 
 from __future__ import annotations
@@ -16,13 +16,20 @@ import pyarrow as pa
 from pyarrow import types
 
 from pyspark_pulsar.errors import SchemaError
+from pyspark_pulsar.schema.avro.named_types import (
+    NAMED_KINDS,
+    RECORD_KINDS,
+    NamedTypes,
+    full_name,
+    is_too_wide,
+    resolved_name,
+)
 from pyspark_pulsar.schema.avro.to_arrow import (
     HELD,
     MAX_DECIMAL_DIGITS,
     OMITTED,
     PRIMITIVES,
     TEXT,
-    decimal_digits,
     parse_json,
 )
 from pyspark_pulsar.schema.unfolding import (
@@ -36,8 +43,6 @@ from pyspark_pulsar.schema.unfolding import (
     member_of,
 )
 
-_NAMED: Final = ("record", "error", "enum", "fixed")
-_RECORDS: Final = ("record", "error")
 # The kernel reads no longer decimals as text.
 _MAX_TEXT_DIGITS: Final = 1000
 # As many types as a table may have.
@@ -46,29 +51,37 @@ _MAX_NODES: Final = 20_000
 
 @dataclass(frozen=True)
 class ColumnDocument:
-    """The document of what columns hold, and the fields that are not in it."""
+    """An Avro document of the fields that columns hold, and the fields that it leaves out."""
 
     text: str
     omitted: tuple[Omission, ...] = ()
     shows_more: bool = False
-    """Whether it has fields that are left out where nothing asks for them."""
+    """Whether the document has fields that are left out unless a schema of the user names them."""
 
 
 def column_document(document: str, unfolding: Unfolding = UNFOLDED_ONCE, *, where: str) -> ColumnDocument:
-    """Leave out of `document` what no column holds.
+    """Return `document` without the fields that no column holds.
 
-    A document that is not valid is returned as it is: `record_schema` refuses it. Raises SchemaError for one that is
-    not JSON, and for one that unfolds to too many types.
+    A document that is not valid is returned as it is, because `record_schema` refuses it.
+
+    Args:
+        document: The JSON text of an Avro schema.
+        unfolding: How far types that contain themselves are unfolded.
+        where: The topic, with which errors begin.
+
+    Raises:
+        SchemaError: The text is not JSON, or it unfolds to too many types.
+
     """
     root = parse_json(document, where)
-    definitions = _Definitions()
+    named_types = NamedTypes()
     try:
-        definitions.walk(root, "", ())
-        name = definitions.unheld_root(root)
+        named_types.walk(root, "", ())
+        name = named_types.root_to_change(root)
         if name is None:
             return ColumnDocument(document)
         wanted = None if unfolding.wanted is None else pa.struct(list(unfolding.wanted))
-        unfolder = _Unfolder(definitions, definitions.affected(), unfolding.depth, where, {name: None})
+        unfolder = _Unfolder(named_types, named_types.affected(), unfolding.depth, where, {name: None})
         node = unfolder.record(name, "", {}, wanted)
         text = json.dumps(node, separators=(",", ":"))
         return ColumnDocument(text, tuple(unfolder.omitted), unfolder.shows_more)
@@ -77,101 +90,10 @@ def column_document(document: str, unfolding: Unfolding = UNFOLDED_ONCE, *, wher
 
 
 @dataclass
-class _Definitions:
-    """The named types of a document, by full name, and which of them contain something that no column holds."""
-
-    nodes: dict[str, tuple[Mapping[str, Any], str]] = field(default_factory=dict)
-    """Each with the namespace of the names in it."""
-    _around: dict[str, set[str]] = field(default_factory=dict)
-    _unheld: set[str] = field(default_factory=set)
-    _empty: dict[str, bool] = field(default_factory=dict)
-
-    def walk(self, node: Any, namespace: str, records: tuple[str, ...]) -> None:
-        """Collect the types in `node`, which is inside of `records`."""
-        if isinstance(node, list):
-            for branch in node:
-                self.walk(branch, namespace, records)
-        elif isinstance(node, str):
-            self._refer(node, namespace, records)
-        elif isinstance(node, dict):
-            kind = node.get("type")
-            if kind in _NAMED:
-                self._define(node, namespace, records)
-            elif kind in ("array", "map"):
-                items = node.get("items" if kind == "array" else "values")
-                self.walk(items, namespace, records)
-                if records and kind == "array" and self.takes_no_bytes(items, namespace):
-                    self._unheld.add(records[-1])
-            elif records and kind == "bytes" and _is_too_wide(node):
-                self._unheld.add(records[-1])
-            else:
-                self.walk(kind, namespace, records)
-
-    def unheld_root(self, root: Any) -> str | None:
-        """The full name of the record at the top, if it contains something that no column holds."""
-        if not self._unheld or not isinstance(root, dict) or root.get("type") not in _RECORDS:
-            return None
-        return full_name(root["name"], root.get("namespace"), "")
-
-    def takes_no_bytes(self, node: Any, namespace: str) -> bool:
-        """Whether a value is nothing at all: null, a fixed of no bytes, a record of these."""
-        if isinstance(node, dict):
-            kind = node["type"]
-            if kind not in _NAMED:
-                return self.takes_no_bytes(kind, namespace)
-            return self._is_empty(full_name(node["name"], node.get("namespace"), namespace))
-        if node == "null" or not isinstance(node, str):
-            return bool(node == "null")
-        full = resolved_name(node, namespace, self.nodes)
-        return full is not None and self._is_empty(full)
-
-    def _is_empty(self, full: str) -> bool:
-        if full not in self._empty:
-            # Not while it is looked at: a record in itself ends nowhere.
-            self._empty[full] = False
-            node, inner = self.nodes[full]
-            if node["type"] in _RECORDS:
-                kinds = [member["type"] for member in node["fields"]]
-                self._empty[full] = all(self.takes_no_bytes(kind, inner) for kind in kinds)
-            else:
-                self._empty[full] = node["type"] == "fixed" and node["size"] == 0
-        return self._empty[full]
-
-    def affected(self) -> set[str]:
-        """The types that contain something that no column holds."""
-        found: set[str] = set()
-        waiting = list(self._unheld)
-        while waiting:
-            name = waiting.pop()
-            if name not in found:
-                found.add(name)
-                waiting.extend(self._around.get(name, ()))
-        return found
-
-    def _refer(self, name: str, namespace: str, records: tuple[str, ...]) -> None:
-        full = resolved_name(name, namespace, self.nodes)
-        if full is not None and records:
-            self._around.setdefault(full, set()).add(records[-1])
-            if full in records:
-                self._unheld.add(full)
-
-    def _define(self, node: Mapping[str, Any], namespace: str, records: tuple[str, ...]) -> None:
-        full = full_name(node["name"], node.get("namespace"), namespace)
-        inner = full.rpartition(".")[0]
-        self.nodes[full] = node, inner
-        if records:
-            self._around.setdefault(full, set()).add(records[-1])
-        if node["type"] == "fixed" and _is_too_wide(node):
-            self._unheld.add(full)
-        for member in node["fields"] if node["type"] in _RECORDS else ():
-            self.walk(member["type"], inner, (*records, full))
-
-
-@dataclass
 class _Unfolder:
     """The walk that writes the document; each method returns the node that is held, or raises `NotHeld`."""
 
-    definitions: _Definitions
+    named_types: NamedTypes
     affected: set[str]
     depth: int
     where: str
@@ -195,11 +117,11 @@ class _Unfolder:
         if isinstance(node, list):
             return self._union(node, namespace, path, around, wanted)
         if isinstance(node, str):
-            full = None if node in PRIMITIVES else resolved_name(node, namespace, self.definitions.nodes)
+            full = None if node in PRIMITIVES else resolved_name(node, namespace, self.named_types.nodes)
             return node if full is None else self._named(full, path, around, wanted)
         kind = node["type"]
         match kind:
-            case "array" if self.definitions.takes_no_bytes(node["items"], namespace):
+            case "array" if self.named_types.takes_no_bytes(node["items"], namespace):
                 raise NotHeld("an array of items that take no bytes, which could be of any length")
             case "array":
                 items = self.type(node["items"], namespace, f"{path}[]", around, item_of(wanted))
@@ -207,9 +129,9 @@ class _Unfolder:
             case "map":
                 values = self.type(node["values"], namespace, f"{path}{{}}", around, item_of(wanted))
                 return {"type": "map", "values": values}
-            case "bytes" if _is_too_wide(node):
+            case "bytes" if is_too_wide(node):
                 return self._raw(node, "bytes", wanted)
-            case str() if kind in _NAMED:
+            case str() if kind in NAMED_KINDS:
                 full = full_name(node["name"], node.get("namespace"), namespace)
                 return self._named(full, path, around, wanted)
             case str() if kind in PRIMITIVES:
@@ -220,7 +142,7 @@ class _Unfolder:
         self, full: str, path: str, around: Mapping[str, int], wanted: pa.DataType | None
     ) -> dict[str, Any]:
         """The record with the fields that are held; at the top possibly with none."""
-        node, namespace = self.definitions.nodes[full]
+        node, namespace = self.named_types.nodes[full]
         inside = {**around, full: around.get(full, 0) + 1} if full in self.affected else around
         fields: list[Any] = []
         start = len(self.omitted)
@@ -239,12 +161,12 @@ class _Unfolder:
         return {"type": "record", **_name(node, full), "fields": fields}
 
     def _named(self, full: str, path: str, around: Mapping[str, int], wanted: pa.DataType | None) -> Any:
-        node, _ = self.definitions.nodes[full]
+        node, _ = self.named_types.nodes[full]
         if full not in self.affected:
             if full in self.written:
                 return full
             self.written[full] = node
-            if node["type"] in _RECORDS:
+            if node["type"] in RECORD_KINDS:
                 return self.record(full, path, around, wanted)
             return {**node, **_name(node, full)}
         if node["type"] == "fixed":
@@ -335,16 +257,16 @@ class _Unfolder:
             branch = branch["type"]
         full = None
         if isinstance(branch, str):
-            full = resolved_name(branch, namespace, self.definitions.nodes)
-        elif branch["type"] in _NAMED:
+            full = resolved_name(branch, namespace, self.named_types.nodes)
+        elif branch["type"] in NAMED_KINDS:
             full = full_name(branch["name"], branch.get("namespace"), namespace)
         elif branch["type"] not in ("array", "map", "bytes"):
-            full = resolved_name(branch["type"], namespace, self.definitions.nodes)
+            full = resolved_name(branch["type"], namespace, self.named_types.nodes)
         if full is None:
             made = {**branch, "items": "null", "values": "null"}
         else:
-            node, _ = self.definitions.nodes[full]
-            made = {**node, **_name(node, full)} | ({"fields": []} if node["type"] in _RECORDS else {})
+            node, _ = self.named_types.nodes[full]
+            made = {**node, **_name(node, full)} | ({"fields": []} if node["type"] in RECORD_KINDS else {})
         return {**made, HELD: OMITTED}
 
 
@@ -352,20 +274,6 @@ def _renamed(made: dict[str, Any], name: str) -> dict[str, Any]:
     if name == made["name"]:
         return made
     return {**made, "name": name, "aliases": [*made.get("aliases", ()), made["name"]]}
-
-
-def resolved_name(name: str, namespace: str, known: Mapping[str, object]) -> str | None:
-    """The full name that a reference means; None for one that is not known."""
-    full = full_name(name, None, namespace)
-    return next((candidate for candidate in (full, name) if candidate in known), None)
-
-
-def full_name(name: str, own: object, around: str) -> str:
-    """The full name of a type with the namespace `own`, if it has one, inside of the namespace `around`."""
-    if "." in name:
-        return name
-    space = own if isinstance(own, str) else around
-    return f"{space}.{name}" if space else name
 
 
 def _name(node: Mapping[str, Any], full: str) -> dict[str, Any]:
@@ -390,13 +298,6 @@ def _raw_decimal(node: Mapping[str, Any], base: Any, wanted: pa.DataType | None)
     raise NotHeld(
         f"decimal({digits}, {scale}) has more than {MAX_DECIMAL_DIGITS} digits; .schema(...) reads it as {forms}"
     )
-
-
-def _is_too_wide(node: Mapping[str, Any]) -> bool:
-    if HELD in node:
-        return False
-    digits = decimal_digits(node, node.get("size") if node["type"] == "fixed" else None)
-    return digits is not None and digits[0] > MAX_DECIMAL_DIGITS
 
 
 def _is_null(node: Any) -> bool:

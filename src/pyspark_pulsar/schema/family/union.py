@@ -105,9 +105,9 @@ def _documents(
     if own is not None:
         return payload
     # The union is made of what columns hold: what they do not is known of each alone.
-    held = [column_document(info.text, unfolding, where=names[0]) for info in infos]
-    omitted = dict.fromkeys(omission for one in held for omission in one.omitted)
-    return replace(payload, omitted=tuple(omitted), shows_more=any(one.shows_more for one in held))
+    documents = [column_document(info.text, unfolding, where=names[0]) for info in infos]
+    omitted = dict.fromkeys(omission for one in documents for omission in one.omitted)
+    return replace(payload, omitted=tuple(omitted), shows_more=any(one.shows_more for one in documents))
 
 
 def _messages(

@@ -30,24 +30,24 @@ _MAX_MESSAGES: Final = 20_000
 
 @dataclass(frozen=True)
 class ColumnPlan:
-    """The plan of what columns hold, and the fields that are not in it."""
+    """A plan of the fields that columns hold, and the fields that it leaves out."""
 
     plan: ProtobufPlan
     omitted: tuple[Omission, ...] = ()
     shows_more: bool = False
-    """Whether it has fields that are left out where nothing asks for them."""
+    """Whether the plan has fields that are left out unless a schema of the user names them."""
 
 
 def column_plan(plan: ProtobufPlan, unfolding: Unfolding, *, where: str) -> ColumnPlan:
-    """Leave out of `plan` what no column holds. Raises SchemaError for a plan that unfolds to too many messages."""
+    """Return `plan` without the fields that no column holds. Raises SchemaError if it unfolds to too many messages."""
     affected = _reaching_a_cycle(plan)
     if 0 not in affected:
         return ColumnPlan(plan)
     wanted = None if unfolding.wanted is None else pa.struct(list(unfolding.wanted))
     unfolder = _Unfolder(plan, affected, unfolding.depth, where)
     unfolder.message(0, "", {}, wanted)
-    held = replace(plan, messages=tuple(unfolder.messages))
-    return ColumnPlan(held, tuple(unfolder.omitted), unfolder.shows_more)
+    unfolded = replace(plan, messages=tuple(unfolder.messages))
+    return ColumnPlan(unfolded, tuple(unfolder.omitted), unfolder.shows_more)
 
 
 def _reaching_a_cycle(plan: ProtobufPlan) -> set[int]:
