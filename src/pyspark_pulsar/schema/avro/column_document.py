@@ -1,7 +1,7 @@
 """Avro documents without the fields that no column holds: records inside themselves, decimals too wide for Spark.
 
-The result is finite: a record that contains itself is defined once for each level that is shown, `Node`, `Node_2`, and so
-on, each with the name of the first as an alias. A field that no column holds is left out. A branch of a union is
+The result is finite: a record that contains itself is defined once for each level that is shown, `Node`, `Node_2`, and
+so on, each with the name of the first as an alias. A field that no column holds is left out. A branch of a union is
 marked (`HELD`), so that readers make null of its values. A document stays as it is if columns hold all its fields.
 """
 

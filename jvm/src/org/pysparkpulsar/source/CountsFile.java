@@ -12,7 +12,7 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
 
 /**
- * The file in which the Python of one task says what it has counted (`spark/task_counts.py`): made before it begins, taken
+ * The file in which the Python of one task says what it has counted (`spark/task_context.py`): made before it begins, taken
  * when it has ended, on the executor. Where it cannot be had the task is none the worse: its counts are missing.
  */
 record CountsFile(Path path) {

@@ -8,7 +8,7 @@ import sys
 PROGRAM = """
 import gc
 from pyspark_pulsar.read.batch import batch_reader as reader
-from pyspark_pulsar.spark.garbage import freeze_imports
+from pyspark_pulsar.spark.shipped_objects import freeze_imports
 freeze_imports()
 frozen, left = gc.get_freeze_count(), len(gc.get_objects())
 freeze_imports()

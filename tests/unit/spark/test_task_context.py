@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pyspark_pulsar.spark.task_counts import TaskContext, hand_over
+from pyspark_pulsar.spark.task_context import TaskContext, hand_over
 
 
 @pytest.fixture
