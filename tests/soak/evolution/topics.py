@@ -19,7 +19,7 @@ from soak.evolution.steps import BAD_ROWS, Message, Read
 from pyspark_pulsar.history.columnar.topic_tables import TopicTables
 from pyspark_pulsar.history.tiering.definition import TableSettings
 from pyspark_pulsar.history.tiering.round import TierRound
-from pyspark_pulsar.history.tiering.run import tier_topics
+from pyspark_pulsar.history.tiering.topic_rounds import tier_topics
 from pyspark_pulsar.history.tiering.writing.split_writers import ProcessWriters
 from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.options import ReadOptions, parse_options

@@ -93,33 +93,33 @@ def _tier_scan(cluster: Cluster, options: Mapping[str, str], columns: Mapping[st
 
 
 def _load_changelog(cluster: Cluster, **named: Any) -> dict[str, Any]:
-    from pyspark_pulsar.catalog.changes import load_changelog
+    from pyspark_pulsar.catalog.changelog import load_changelog
 
     return load_changelog(cluster, **named)
 
 
 def _list_procedures(cluster: Cluster, **named: Any) -> list[str]:
-    from pyspark_pulsar.catalog.procedures import calls
+    from pyspark_pulsar.catalog.procedures import procedure_calls
 
-    return calls.list_procedures(cluster, **named)
+    return procedure_calls.list_procedures(cluster, **named)
 
 
 def _load_procedure(cluster: Cluster, **named: Any) -> dict[str, Any]:
-    from pyspark_pulsar.catalog.procedures import calls
+    from pyspark_pulsar.catalog.procedures import procedure_calls
 
-    return calls.load_procedure(cluster, **named)
+    return procedure_calls.load_procedure(cluster, **named)
 
 
 def _call_procedure(cluster: Cluster, **named: Any) -> dict[str, Any]:
-    from pyspark_pulsar.catalog.procedures import calls
+    from pyspark_pulsar.catalog.procedures import procedure_calls
 
-    return calls.call_procedure(cluster, **named)
+    return procedure_calls.call_procedure(cluster, **named)
 
 
 def _follow_procedure(cluster: Cluster, **named: Any) -> dict[str, Any]:
-    from pyspark_pulsar.catalog.procedures import calls
+    from pyspark_pulsar.catalog.procedures import procedure_calls
 
-    return calls.follow_procedure(cluster, **named)
+    return procedure_calls.follow_procedure(cluster, **named)
 
 
 def _topic(named: Table, done: str) -> TopicName:

@@ -18,7 +18,7 @@ from pyspark_pulsar.schema.avro.from_arrow import record_document
 from pyspark_pulsar.schema.avro.json_document import json_document
 from pyspark_pulsar.schema.avro.to_arrow import record_schema
 from pyspark_pulsar.schema.read_schema import suggestion
-from pyspark_pulsar.schema.types.text import type_text
+from pyspark_pulsar.schema.types.type_text import type_text
 
 Node = dict[str, Any]
 Path = Sequence[str]

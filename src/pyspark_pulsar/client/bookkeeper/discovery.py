@@ -12,10 +12,10 @@ from itertools import takewhile
 from typing import Final
 
 from pyspark_pulsar._kernel import KernelError, LedgerFrames
+from pyspark_pulsar.client.bookkeeper.bookie_health import BOOKIE_HEALTH
 from pyspark_pulsar.client.bookkeeper.connection import response_status
 from pyspark_pulsar.client.bookkeeper.connection.connections import Arrival, BookieConnections
 from pyspark_pulsar.client.bookkeeper.entry_range import EntryRange
-from pyspark_pulsar.client.bookkeeper.health import BOOKIE_HEALTH
 from pyspark_pulsar.client.bookkeeper.write_set import WriteSet, guess_write_set
 
 _MOST_PROBES: Final = 24

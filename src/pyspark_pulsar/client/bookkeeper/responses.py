@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Final
 
 from pyspark_pulsar._kernel import KernelError
+from pyspark_pulsar.client.bookkeeper.bookie_health import BOOKIE_HEALTH
 from pyspark_pulsar.client.bookkeeper.connection import response_status
 from pyspark_pulsar.client.bookkeeper.connection.connections import Arrival, BookieConnections, ConnectionLost
-from pyspark_pulsar.client.bookkeeper.health import BOOKIE_HEALTH
 from pyspark_pulsar.client.bookkeeper.in_flight_read import InFlightRead
 from pyspark_pulsar.client.bookkeeper.read_state import ReadState
 from pyspark_pulsar.client.bookkeeper.requests import ReadRequests

@@ -14,16 +14,13 @@
     failed  | for good: `send` and `await_below`    |                                                 |
             | raise the first failure               |                                                 |
 
-A frame is kept until its receipt is here (`unconfirmed`). What is unconfirmed when a producer is lost is sent once more
-by the next one: a message may then be stored twice, never lost (at-least-once). When a frame fails, those behind it
-count as not written, even if they are stored.
+A frame is kept until its receipt arrives (`unconfirmed`). After a producer is lost, the next one sends the unconfirmed
+frames again: a message may be stored twice, but is never lost (at-least-once). After a frame has failed, the frames
+behind it count as not written, even if they are stored.
 
-Receipts come on the connection's thread, which only notes them; the task's thread sends, waits and opens. `_changed`
-guards what both touch. Before a producer is opened again the former one is closed, and its answer is waited for or its
-connection ended: so no receipt of the former can be taken for one of the next.
-
-Protocol: CommandProducer, CommandSend, CommandSendReceipt; the epoch lets a reopened producer replace the
-broker's memory of its former self.
+The connection's thread only records receipts; the task's thread sends, waits and opens. `_changed` guards what both
+use. Before a producer opens again, the earlier one is closed, and its answer arrives or its connection ends: so no
+receipt counts for the wrong producer. The epoch of CommandProducer lets brokers replace the earlier producer.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from pyspark_pulsar.schema.protobuf.descriptor import DescriptorFile
 from pyspark_pulsar.schema.protobuf.from_arrow import native_info
 from pyspark_pulsar.schema.protobuf.registry import PROTOBUF_TYPES, PROTOBUF_VALUE
 from pyspark_pulsar.schema.read_schema import suggestion
-from pyspark_pulsar.schema.types.text import type_text
+from pyspark_pulsar.schema.types.type_text import type_text
 from pyspark_pulsar.schema.write.absent_columns import absent_defaults
 from pyspark_pulsar.schema.write.compatibility import cast_advice, record_mismatches, scalar_fits
 from pyspark_pulsar.schema.write.pair_columns import fit_pair, name_faults

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from pyspark_pulsar.history.columnar.columns.absent_values import ITEM, NULL, Absent
-from pyspark_pulsar.history.columnar.columns.matching import stored_name
+from pyspark_pulsar.history.columnar.columns.field_matches import stored_name
 
 FIELD_ID: Final = b"PARQUET:field_id"
 

@@ -29,7 +29,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark_pulsar.errors import ColumnsUnavailable
-from pyspark_pulsar.history.columnar.delta.state import TableState
+from pyspark_pulsar.history.columnar.delta.table_state import TableState
 from pyspark_pulsar.history.columnar.table import TableMoved
 
 if TYPE_CHECKING:

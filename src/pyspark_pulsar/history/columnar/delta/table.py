@@ -50,9 +50,9 @@ from pyspark_pulsar.history.columnar.delta.positions import (
     canonical,
     numbers_of,
 )
-from pyspark_pulsar.history.columnar.delta.state import TableState
 from pyspark_pulsar.history.columnar.delta.statistics import file_statistics
 from pyspark_pulsar.history.columnar.delta.table_location import KNOWN_SETTINGS, TableLocation
+from pyspark_pulsar.history.columnar.delta.table_state import TableState
 from pyspark_pulsar.history.columnar.delta.upkeep import expired, listing, named_urls, removed
 from pyspark_pulsar.history.columnar.layout import FILE_BYTES, FileLayout, check_sort_columns, named_fields
 from pyspark_pulsar.history.columnar.positions import TieredPositions

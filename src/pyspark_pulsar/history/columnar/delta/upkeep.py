@@ -9,8 +9,8 @@ from typing import Any, Final
 import pyarrow as pa
 from pyarrow import fs
 
-from pyspark_pulsar.history.columnar.delta.state import TableState
 from pyspark_pulsar.history.columnar.delta.table_location import LOG, TableLocation
+from pyspark_pulsar.history.columnar.delta.table_state import TableState
 
 _COMMIT_FILE: Final = re.compile(r"\d{20}\.json")
 _HOUR_MS: Final = 3_600_000

@@ -76,8 +76,8 @@ def list_files(path: str, *, recursive: bool, **cluster: Any) -> None:
 def show(path: str, **cluster: Any) -> None:
     """What PATH is: of a checkpoint its owner, files and logs; of a file its bytes."""
     from pyspark_pulsar.checkpoint.address import parse_path
+    from pyspark_pulsar.checkpoint.commands.checkpoint_description import describe
     from pyspark_pulsar.checkpoint.commands.copying import content, entries
-    from pyspark_pulsar.checkpoint.commands.description import describe
 
     where = parse_path(path)
     with _store(cluster) as store:

@@ -82,7 +82,7 @@ def failover(
     """
     from pyspark_pulsar.options import ReadOptions, parse_options
     from pyspark_pulsar.options.parsers import duration, instant, topic_text
-    from pyspark_pulsar.tools.failover.checkpoint import committed_offset, copy_moved
+    from pyspark_pulsar.tools.failover.committed_offset import committed_offset, copy_moved
     from pyspark_pulsar.tools.failover.resume import FormerCluster, resume_points
 
     former = FormerCluster(

@@ -17,7 +17,7 @@ from pyspark_pulsar.tools.cli.setting import key_and_value
 
 if TYPE_CHECKING:
     from pyspark_pulsar.history.tiering.definition import TableSettings
-    from pyspark_pulsar.history.tiering.run import TopicOutcome
+    from pyspark_pulsar.history.tiering.topic_rounds import TopicOutcome
     from pyspark_pulsar.model.topic import TopicName
     from pyspark_pulsar.options import ReadOptions
     from pyspark_pulsar.tools.monitoring.exposition import Exposition
@@ -113,7 +113,7 @@ def run(
     May run at any time and several times at once: the table is the checkpoint, and each ledger is in it once.
     """
     from pyspark_pulsar.history.tiering.round import TierRound
-    from pyspark_pulsar.history.tiering.run import tier_for_ever, tier_topics
+    from pyspark_pulsar.history.tiering.topic_rounds import tier_for_ever, tier_topics
     from pyspark_pulsar.history.tiering.writing.split_writers import ProcessWriters
     from pyspark_pulsar.tools.cli.output.tier_tables import print_outcome
 
@@ -279,7 +279,7 @@ def _named_topics(options: ReadOptions, reason: str) -> list[TopicName]:
 
 def _options(arguments: dict[str, Any]) -> ReadOptions:
     """Raises `OptionError`, and `click.UsageError` for topics that are given in no way or in two."""
-    from pyspark_pulsar.history.tiering.run import namespace_pattern
+    from pyspark_pulsar.history.tiering.topic_rounds import namespace_pattern
     from pyspark_pulsar.options import ReadOptions, parse_options
 
     topics, pattern = arguments["topics"], arguments.get("topics_pattern")
@@ -308,7 +308,7 @@ def _options(arguments: dict[str, Any]) -> ReadOptions:
 
 
 def _topics(options: ReadOptions, arguments: dict[str, Any]) -> list[TopicName]:
-    from pyspark_pulsar.history.tiering.run import tiered_topics
+    from pyspark_pulsar.history.tiering.topic_rounds import tiered_topics
 
     return tiered_topics(options, by_property=arguments["namespace"] is not None)
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import click
 
 from pyspark_pulsar.errors import printable
-from pyspark_pulsar.history.tiering.run import TopicOutcome
 from pyspark_pulsar.history.tiering.status import TierStatus, status_rows
+from pyspark_pulsar.history.tiering.topic_rounds import TopicOutcome
 from pyspark_pulsar.tools.cli.output.screen import screen, table_of
 from pyspark_pulsar.tools.cli.output.text import human_bytes, human_count, json_line, plural
 

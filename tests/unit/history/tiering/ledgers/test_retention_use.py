@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyspark_pulsar.history.tiering import run
+from pyspark_pulsar.history.tiering import topic_rounds
 from pyspark_pulsar.history.tiering.commit import RoundResult
 from pyspark_pulsar.history.tiering.ledgers.retention_use import used_share
 from pyspark_pulsar.history.tiering.status import PartitionStatus, TierStatus
@@ -56,7 +56,7 @@ def test_half_of_retention_is_a_warning() -> None:
 def test_a_topic_that_fails_is_warned_of(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(run, "tier_status", lambda *_: [status(0.9)])
+    monkeypatch.setattr(topic_rounds, "tier_status", lambda *_: [status(0.9)])
 
     class Rounds:
         options = ReadOptions(service_url="pulsar://h:1", topic="t")
@@ -64,13 +64,13 @@ def test_a_topic_that_fails_is_warned_of(
         def run(self, _: TopicName) -> None:
             raise OverflowError
 
-    (outcome,) = run.tier_topics(Rounds(), [TOPIC])  # type: ignore[arg-type]
+    (outcome,) = topic_rounds.tier_topics(Rounds(), [TOPIC])  # type: ignore[arg-type]
     assert outcome.fault is not None
     assert outcome.retention_used == 0.9
     assert "90% of retention has passed" in caplog.text
     caplog.clear()
-    monkeypatch.setattr(run, "tier_status", lambda *_: 1 / 0)
-    assert [outcome.topic for outcome in run.tier_topics(Rounds(), [TOPIC])] == [TOPIC]  # type: ignore[arg-type]
+    monkeypatch.setattr(topic_rounds, "tier_status", lambda *_: 1 / 0)
+    assert [outcome.topic for outcome in topic_rounds.tier_topics(Rounds(), [TOPIC])] == [TOPIC]  # type: ignore[arg-type]
     assert caplog.text == ""
 
 
@@ -79,7 +79,9 @@ def test_only_a_topic_with_ledgers_left_over_is_looked_at(
     left_over: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[TopicName] = []
-    monkeypatch.setattr(run, "tier_status", lambda _, topics: [asked.extend(topics), status(0.1)][1:])
+    monkeypatch.setattr(
+        topic_rounds, "tier_status", lambda _, topics: [asked.extend(topics), status(0.1)][1:]
+    )
 
     class Rounds:
         options = ReadOptions(service_url="pulsar://h:1", topic="t")
@@ -87,5 +89,5 @@ def test_only_a_topic_with_ledgers_left_over_is_looked_at(
         def run(self, topic: TopicName) -> RoundResult:
             return RoundResult(topic, "t", left_over=left_over)
 
-    list(run.tier_topics(Rounds(), [TOPIC]))  # type: ignore[arg-type]
+    list(topic_rounds.tier_topics(Rounds(), [TOPIC]))  # type: ignore[arg-type]
     assert asked == ([TOPIC] if left_over else [])

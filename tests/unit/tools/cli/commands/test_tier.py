@@ -8,7 +8,7 @@ import pytest
 
 from pyspark_pulsar.errors import TierMismatch
 from pyspark_pulsar.history.tiering.commit import RoundResult
-from pyspark_pulsar.history.tiering.run import TopicOutcome
+from pyspark_pulsar.history.tiering.topic_rounds import TopicOutcome
 from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.tools.cli.output.tier_tables import print_outcome
 

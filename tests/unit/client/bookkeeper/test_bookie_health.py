@@ -6,8 +6,8 @@ import random
 
 import pytest
 
+from pyspark_pulsar.client.bookkeeper.bookie_health import BookieHealth
 from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress
-from pyspark_pulsar.client.bookkeeper.health import BookieHealth
 from pyspark_pulsar.client.quarantine import MOST_KEYS, Quarantines, Remembered
 
 A, B = BookieAddress("a", 1), BookieAddress("b", 1)

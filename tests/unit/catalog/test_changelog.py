@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pyspark_pulsar.catalog.changes import _bounds
+from pyspark_pulsar.catalog.changelog import _bounds
 from pyspark_pulsar.errors import CatalogUnsupported
 from pyspark_pulsar.model.topic import TopicName
 

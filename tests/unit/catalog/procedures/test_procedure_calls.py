@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from pyspark_pulsar.catalog.cluster import Cluster
-from pyspark_pulsar.catalog.procedures import calls
+from pyspark_pulsar.catalog.procedures import procedure_calls
 from pyspark_pulsar.catalog.procedures.signature import WAIT
 from pyspark_pulsar.errors import CatalogUnsupported, OptionError
 
@@ -17,13 +17,18 @@ CLUSTER = cast(Cluster, SimpleNamespace(admin=None))
 
 
 def test_all_are_in_the_namespace_system() -> None:
-    assert calls.list_procedures(CLUSTER, ["system"]) == ["compact", "offload", "terminate", "unload"]
-    assert calls.list_procedures(CLUSTER, ["public", "default"]) == []
+    assert procedure_calls.list_procedures(CLUSTER, ["system"]) == [
+        "compact",
+        "offload",
+        "terminate",
+        "unload",
+    ]
+    assert procedure_calls.list_procedures(CLUSTER, ["public", "default"]) == []
 
 
 @pytest.mark.parametrize("name", ["compact", "COMPACT"])
 def test_arguments_are_named_and_typed(name: str) -> None:
-    told = calls.load_procedure(CLUSTER, ["system"], name)
+    told = procedure_calls.load_procedure(CLUSTER, ["system"], name)
     assert [(each["name"], each["type"], each["default"]) for each in told["parameters"]] == [
         ("table", "STRING", None),
         ("wait", "BOOLEAN", "false"),
@@ -36,7 +41,7 @@ def test_arguments_are_named_and_typed(name: str) -> None:
 )
 def test_another_name_is_refused_with_those_that_there_are(namespace: list[str], name: str) -> None:
     with pytest.raises(CatalogUnsupported, match=r"system\.compact, system\.offload"):
-        calls.load_procedure(CLUSTER, namespace, name)
+        procedure_calls.load_procedure(CLUSTER, namespace, name)
 
 
 @pytest.mark.parametrize(
@@ -53,4 +58,4 @@ def test_what_is_refused_before_anything_is_done(
 ) -> None:
     assert WAIT.default == "false"
     with pytest.raises(fault, match=text):
-        calls.call_procedure(CLUSTER, name, ["public", "default"], table, arguments)
+        procedure_calls.call_procedure(CLUSTER, name, ["public", "default"], table, arguments)

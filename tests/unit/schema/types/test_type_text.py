@@ -8,7 +8,7 @@ from unit.docs.test_schema_table import SAMPLES
 from unit.docs.type_notation import noted
 
 from pyspark_pulsar.schema.types.spark import arrow_schema
-from pyspark_pulsar.schema.types.text import type_text
+from pyspark_pulsar.schema.types.type_text import type_text
 
 
 @pytest.mark.parametrize("text", sorted({*SAMPLES} - {"interval year to month"}))

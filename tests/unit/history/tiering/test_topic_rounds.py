@@ -11,7 +11,7 @@ import pytest
 
 from pyspark_pulsar.errors import DataLossError, TieringFailed
 from pyspark_pulsar.history.columnar.positions import TieredPartition
-from pyspark_pulsar.history.tiering import run
+from pyspark_pulsar.history.tiering import topic_rounds
 from pyspark_pulsar.history.tiering.commit import RoundResult
 from pyspark_pulsar.history.tiering.ledgers.complete_ledgers import CompletePart
 from pyspark_pulsar.model.position import Position
@@ -58,7 +58,7 @@ def test_any_fault_of_a_topic_is_named_and_the_others_go_on(
     fault: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, logger="pyspark_pulsar")
-    outcomes: Any = run.tier_topics(Rounds({TOPICS[0]: fault}), TOPICS)  # type: ignore[arg-type]
+    outcomes: Any = topic_rounds.tier_topics(Rounds({TOPICS[0]: fault}), TOPICS)  # type: ignore[arg-type]
     told = {outcome.topic: outcome.fault for outcome in outcomes}
     assert list(map(told.get, TOPICS[1:])) == [None] * 5
     named = told[TOPICS[0]]
@@ -72,7 +72,7 @@ def test_any_fault_of_a_topic_is_named_and_the_others_go_on(
 
 def test_an_error_of_ours_stays_and_secrets_are_left_out() -> None:
     faults = {TOPICS[0]: DataLossError("gone"), TOPICS[1]: ValueError("cannot reach u:hunter22@h")}
-    outcomes = list(run.tier_topics(Rounds(faults), TOPICS[:2]))  # type: ignore[arg-type]
+    outcomes = list(topic_rounds.tier_topics(Rounds(faults), TOPICS[:2]))  # type: ignore[arg-type]
     told = {outcome.topic: outcome.fault for outcome in outcomes}
     assert told[TOPICS[0]] is faults[TOPICS[0]]
     assert "u:***@h" in str(told[TOPICS[1]])
@@ -81,7 +81,7 @@ def test_an_error_of_ours_stays_and_secrets_are_left_out() -> None:
 def test_nothing_ends_the_loop(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     """Neither a lookup of topics that fails, nor a topic that fails, nor an output that nobody reads."""
     stop, turns = Event(), iter([OSError("no route"), KeyError("x"), [TOPICS[0]], TOPICS[1:3], TOPICS[1:2]])
-    told: list[run.TopicOutcome] = []
+    told: list[topic_rounds.TopicOutcome] = []
 
     def topics(*_: Any, **__: Any) -> list[TopicName]:
         turn = next(turns)
@@ -89,15 +89,15 @@ def test_nothing_ends_the_loop(monkeypatch: pytest.MonkeyPatch, caplog: pytest.L
             raise turn
         return turn
 
-    def tell(outcome: run.TopicOutcome) -> None:
+    def tell(outcome: topic_rounds.TopicOutcome) -> None:
         told.append(outcome)
         if len(told) == len(TOPICS[:4]):
             stop.set()
         raise BrokenPipeError(32, "Broken pipe")
 
-    monkeypatch.setattr(run, "tiered_topics", topics)
+    monkeypatch.setattr(topic_rounds, "tiered_topics", topics)
     rounds = Rounds({TOPICS[0]: pa.ArrowInvalid("hostile")})
-    is_well = run.tier_for_ever(rounds, 0.001, tell, stop)  # type: ignore[arg-type]
+    is_well = topic_rounds.tier_for_ever(rounds, 0.001, tell, stop)  # type: ignore[arg-type]
     assert is_well
     assert [outcome.fault is None for outcome in told] == [False, True, True, True]
     texts = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
@@ -109,9 +109,9 @@ def test_nothing_ends_the_loop(monkeypatch: pytest.MonkeyPatch, caplog: pytest.L
 
 def test_the_last_turn_says_whether_all_is_well(monkeypatch: pytest.MonkeyPatch) -> None:
     stop = Event()
-    monkeypatch.setattr(run, "tiered_topics", lambda *_, **__: TOPICS[:2])
+    monkeypatch.setattr(topic_rounds, "tiered_topics", lambda *_, **__: TOPICS[:2])
     rounds = Rounds({TOPICS[0]: pa.ArrowInvalid("hostile")})
-    assert not run.tier_for_ever(rounds, 0.001, lambda _: stop.set(), stop)  # type: ignore[arg-type]
+    assert not topic_rounds.tier_for_ever(rounds, 0.001, lambda _: stop.set(), stop)  # type: ignore[arg-type]
 
 
 def test_a_busy_topic_does_not_hold_the_turn() -> None:
@@ -129,5 +129,5 @@ def test_a_busy_topic_does_not_hold_the_turn() -> None:
             return RoundResult(topic, "t", {partition: part}, files=1)
 
     busy = Busy()
-    (outcome,) = run.tier_topics(busy, TOPICS[:1])  # type: ignore[arg-type]
+    (outcome,) = topic_rounds.tier_topics(busy, TOPICS[:1])  # type: ignore[arg-type]
     assert (len(outcome.rounds), outcome.files) == (5, 5)

@@ -10,7 +10,7 @@ import pytest
 from pyspark_pulsar.errors import CheckpointError
 from pyspark_pulsar.model.position import EARLIEST, Position
 from pyspark_pulsar.model.topic import TopicPartition
-from pyspark_pulsar.tools.failover.checkpoint import committed_offset, copy_moved
+from pyspark_pulsar.tools.failover.committed_offset import committed_offset, copy_moved
 
 TOPIC = TopicPartition.parse("persistent://public/default/t-partition-0")
 OTHER = TopicPartition.parse("persistent://public/default/u")
