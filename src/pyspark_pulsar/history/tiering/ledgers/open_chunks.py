@@ -20,25 +20,36 @@ from pyspark_pulsar.read.split import Split
 PATIENCE_MS: Final = 3_600_000
 
 
-def held_back(
+def ledgers_with_open_chunks(
     splits: Sequence[Split],
     written: Sequence[WrittenSplit],
     ledgers: Mapping[TopicPartition, TopicLedgers],
     now_ms: int,
 ) -> dict[TopicPartition, int]:
-    """The first ledger of each topic partition that may not be tiered yet; none where all may. `splits`: in order."""
+    """Return the first ledger of each topic partition that may not be tiered yet.
+
+    Args:
+        splits: The splits of a round, in order.
+        written: The result of each split.
+        ledgers: The ledgers of each topic partition.
+        now_ms: The present time, in Unix milliseconds.
+
+    Returns:
+        No entry for a topic partition of which all may be tiered.
+
+    """
     open_since: dict[TopicPartition, dict[bytes, int]] = {}
     for split, result in zip(splits, written, strict=True):
         still_open = open_since.setdefault(split.partition, {})
         for name in result.chunked.ended:
             still_open.pop(name, None)
         still_open.update({name: ledger for name, (ledger, _) in result.chunked.open.items()})
-    held: dict[TopicPartition, int] = {}
+    first_kept: dict[TopicPartition, int] = {}
     for partition, still_open in open_since.items():
         closed = {ledger.id: ledger.closed_ms or 0 for ledger in ledgers[partition].ledgers}
         waited_for = [
             number for number in still_open.values() if now_ms - closed.get(number, 0) < PATIENCE_MS
         ]
         if waited_for:
-            held[partition] = min(waited_for)
-    return held
+            first_kept[partition] = min(waited_for)
+    return first_kept
