@@ -5,7 +5,7 @@
     follow     a table is made where there is none, or gets the columns that the topic's schema has     followed_table
     plan       splits of what is complete, by the planner of reads                                      read.planning
     write      each split to data files, wherever the writers are                                       writing
-    hold back  a chunked message of which the last chunks are still to come is not cut in two           ledgers.open_chunks
+    hold back  a chunked message of which the last chunks are still to come is not cut in two           open_chunks
     commit     files and positions at once, if the table is as it was when it was looked at             commit
 
 The table is the checkpoint. A round that dies before the commit has done nothing but leave files that no commit names
