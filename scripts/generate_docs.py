@@ -35,7 +35,7 @@ from pyspark_pulsar.options import (
     WriteOptions,
     option_fields,
 )
-from pyspark_pulsar.tools.cli.size import shown
+from pyspark_pulsar.tools.cli.commands.size import shown
 from pyspark_pulsar.tools.sizing.costs import default_costs
 from pyspark_pulsar.tools.sizing.estimate import Estimate, estimate
 from pyspark_pulsar.tools.sizing.quantity import Quantity
