@@ -24,6 +24,8 @@ def page(readme: str, repository: str, tag: str) -> str:
     """Return the README with absolute links, and with the installation from PyPI.
 
     Args:
+        readme: The text of README.md.
+        tag: The tag of the release, such as `v0.1.0`.
         repository: The URL of the repository, without a slash at its end.
 
     """
