@@ -28,8 +28,8 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.log_end import LogEnds, RemovedEntries
+from pyspark_pulsar.read.microbatch.ends.readable_ends import ReadableEnds
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
-from pyspark_pulsar.read.microbatch.readable_ends import ReadableEnds
 from pyspark_pulsar.read.planning.ledgers.data_loss import check_removed, is_cut_off
 from pyspark_pulsar.read.planning.partition_plan import PartitionPlan
 from pyspark_pulsar.read.planning.planner import SplitPlanner

@@ -1,13 +1,13 @@
 """How far a stream may read at a trigger, before its limits: from its last offset to the present ends. Driver only.
 
     step       a query that begins                       a query that continues
-    settle     the ends that options give become positions (`microbatch.end`)
+    settle     the ends that options give become positions (`microbatch.ends.stream_end`)
     start      `startingOffsets`, the subscription       its last offset, without abandoned and deleted topics
     end        the present end of each topic partition   likewise; its own position where the topic is empty, and
                                                          earliest again where the topic was made again
     search     for an end by event time, the next messages are searched for it
     limit      no further than the ends that options give, and not back
-    order      a segment of a scalable topic waits for its ancestors (`microbatch.segment_order`)
+    order      a segment of a scalable topic waits for its ancestors (`microbatch.admission.segment_order`)
 
 What was deleted, made again or removed unread is an error, or with `failOnDataLoss=false` a warning.
 """
@@ -27,11 +27,11 @@ from pyspark_pulsar.read.bounds.starts import QueryStarts
 from pyspark_pulsar.read.bounds.timestamps import STARTING_TIMES, check_names
 from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.log_end import LogEnds
-from pyspark_pulsar.read.microbatch.checkpoint_topics import CheckpointTopics
-from pyspark_pulsar.read.microbatch.end import StreamEnd
+from pyspark_pulsar.read.microbatch.admission.segment_order import check_missed, held_back
+from pyspark_pulsar.read.microbatch.ends.stream_end import StreamEnd
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
-from pyspark_pulsar.read.microbatch.segment_order import check_missed, held_back
 from pyspark_pulsar.read.microbatch.topic_ends import PresentEnds
+from pyspark_pulsar.read.microbatch.topics.checkpoint_topics import CheckpointTopics
 from pyspark_pulsar.read.planning.ledgers.data_loss import advanced
 from pyspark_pulsar.read.planning.planner import SplitPlanner
 

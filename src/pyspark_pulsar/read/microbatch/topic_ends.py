@@ -24,9 +24,9 @@ from pyspark_pulsar.model.topic_layout import TopicLayout
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.log_end import LogEnds
-from pyspark_pulsar.read.microbatch.readable_ends import ReadableEnds
-from pyspark_pulsar.read.microbatch.schemas import SchemaWatch
-from pyspark_pulsar.read.microbatch.stream_topics import TopicWatch
+from pyspark_pulsar.read.microbatch.ends.readable_ends import ReadableEnds
+from pyspark_pulsar.read.microbatch.topics.schemas import SchemaWatch
+from pyspark_pulsar.read.microbatch.topics.stream_topics import TopicWatch
 from pyspark_pulsar.read.planning.planner import SplitPlanner
 from pyspark_pulsar.schema.read_schema import ReadSchema
 

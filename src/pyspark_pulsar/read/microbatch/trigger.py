@@ -3,8 +3,8 @@
     step      makes                                              in
     ends      the topic partitions that exist, and their ends    microbatch.topic_ends
     goal      how far the query may read                         microbatch.goal
-    limits    how far its next micro-batch reads                 microbatch.limits
-    notes     what the offset says besides: segments that are    microbatch.passed_ledgers
+    limits    how far its next micro-batch reads                 microbatch.admission.limits
+    notes     what the offset says besides: segments that are    microbatch.ends.passed_ledgers
               drained, ledgers that are passed, that the query
               has ended
 
@@ -18,14 +18,14 @@ from dataclasses import dataclass, replace
 
 from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST
 from pyspark_pulsar.read.cursor_requests import Positions
-from pyspark_pulsar.read.microbatch.end import StreamEnd
+from pyspark_pulsar.read.microbatch.admission.limits import MicroBatches
+from pyspark_pulsar.read.microbatch.admission.segment_order import drained_by
+from pyspark_pulsar.read.microbatch.ends.passed_ledgers import PassedLedgers
+from pyspark_pulsar.read.microbatch.ends.readable_ends import ReadableEnds
+from pyspark_pulsar.read.microbatch.ends.stream_end import StreamEnd
 from pyspark_pulsar.read.microbatch.goal import StreamGoal
 from pyspark_pulsar.read.microbatch.idle_pause import IdlePause
-from pyspark_pulsar.read.microbatch.limits import MicroBatches
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
-from pyspark_pulsar.read.microbatch.passed_ledgers import PassedLedgers
-from pyspark_pulsar.read.microbatch.readable_ends import ReadableEnds
-from pyspark_pulsar.read.microbatch.segment_order import drained_by
 from pyspark_pulsar.read.microbatch.topic_ends import PresentEnds, TopicEnds
 
 

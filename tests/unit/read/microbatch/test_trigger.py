@@ -11,7 +11,7 @@ from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST, FROM_LATEST
-from pyspark_pulsar.read.microbatch.end import StreamEnd
+from pyspark_pulsar.read.microbatch.ends.stream_end import StreamEnd
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.read.microbatch.topic_ends import PresentEnds
 from pyspark_pulsar.read.microbatch.trigger import Trigger

@@ -23,8 +23,8 @@ from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.log_end import LogEnds
+from pyspark_pulsar.read.microbatch.ends.readable_ends import ReadableEnds
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
-from pyspark_pulsar.read.microbatch.readable_ends import ReadableEnds
 from pyspark_pulsar.read.planning.planner import SplitPlanner
 from pyspark_pulsar.read.unseen_entries import pass_unseen
 

@@ -21,8 +21,8 @@ Why nothing is lost: between S and R is nothing that a consumer sees or ever wil
 
 Only a cursor that stood at the end of a ledger before it was removed proves that nothing unread went with the ledger,
 and a driver that is started again has new cursors. So when R, or what a cursor has proved (`LogEnds.proved`), lies in a
-later ledger than S, the stream's offset says so (`microbatch.passed_ledgers`): the next driver begins there (`recall`).
-An offset keeps S as the position, because R may be after the end that brokers report.
+later ledger than S, the stream's offset says so (`microbatch.ends.passed_ledgers`): the next driver begins there
+(`recall`). An offset keeps S as the position, because R may be after the end that brokers report.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.bounds.topics import named_topics, partitions_of
 from pyspark_pulsar.read.cursor_requests import Positions
-from pyspark_pulsar.read.microbatch.stream_topics import DeletedTopics, without_deleted
+from pyspark_pulsar.read.microbatch.topics.stream_topics import DeletedTopics, without_deleted
 
 _log: Final = logging.getLogger(__name__)
 
