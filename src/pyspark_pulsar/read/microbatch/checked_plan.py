@@ -55,8 +55,7 @@ class CheckedPlanner:
             PulsarError: And the errors of `SplitPlanner.plan`.
 
         """
-        self._readable_ends.recall(former.positions, former.passed)
-        starts = self._readable_ends.skip_unseen(reached.starts_from(former))
+        starts = self._readable_ends.skip_unseen(reached.starts_from(former), former)
         requests = [
             RangeRequest(partition, starts[partition], position, reached.window_of(partition))
             for partition, position in reached.positions.items()

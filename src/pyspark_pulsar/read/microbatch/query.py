@@ -49,7 +49,6 @@ class StreamQuery:
             self.end,
             self._micro_batches,
             PassedLedgers(options, client, log_ends, self.readable_ends, planner),
-            self.readable_ends,
         )
         self.planner = CheckedPlanner(options, log_ends, self.readable_ends, planner)
         self.progress = QueryProgress(options, client, planner.ledgers)

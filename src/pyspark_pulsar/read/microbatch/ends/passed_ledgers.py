@@ -69,7 +69,7 @@ class PassedLedgers:
             for partition, position in reached.positions.items()
             if former.positions.get(partition) == position and partition not in reached.starts
         }
-        starts = self._readable_ends.skip_unseen(unmoved)
+        starts = self._readable_ends.skip_unseen(unmoved, former)
         starts |= self._log_ends.proved(starts)
         if self._options.read_compacted:
             return {}

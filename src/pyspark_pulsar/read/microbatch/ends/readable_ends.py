@@ -43,6 +43,7 @@ from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.cursor_requests import Positions, new_cursors
+from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.read.unseen_entries import pass_unseen
 
 REST_SECONDS: Final = 30.0
@@ -81,14 +82,19 @@ class ReadableEnds:
         self._not_before = -math.inf
 
     def recall(self, positions: Positions, passed: Positions) -> None:
-        """Take over what an offset says of the stream's positions."""
+        """Remember what an offset says: `passed` is R of some of its `positions`."""
         for partition, readable in passed.items():
             if (position := positions.get(partition)) is not None:
                 known = self._readable(partition, position)
                 self._stands[partition] = _Stand(position, time.monotonic(), max(known, readable))
 
-    def skip_unseen(self, positions: Positions) -> dict[TopicPartition, Position]:
-        """Return the positions, moved from S to R where R is known."""
+    def skip_unseen(
+        self, positions: Positions, former: StreamOffset | None = None
+    ) -> dict[TopicPartition, Position]:
+        """Return the positions, moved from S to R where R is known. Remembers what `former`, the offset at which the
+        micro-batch begins, says of R first."""
+        if former is not None:
+            self.recall(former.positions, former.passed)
         return {partition: self._readable(partition, position) for partition, position in positions.items()}
 
     def _readable(self, partition: TopicPartition, position: Position) -> Position:
