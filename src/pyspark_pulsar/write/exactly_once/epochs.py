@@ -241,7 +241,7 @@ def _is_out(state: JournalState | None, writer: Writer) -> bool:
     has taken over from may yet take over."""
     if state is None or state.writer == writer:
         return False
-    return not writer.is_job or state.former_run(writer) is not None or not state.belongs_to(writer)
+    return not writer.is_job or state.fenced_run(writer) is not None or not state.belongs_to(writer)
 
 
 def _abort_of_former(

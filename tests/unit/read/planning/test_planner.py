@@ -266,7 +266,7 @@ def test_ledgers_that_were_asked_for_ahead_do_not_serve_where_more_is_known(
     assert planner.ledgers.listed_ahead([A], 5.0)[A].ledgers[-1].id == topic.ledgers[-1][0]
     topic.ledgers = [(8, 3)]
     if why == "asked long ago":
-        monkeypatch.setattr("pyspark_pulsar.read.planning.ahead._SECONDS", -1.0)
+        monkeypatch.setattr("pyspark_pulsar.read.planning.early_request._SECONDS", -1.0)
     if why == "messages are gone":
         planner.ledgers.forget_ahead([A])
     if why == "asked since":

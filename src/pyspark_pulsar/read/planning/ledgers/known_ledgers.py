@@ -39,7 +39,7 @@ from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.read_from import AUTO, BROKER
 from pyspark_pulsar.read.bounds.request import RangeRequest
-from pyspark_pulsar.read.planning.ahead import Ahead
+from pyspark_pulsar.read.planning.early_request import EarlyRequest
 from pyspark_pulsar.read.planning.ledgers.data_loss import remember
 from pyspark_pulsar.read.planning.ledgers.ledger_range import LedgerRange
 from pyspark_pulsar.read.planning.ledgers.small_ranges import FEW, small_ranges
@@ -84,7 +84,7 @@ class KnownLedgers:
         self._lists_all = uses_tables or options.read_from not in (AUTO, BROKER)
         # A table is recognized as the topic's by the time when the topic was created.
         self._with_created = uses_tables
-        self._ahead: dict[TopicPartition, Ahead[TopicLedgers]] = {}
+        self._ahead: dict[TopicPartition, EarlyRequest[TopicLedgers]] = {}
         self._present: dict[TopicPartition, TopicLedgers] = {}
         self._seen: dict[TopicPartition, dict[int, Ledger]] = {}
         self._looked: dict[TopicPartition, float] = {}
@@ -146,7 +146,7 @@ class KnownLedgers:
         fetch = partial(fetch_striped, self._admin) if with_striping else self._fetch_one(self._admin)
         for partition in _listed(partitions):
             if not self._is_ahead(partition):
-                self._ahead[partition] = Ahead(self._admin.begin(fetch, partition))
+                self._ahead[partition] = EarlyRequest(self._admin.begin(fetch, partition))
 
     def listed_ahead(
         self, partitions: Iterable[TopicPartition], seconds: float | None = None
