@@ -29,7 +29,7 @@ def summary_of(partitions: bytes) -> dict[str, Any]:
 def summary(tasks: Sequence[Iterable[Split]]) -> dict[str, Any]:
     """Return `text`, `bytes` and `places` of the tasks of a read.
 
-    `bytes` counts stored, compressed bytes, and is None where ledgers are not known. `places` is the number of ranges
+    `bytes` counts stored, compressed bytes, and is None if ledgers are not known. `places` is the number of ranges
     that are read from each place, in the words of `readFrom`.
     """
     splits = [split for task in tasks for split in task]

@@ -21,7 +21,7 @@ keeps the position of the next entry (`_next`) and goes through these states unt
     any          -                         no entry for `poll_seconds`            `DeadlineExceeded`
 
 Nothing is lost between two consumers, since each begins at `_next`. Entries may come twice then, or lie outside the
-range; whoever reads drops them by position (`task.audit.RangeTally.take`).
+range; the caller drops them by position (`task.audit.RangeTally.take`).
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def first_entry(
 def first_entries(
     client: BrokerClient, positions: Sequence[PartitionPosition]
 ) -> dict[PartitionPosition, FirstEntry | None]:
-    """Return the first entry at each of many positions. Asks for a hundred at a time, and retries a passing failure.
+    """Return the first entry at each of many positions. Requests a hundred at a time, and retries a passing failure.
 
     Raises `ConnectionFailed`, `PermissionDenied`, `TopicNotFoundError`.
     """
@@ -89,7 +89,7 @@ def first_entries(
 def first_entries_once(
     client: BrokerClient, positions: Sequence[PartitionPosition]
 ) -> dict[PartitionPosition, FirstEntry | None]:
-    """Return the first entry at each of a few positions, in one attempt: None where no entry arrives within a second.
+    """Return the first entry at each of a few positions, in one attempt: None if no entry arrives within a second.
 
     Raises `ConnectionFailed`, `PermissionDenied`, `TopicNotFoundError`, also of one of them.
     """

@@ -1,6 +1,6 @@
 """What a task has read against what its split promised: checked always, written down where `auditPath` asks for it.
 
-Executor only. Readers give the ranges of a split one after the other, and each gets a `RangeTally`. Where a
+Executor only. Readers yield the ranges of a split one after the other, and each gets a `RangeTally`. Where a
 location promises a number of entries (`EntryLocation.expected_entries`), this number must have been read. The broker
 sends neither markers nor messages of aborted transactions, so of what it sends only the positions can be checked: that
 it was read up to the end.

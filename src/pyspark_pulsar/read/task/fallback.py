@@ -34,9 +34,9 @@ prove. "Raised, or LOST": `DataLossError`, and with `failOnDataLoss=false` a war
 what is lost.
 
 Nothing is given twice and nothing is left out between two states: each begins after the last entry that the one before
-gave (`RangeTally.reached`). Only `RangeTally.take` drops entries: those outside the range, and those that were given
-before. The decoder drops messages of the batched entries in which the split begins and ends. Rows that were given after
-the last known position are dropped by their number: the same rows follow in the same order.
+yielded (`RangeTally.reached`). Only `RangeTally.take` drops entries: those outside the range, and repeated ones. The
+decoder drops messages of the batched entries in which the split begins and ends. Rows that were given after the last
+known position are dropped by their number: the same rows follow in the same order.
 
 "Transactions not known": entries past the broker hold what aborted transactions wrote. Where no place can tell which
 those are, the decoder gives up in the middle of what it was given, so BROKER begins with the entry that it names.

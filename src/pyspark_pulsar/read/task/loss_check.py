@@ -59,7 +59,7 @@ class LossCheck:
         return bool(present) and min(present) <= missing.ledger
 
     def is_lost(self, rest: SplitRange, tally: RangeTally) -> bool:
-        """Return whether a part of `rest` is lost after what the broker gave. Raises `DataLossError` where a loss is an
+        """Return whether a part of `rest` is lost after the broker's last entry. Raises `DataLossError` if a loss is an
         error, and the errors of `AdminClient`."""
         missing = rest.location.missing(rest.start, rest.end, tally.progress)
         if missing is None or not self._may_ask or self._options.read_compacted:

@@ -67,7 +67,7 @@ def take_over(sink: Sink, writer: Writer, *, may_be_empty: bool = True) -> Journ
         else:
             return state
         begun, position = abort_begun(sink, state, decider, lambda begun: begun.writer != writer)
-        # Transactions that tasks of this run have begun meanwhile are read again when its epoch is committed.
+        # The commit of this run's epoch reads again the transactions that its tasks begin during that time.
         if all(others.writer != writer for others in begun):
             state = replace(state, begun=position)
         decider.decide(state)

@@ -1,1 +1,1 @@
-"""How much of what waits a micro-batch of a stream reads, and in which order. Driver only."""
+"""Admission of messages to the micro-batches of a stream, within its limits and in order. Driver only."""

@@ -67,8 +67,10 @@ class BacklogCounter:
         self._ahead: list[Future[CountedRange]] = []
 
     def measure(self, requests: Sequence[MeasureRequest]) -> list[CountedRange]:
-        """How far each share reaches, counted exactly (`allowance.Measure`). Raises the errors of `BrokerEntries`;
-        with `failOnDataLoss=false` nothing counts of what is gone."""
+        """Return how far each share reaches, counted exactly (`allowance.Measure`).
+
+        With `failOnDataLoss=false` removed messages do not count. Raises the errors of `BrokerEntries`.
+        """
         self._settle()
         if len(requests) == 1:
             return [self._measured(requests[0])]

@@ -1,1 +1,1 @@
-"""Where a stream ends by its options, and which ledgers it has read to their end. Driver only."""
+"""The ends of a stream by its options, and the ledgers that it has read to their end. Driver only."""

@@ -21,7 +21,7 @@ Why nothing is lost: between S and R is nothing that a consumer sees or ever wil
 
 Only a cursor that stood at the end of a ledger before it was removed proves that nothing unread went with the ledger,
 and a driver that is started again has new cursors. So when R, or what a cursor has proved (`LogEnds.proved`), lies in a
-later ledger than S, the stream's offset says so (`microbatch.ends.passed_ledgers`): the next driver begins there
+later ledger than S, the stream's offset holds R (`microbatch.ends.passed_ledgers`): the next driver begins there
 (`recall`). An offset keeps S as the position, because R may be after the end that brokers report.
 """
 
@@ -82,7 +82,7 @@ class ReadableEnds:
         self._not_before = -math.inf
 
     def recall(self, positions: Positions, passed: Positions) -> None:
-        """Remember what an offset says: `passed` is R of some of its `positions`."""
+        """Remember `passed`, which is R of some `positions` of an offset."""
         for partition, readable in passed.items():
             if (position := positions.get(partition)) is not None:
                 known = self._readable(partition, position)
@@ -91,8 +91,8 @@ class ReadableEnds:
     def skip_unseen(
         self, positions: Positions, former: StreamOffset | None = None
     ) -> dict[TopicPartition, Position]:
-        """Return the positions, moved from S to R where R is known. Remembers what `former`, the offset at which the
-        micro-batch begins, says of R first."""
+        """Return the positions, moved from S to R where R is known. Remembers R from `former` first, the offset at
+        which the micro-batch begins."""
         if former is not None:
             self.recall(former.positions, former.passed)
         return {partition: self._readable(partition, position) for partition, position in positions.items()}

@@ -68,8 +68,8 @@ def without_deleted(
     drained: Collection[TopicPartition] = (),
     fail: bool,
 ) -> dict[TopicPartition, Position]:
-    """Return `former`, the positions of the stream, without deleted topics: a topic that is created under the same name
-    later is another topic.
+    """Return the positions of the stream without deleted topics. A topic that is created under the same name later is
+    another topic.
 
     Args:
         former: The position of each topic partition.

@@ -3,20 +3,20 @@
 No ledgers are listed without the admin REST API, nor for segments of scalable topics. A role that may not list them
 does without, unless `readFrom` names a place that only they show. Small ranges need no list (`small_ranges`).
 
-For each topic partition two facts are kept:
+A planner keeps two facts about each topic partition:
 
-  * the ledgers as they were last listed. They are enough for a small range inside the ledger that is written to: this
-    range comes from the broker in one split whatever the other ledgers are. So a stream that keeps up does not list
-    the ledgers of each topic partition at each trigger;
-  * the ledgers that were ever seen in an unbroken run. When retention removes the ledger at whose end a stream is,
-    only a planner that saw that ledger closed knows that nothing was lost (`data_loss`). So a stream that waits for
-    messages looks at the ledgers now and then. No trigger waits for such a look: one trigger starts the look, a later
-    one takes the answer, unless the ledgers were listed meanwhile.
+  * the ledgers as they were last listed. They are enough for a small range inside the ledger that is written to: the
+    broker serves this range in one split in any case. So a stream that keeps up does not list the ledgers at each
+    trigger;
+  * all ledgers that were ever listed in an unbroken run. Retention may remove the ledger at whose end a stream is. Then
+    a planner knows that nothing was lost only if it saw that ledger closed (`data_loss`). So a stream without messages
+    lists the ledgers now and then. No trigger waits for such a look: one trigger starts the look, and a later one reads
+    the answer. A list that is made in between replaces it.
 
 A list can be requested ahead of the plan, while brokers report where topics end. Such an answer may be older than these
-ends. It is still good enough: ledgers may be closed, offloaded or removed before a task runs in any case, and tasks
-handle that (`task.fallback`). The answer is dropped where the topic ends in a ledger that it does not contain, and
-where messages were found to be gone since (`forget_ahead`).
+ends. It is still good enough: ledgers may be closed, offloaded or removed before a task runs, and tasks handle that
+(`task.fallback`). The answer is dropped if it lacks the ledger in which the topic ends, and after messages were found
+to be gone (`forget_ahead`).
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class KnownLedgers:
 
     @property
     def is_possible(self) -> bool:
-        """Whether there is an admin REST API to list ledgers."""
+        """True if there is an admin REST API to list ledgers."""
         return self._admin is not None
 
     def of(self, partition: TopicPartition) -> TopicLedgers | None:
@@ -102,7 +102,7 @@ class KnownLedgers:
         return self._present.get(partition)
 
     def seen(self, partition: TopicPartition) -> Mapping[int, Ledger]:
-        """Return the ledgers by id, also those that are gone: what `data_loss.check_loss` takes as `former`."""
+        """Return the ledgers by id, including removed ones: the argument `former` of `data_loss.check_loss`."""
         return self._seen.get(partition, {})
 
     def fetch(self, requests: Iterable[RangeRequest]) -> dict[TopicPartition, TopicLedgers]:
@@ -136,7 +136,7 @@ class KnownLedgers:
     # Ahead of a plan
 
     def may_list_ahead(self, partitions: Collection[TopicPartition]) -> bool:
-        """Return whether the partitions are so few that their ledgers may be listed without need."""
+        """Return whether the partitions are at most `FEW`: then their ledgers may be listed without need."""
         return self._admin is not None and 0 < len(partitions) <= FEW
 
     def list_ahead(self, partitions: Iterable[TopicPartition], *, with_striping: bool = False) -> None:
@@ -192,7 +192,7 @@ class KnownLedgers:
     # Beside the plans of a stream
 
     def keep_up(self, partitions: Iterable[TopicPartition]) -> None:
-        """Look at ledgers that were not looked at for long, a few at a time. A stream calls it at its triggers.
+        """List ledgers that were not listed for long, a few at a time. A stream calls it at its triggers.
 
         Waits for nothing, and raises nothing where the admin REST API does not answer.
         """
@@ -211,7 +211,7 @@ class KnownLedgers:
             partition for partition in _listed(partitions) if now - looked(partition) > _LOOK_AGAIN_SECONDS
         )
         for partition in heapq.nsmallest(free, waiting, key=looked):
-            # A topic partition whose look is not answered is not looked at again at the next trigger.
+            # The next trigger does not repeat a look that is not answered.
             self._looked[partition] = now
             self._looks[partition] = self._admin.begin(self._fetch_one(self._admin), partition)
 
@@ -228,8 +228,8 @@ class KnownLedgers:
     def closed(
         self, positions: Mapping[TopicPartition, Position]
     ) -> dict[TopicPartition, tuple[Position, Position]]:
-        """Return where the ledger of each position ends and where the next one begins, as they are now, of those whose
-        ledger is closed. Raises the errors of `AdminClient`."""
+        """Return where the ledger of each position ends now, and where the next one begins. Leaves out positions whose
+        ledger is open. Raises the errors of `AdminClient`."""
         if self._admin is None:
             return {}
         listed = list(_listed(positions))
@@ -257,9 +257,10 @@ class KnownLedgers:
         self._present.update(fresh)
 
     def is_enough(self, request: RangeRequest) -> bool:
-        """Return whether the known ledgers are enough for the range: it is in the ledger that was being written to when
-        they were listed, which the broker reads in any case. A broker has just reported its end, so the ledger
-        exists."""
+        """Return whether the known ledgers are enough for the range, because it is in the last one, which was open.
+
+        The broker reads this ledger in any case, and has just reported the range's end, so the ledger exists.
+        """
         known = self._present.get(request.partition)
         if known is None or not known.ledgers:
             return False
