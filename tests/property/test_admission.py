@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from pyspark_pulsar.codec.backlog import UNLIMITED, CountedRange
 from pyspark_pulsar.model.position import EARLIEST, Position
 from pyspark_pulsar.model.topic import TopicPartition
-from pyspark_pulsar.read.microbatch.admission import (
+from pyspark_pulsar.read.microbatch.admission.allowance import (
     Admitted,
     Allowance,
     Demand,

@@ -13,7 +13,7 @@ from pyspark_pulsar.model.position import EARLIEST, Position
 from pyspark_pulsar.model.time_window import TimeWindow
 from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.bounds.window_edges import WindowEdges, WindowedRange
-from pyspark_pulsar.read.sources.peek import FirstEntry, Place
+from pyspark_pulsar.read.sources.peek import FirstEntry, PartitionPosition
 
 A = TopicPartition.parse("persistent://public/default/a")
 BEHIND = Position(1_000, 0)
@@ -41,7 +41,7 @@ class Topic:
     tells: bool = True
     """Whether entries come when they are asked for."""
 
-    def ask(self, places: Sequence[Place]) -> dict[Place, FirstEntry | None]:
+    def ask(self, places: Sequence[PartitionPosition]) -> dict[PartitionPosition, FirstEntry | None]:
         return {(partition, position): self._first(position) for partition, position in places}
 
     def _first(self, position: Position) -> FirstEntry | None:

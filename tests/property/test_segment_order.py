@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from pyspark_pulsar.model.position import EARLIEST, Position
 from pyspark_pulsar.model.topic import TopicName, TopicPartition
 from pyspark_pulsar.model.topic_layout import TopicLayout, TopicSegment, layout_of
-from pyspark_pulsar.read.microbatch.segment_order import check_missed, drained_by, held_back
+from pyspark_pulsar.read.microbatch.admission.segment_order import check_missed, drained_by, held_back
 
 TOPIC = TopicName.parse("topic://public/default/orders", scalable=True)
 KEYS = 16

@@ -6,6 +6,7 @@ for a passing reason is tried again.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,19 +16,105 @@ from typing import Final
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.connection.connection import Connection
-from pyspark_pulsar.client.broker.consumer import LogEnd, request_log_ends
+from pyspark_pulsar.client.broker.consumer import EntryConsumer, LogEnd, request_log_ends
 from pyspark_pulsar.client.broker.requests import in_windows
 from pyspark_pulsar.client.broker.subscribe import Subscribing, begin_subscribe
 from pyspark_pulsar.errors import ConnectionFailed, PulsarError, TopicNotFoundError
 from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
-from pyspark_pulsar.read.partition_cursor import PartitionCursor
 
 FIRST: Final = Position(0, 0)
 """Before every message; a cursor that is put there stands before the first entry that is left."""
 
 Positions = Mapping[TopicPartition, Position]
 """The starts, or the ends, of a query in its topic partitions."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Proof:
+    """A cursor that was at `start` has shown that nothing was removed unread from there up to `upto`."""
+
+    start: Position
+    upto: Position
+    consumer: EntryConsumer
+
+
+@dataclass(slots=True)
+class PartitionCursor:
+    """The idle consumer of one topic partition, and what its answers prove (the head of `log_end` has the theory)."""
+
+    consumer: EntryConsumer | None = None
+    """None before it is subscribed, and after it was closed."""
+    log_end: LogEnd | None = None
+    """The last answer."""
+    answered: float = -math.inf
+    """When the last answer arrived, by `time.monotonic`."""
+    acknowledged: Position | None = None
+    """The position up to which `consumer` has acknowledged; None if its cursor is where it was put."""
+    proof: _Proof | None = None
+    """The last proof; it may be of another start, or of an earlier consumer."""
+
+    @property
+    def is_open(self) -> bool:
+        return self.consumer is not None and self.consumer.is_open
+
+    def is_fresh(self, since: float) -> bool:
+        """Return whether the consumer is open, and its last answer did not arrive before `since`."""
+        return self.is_open and self.answered >= since
+
+    @property
+    def mark_delete(self) -> Position:
+        """M of the last answer, which must exist."""
+        if self.log_end is None:
+            raise ValueError("expected a broker to have answered where the log ends")
+        return self.log_end.mark_delete
+
+    def close(self) -> None:
+        if self.consumer is not None:
+            self.consumer.close()
+        self.consumer = self.acknowledged = None
+
+    def acknowledge(self, start: Position) -> None:
+        if self.consumer is None or self.acknowledged == start:
+            return
+        try:
+            self.consumer.acknowledge_cumulative(start)
+        except ConnectionFailed:
+            return  # The next trigger finds the consumer closed.
+        self.acknowledged = start
+
+    def prove(self, start: Position) -> None:
+        """Conclude from the last answer what is proved for a query that is at `start`."""
+        entry, mark_delete, proof = _whole_entry(start), self.mark_delete, self.proof
+        if self.consumer is None:
+            return
+        if mark_delete <= entry:
+            self.proof = _Proof(entry, entry, self.consumer)
+        elif (
+            proof is not None
+            and proof.start == entry
+            and proof.consumer is self.consumer
+            and mark_delete.entry == 0
+        ):
+            self.proof = _Proof(entry, max(mark_delete, proof.upto), self.consumer)
+
+    def proved(self, start: Position) -> Position | None:
+        """Return the position up to which nothing was removed unread after `start`; None if it is `start` itself."""
+        proof = self.proof
+        if proof is None or proof.start != _whole_entry(start) or proof.upto == proof.start:
+            return None
+        return proof.upto
+
+    def is_in_doubt(self, start: Position) -> bool:
+        """Return whether M of the last answer is after what is proved for a query that is at `start`."""
+        entry, proof = _whole_entry(start), self.proof
+        upto = proof.upto if proof is not None and proof.start == entry else entry
+        return self.mark_delete > upto
+
+
+def _whole_entry(position: Position) -> Position:
+    """Return the position of the entry, because cursors know no messages inside one."""
+    return Position(position.ledger, position.entry)
 
 
 @dataclass(slots=True)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pyspark_pulsar.client.broker.connection.transport import EntryBatch
     from pyspark_pulsar.history.columnar.reading.request import RowRequest
     from pyspark_pulsar.history.columnar.reading.rows import RowBatch
-    from pyspark_pulsar.read.sources.ahead import ConsumersAhead
+    from pyspark_pulsar.read.sources.consumers_ahead import ConsumersAhead
 
 
 @dataclass(frozen=True, slots=True)

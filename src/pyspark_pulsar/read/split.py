@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -46,3 +48,14 @@ class Split:
     """Of these messages, only those whose key lies in these hash slots (`codec.row_filter`)."""
     size: int | None = None
     """Bytes, by the mean size of its ledgers' entries or of its files' rows; None where it is not known."""
+
+
+def ranges_by_place(splits: Iterable[Split]) -> dict[str, int]:
+    """Return the number of ranges that are read from each place, by the name of its `Location`, sorted."""
+    counts = Counter(part.location.name for split in splits for part in split.ranges)
+    return dict(sorted(counts.items()))
+
+
+def places_text(counts: dict[str, int]) -> str:
+    """Return the counts of `ranges_by_place` as text: `bookie 3, broker 1`."""
+    return ", ".join(f"{place} {count}" for place, count in counts.items())

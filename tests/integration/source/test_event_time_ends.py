@@ -15,7 +15,7 @@ from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.read.batch.batch_reader import PulsarBatchReader
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
-from pyspark_pulsar.read.microbatch.event_time_end import EventTimeSearch
+from pyspark_pulsar.read.microbatch.ends.event_time_end import EventTimeSearch
 from pyspark_pulsar.read.microbatch.stream_reader import PulsarStreamReader
 from pyspark_pulsar.spark.read_limits import ReadAllAvailable
 from pyspark_pulsar.tools.standalone import LocalPulsar

@@ -21,7 +21,7 @@ from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST
 from pyspark_pulsar.read import log_end
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.log_end import LogEnds, RemovedEntries
-from pyspark_pulsar.read.microbatch import readable_ends
+from pyspark_pulsar.read.microbatch.ends import readable_ends
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.read.microbatch.stream_reader import PulsarStreamReader
 from pyspark_pulsar.spark.read_limits import ReadAllAvailable, ReadMaxRows

@@ -33,8 +33,8 @@ from pyspark_pulsar.model.position import EARLIEST
 from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.read.log_end import LogEnds
-from pyspark_pulsar.read.microbatch.admission import Allowance, MeasureRequest
-from pyspark_pulsar.read.microbatch.backlog_counter import BacklogCounter
+from pyspark_pulsar.read.microbatch.admission.allowance import Allowance, MeasureRequest
+from pyspark_pulsar.read.microbatch.admission.backlog_counter import BacklogCounter
 from pyspark_pulsar.tools.standalone import LocalPulsar
 
 Start = Callable[..., StreamingQuery]

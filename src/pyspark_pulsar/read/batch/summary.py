@@ -6,12 +6,11 @@ A call of `spark.driver_process` besides: the JVM sends what it was given as the
 from __future__ import annotations
 
 import pickle
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from pyspark_pulsar.model.topic import TopicPartition
-from pyspark_pulsar.read.split import Split
+from pyspark_pulsar.read.split import Split, places_text, ranges_by_place
 from pyspark_pulsar.spark.frames import unpacked
 
 _SHOWN: Final = 3
@@ -28,11 +27,13 @@ def summary_of(partitions: bytes) -> dict[str, Any]:
 
 
 def summary(tasks: Sequence[Iterable[Split]]) -> dict[str, Any]:
-    """`text`; `bytes`: stored, compressed where producers compress, None where ledgers are not known; `places`: how
-    many ranges are read from each, by the words of `readFrom`."""
+    """Return `text`, `bytes` and `places` of the tasks of a read.
+
+    `bytes` counts stored, compressed bytes, and is None if ledgers are not known. `places` is the number of ranges
+    that are read from each place, in the words of `readFrom`.
+    """
     splits = [split for task in tasks for split in task]
-    counts = Counter(part.location.name for split in splits for part in split.ranges)
-    places = ", ".join(f"{place} {count}" for place, count in sorted(counts.items()))
+    places = places_text(ranges_by_place(splits))
     sizes = [split.size for split in splits]
     return {
         "text": _text(splits, len(tasks), places),

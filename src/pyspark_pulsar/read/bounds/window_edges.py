@@ -19,7 +19,7 @@ from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.time_window import TimeWindow
 from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.bounds.timestamps import closed_at_latest, opened_at_earliest, span_of_window
-from pyspark_pulsar.read.sources.peek import FirstEntry, Place
+from pyspark_pulsar.read.sources.peek import FirstEntry, PartitionPosition
 
 _log: Final = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ _BACK: Final = (0, 1, 2, 3, 16)
 _TIMES: Final = 2
 _BOUNDLESS: Final = 1 << 62
 
-FirstEntries = Callable[[Sequence[Place]], Mapping[Place, FirstEntry | None]]
+FirstEntries = Callable[[Sequence[PartitionPosition]], Mapping[PartitionPosition, FirstEntry | None]]
 Span = tuple[Position | None, Position | None]
 
 
@@ -79,7 +79,7 @@ class WindowEdges:
         self._given_ms = slack_ms
         self._slack: dict[TopicPartition, int] = {}
         """Where the option's is too little."""
-        self._entries: dict[Place, FirstEntry | None] = {}
+        self._entries: dict[PartitionPosition, FirstEntry | None] = {}
         self._told = False
         self._disproved = False
 
@@ -107,7 +107,7 @@ class WindowEdges:
             for partition, windowed in ranges.items()
         }
 
-    def _undecided(self, partition: TopicPartition, windowed: WindowedRange) -> list[Place]:
+    def _undecided(self, partition: TopicPartition, windowed: WindowedRange) -> list[PartitionPosition]:
         """What has to be asked next; makes the slack larger as far as the answers say so."""
         while True:
             borders = borders_of(windowed, self._slack_of(partition))
@@ -119,7 +119,7 @@ class WindowEdges:
     def _slack_of(self, partition: TopicPartition) -> int:
         return max(self._given_ms, self._slack.get(partition, 0))
 
-    def _next_place(self, partition: TopicPartition, border: WindowEdge) -> list[Place]:
+    def _next_place(self, partition: TopicPartition, border: WindowEdge) -> list[PartitionPosition]:
         """The next place that has to be asked before the border is decided."""
         for position in border.places:
             if (partition, position) not in self._entries:

@@ -28,8 +28,8 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.log_end import LogEnds, RemovedEntries
+from pyspark_pulsar.read.microbatch.ends.readable_ends import ReadableEnds
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
-from pyspark_pulsar.read.microbatch.readable_ends import ReadableEnds
 from pyspark_pulsar.read.planning.ledgers.data_loss import check_removed, is_cut_off
 from pyspark_pulsar.read.planning.partition_plan import PartitionPlan
 from pyspark_pulsar.read.planning.planner import SplitPlanner
@@ -55,8 +55,7 @@ class CheckedPlanner:
             PulsarError: And the errors of `SplitPlanner.plan`.
 
         """
-        self._readable_ends.recall(former.positions, former.passed)
-        starts = self._readable_ends.skip_unseen(reached.starts_from(former))
+        starts = self._readable_ends.skip_unseen(reached.starts_from(former), former)
         requests = [
             RangeRequest(partition, starts[partition], position, reached.window_of(partition))
             for partition, position in reached.positions.items()

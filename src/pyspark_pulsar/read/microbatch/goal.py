@@ -1,13 +1,13 @@
 """How far a stream may read at a trigger, before its limits: from its last offset to the present ends. Driver only.
 
     step       a query that begins                       a query that continues
-    settle     the ends that options give become positions (`microbatch.end`)
+    settle     the ends that options give become positions (`microbatch.ends.stream_end`)
     start      `startingOffsets`, the subscription       its last offset, without abandoned and deleted topics
     end        the present end of each topic partition   likewise; its own position where the topic is empty, and
                                                          earliest again where the topic was made again
     search     for an end by event time, the next messages are searched for it
     limit      no further than the ends that options give, and not back
-    order      a segment of a scalable topic waits for its ancestors (`microbatch.segment_order`)
+    order      a segment of a scalable topic waits for its ancestors (`microbatch.admission.segment_order`)
 
 What was deleted, made again or removed unread is an error, or with `failOnDataLoss=false` a warning.
 """
@@ -16,8 +16,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pyspark_pulsar.model.position import Position
-from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.offset_bound import FROM_LATEST
 from pyspark_pulsar.options.values.time_bound import TimeBound
@@ -27,11 +25,11 @@ from pyspark_pulsar.read.bounds.starts import QueryStarts
 from pyspark_pulsar.read.bounds.timestamps import STARTING_TIMES, check_names
 from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.log_end import LogEnds
-from pyspark_pulsar.read.microbatch.checkpoint_topics import CheckpointTopics
-from pyspark_pulsar.read.microbatch.end import StreamEnd
+from pyspark_pulsar.read.microbatch.admission.segment_order import check_missed, held_back
+from pyspark_pulsar.read.microbatch.ends.stream_end import StreamEnd
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
-from pyspark_pulsar.read.microbatch.segment_order import check_missed, held_back
 from pyspark_pulsar.read.microbatch.topic_ends import PresentEnds
+from pyspark_pulsar.read.microbatch.topics.checkpoint_topics import CheckpointTopics
 from pyspark_pulsar.read.planning.ledgers.data_loss import advanced
 from pyspark_pulsar.read.planning.planner import SplitPlanner
 
@@ -66,7 +64,15 @@ class StreamGoal:
 
         """
         self._end.settle(present.positions)
-        goal = self._first(former, present) if former.start is not None else self._next(former, present)
+        positions, starts = (
+            self._first(former, present) if former.start is not None else self._next(former, present)
+        )
+        goal = StreamOffset(
+            positions,
+            starts,
+            published_from=former.published_from,
+            published_before=self._end.published_before,
+        )
         if not present.layouts:
             return goal
         begin = goal.starts_from(former)
@@ -75,8 +81,8 @@ class StreamGoal:
         )
         return replace(goal, positions=held)
 
-    def _first(self, former: StreamOffset, present: PresentEnds) -> StreamOffset:
-        """Return the goal of a query that begins."""
+    def _first(self, former: StreamOffset, present: PresentEnds) -> tuple[Positions, Positions]:
+        """Return the positions and starts of the goal of a query that begins."""
         ends, partitions = present.positions, sorted(present.positions)
         check_names(STARTING_TIMES, former.published_from, partitions)
         starts = self._starts.find_starts(former.start or FROM_LATEST, partitions, ends)
@@ -85,10 +91,10 @@ class StreamGoal:
         self._search(starts, ends, former.published_from)
         positions = self._end.limited(ends, starts)
         starts = {partition: start for partition, start in starts.items() if partition in positions}
-        return self._offset(former, positions, starts)
+        return positions, starts
 
-    def _next(self, former: StreamOffset, present: PresentEnds) -> StreamOffset:
-        """Return the goal of a query that continues."""
+    def _next(self, former: StreamOffset, present: PresentEnds) -> tuple[Positions, Positions]:
+        """Return the positions and starts of the goal of a query that continues."""
         ends, fail = present.positions, self._options.fail_on_data_loss
         if self._options.read_compacted:
             # Compaction may have removed the last messages that the query has read.
@@ -96,14 +102,14 @@ class StreamGoal:
                 partition: max(end, former.positions.get(partition, end)) for partition, end in ends.items()
             }
         self._planner.ledgers.keep_up(ends)
-        if not self._end.is_given:
+        if present.layouts and not self._end.is_given:
             # A query that ends at positions never reads the segments that appear later.
             check_missed(present.layouts, former.positions, fail=fail)
         reached = self._checkpoint_topics.still_read(former.positions, ends, drained=former.drained)
         positions, starts = advanced(reached, ends, fail=fail)
         reached = {partition: position for partition, position in reached.items() if partition not in starts}
         self._search(reached, positions, former.published_from)
-        return self._offset(former, self._end.limited(positions, reached), starts)
+        return self._end.limited(positions, reached), starts
 
     def _search(self, starts: Positions, ends: Positions, published_from: TimeBound | None) -> None:
         """Search for ends by event time, from where the messages begin that the query's time lets it read."""
@@ -113,13 +119,3 @@ class StreamGoal:
             in_time = self._planner.first_in_time(whole_ranges(published_from, starts, ends))
             starts = {**starts, **in_time}
         self._end.search(starts, ends, published_from)
-
-    def _offset(
-        self, former: StreamOffset, positions: Positions, starts: dict[TopicPartition, Position]
-    ) -> StreamOffset:
-        return StreamOffset(
-            positions,
-            starts,
-            published_from=former.published_from,
-            published_before=self._end.published_before,
-        )

@@ -16,7 +16,7 @@ Where scalable topics are read, `"drained"` names the segments that are read to 
 as long as the topic has them. Such an offset is of version 3, whether it has times or not.
 
 `"passed"` says of topic partitions that nothing is left to read between the position and another one in a later ledger:
-retention may remove the ledger of the position (`microbatch.readable_ends`).
+retention may remove the ledger of the position (`microbatch.ends.readable_ends`).
 
 `"ended"` says that every partition has reached the end that the query was given, for `pyspark_pulsar.stop_at_end`.
 It is another text in each run: Spark then commits one empty micro-batch, which tells listeners of a query that was

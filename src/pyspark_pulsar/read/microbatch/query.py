@@ -7,16 +7,16 @@ from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.bounds.starts import QueryStarts
 from pyspark_pulsar.read.log_end import LogEnds
+from pyspark_pulsar.read.microbatch.admission.limits import MicroBatches
 from pyspark_pulsar.read.microbatch.checked_plan import CheckedPlanner
-from pyspark_pulsar.read.microbatch.checkpoint_topics import CheckpointTopics
-from pyspark_pulsar.read.microbatch.end import StreamEnd
+from pyspark_pulsar.read.microbatch.ends.passed_ledgers import PassedLedgers
+from pyspark_pulsar.read.microbatch.ends.readable_ends import ReadableEnds
+from pyspark_pulsar.read.microbatch.ends.stream_end import StreamEnd
 from pyspark_pulsar.read.microbatch.goal import StreamGoal
-from pyspark_pulsar.read.microbatch.limits import MicroBatches
-from pyspark_pulsar.read.microbatch.passed_ledgers import PassedLedgers
 from pyspark_pulsar.read.microbatch.progress.query_progress import QueryProgress
-from pyspark_pulsar.read.microbatch.readable_ends import ReadableEnds
-from pyspark_pulsar.read.microbatch.stream_topics import TopicWatch
 from pyspark_pulsar.read.microbatch.topic_ends import TopicEnds
+from pyspark_pulsar.read.microbatch.topics.checkpoint_topics import CheckpointTopics
+from pyspark_pulsar.read.microbatch.topics.stream_topics import TopicWatch
 from pyspark_pulsar.read.microbatch.trigger import Trigger
 from pyspark_pulsar.read.planning.planner import SplitPlanner
 from pyspark_pulsar.schema.read_schema import ReadSchema
@@ -49,7 +49,6 @@ class StreamQuery:
             self.end,
             self._micro_batches,
             PassedLedgers(options, client, log_ends, self.readable_ends, planner),
-            self.readable_ends,
         )
         self.planner = CheckedPlanner(options, log_ends, self.readable_ends, planner)
         self.progress = QueryProgress(options, client, planner.ledgers)

@@ -28,7 +28,7 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST, FROM_LATEST
 from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
-from pyspark_pulsar.read.microbatch.progress.split_counts import SplitCounts
+from pyspark_pulsar.read.microbatch.progress.place_log import PlaceLog
 from pyspark_pulsar.read.microbatch.query import StreamQuery
 from pyspark_pulsar.read.planning.partition_plan import splits_of
 from pyspark_pulsar.read.planning.splits.tasks import tasks_of
@@ -60,7 +60,7 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         self._run = new_run()
         self._open: StreamQuery | None = None
         self._latest: dict[str, Any] | None = None
-        self._split_counts = SplitCounts()
+        self._places = PlaceLog()
 
     def shipped_state(self) -> dict[str, Any]:
         """Return what a task needs: neither the driver's connections nor its view of the ends."""
@@ -113,8 +113,8 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
         """Return the ends that were just seen; under `"lag"`, how far the query is behind them (`progress.lag`);
-        under `"readers"`, the number of splits of the last micro-batch that are read from each place."""
-        return None if self._latest is None else self._latest | {"readers": self._split_counts.by_place}
+        under `"readers"`, the number of ranges of the last micro-batch that are read from each place."""
+        return None if self._latest is None else self._latest | {"readers": self._places.by_place}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return the tasks between two offsets. Spark also calls it for the last planned micro-batch after a
@@ -123,7 +123,7 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         query = self._opened()
         query.checkpoint_topics.check({**former.positions, **reached.positions})
         splits = splits_of(query.planner.plan(former, reached))
-        self._split_counts.count(splits)
+        self._places.note(splits)
         return [InputPartition(task) for task in tasks_of(self._options, splits)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -24,9 +24,10 @@ from pyspark_pulsar.model.topic_layout import TopicLayout
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.log_end import LogEnds
-from pyspark_pulsar.read.microbatch.readable_ends import ReadableEnds
-from pyspark_pulsar.read.microbatch.schemas import SchemaWatch
-from pyspark_pulsar.read.microbatch.stream_topics import TopicWatch
+from pyspark_pulsar.read.microbatch.ends.readable_ends import ReadableEnds
+from pyspark_pulsar.read.microbatch.offset import StreamOffset
+from pyspark_pulsar.read.microbatch.topics.schemas import SchemaWatch
+from pyspark_pulsar.read.microbatch.topics.stream_topics import TopicWatch
 from pyspark_pulsar.read.planning.planner import SplitPlanner
 from pyspark_pulsar.schema.read_schema import ReadSchema
 
@@ -61,11 +62,11 @@ class TopicEnds:
         self._schemas = SchemaWatch(schema, client.schema, skips_bad_rows=options.mode != "FAILFAST")
         self._is_new = True
 
-    def look_up(self, reached: Positions, *, comes_again: bool) -> PresentEnds:
+    def look_up(self, former: StreamOffset, *, comes_again: bool) -> PresentEnds:
         """Return the present ends.
 
         Args:
-            reached: Where the query is.
+            former: The last offset of the query.
             comes_again: As in `LogEnds.ends`.
 
         Raises:
@@ -77,9 +78,9 @@ class TopicEnds:
         if self._is_new:
             self._is_new = False
             self._planner.ask_ahead(present.partitions)
-        starts = self._planner.skip_tables(self._readable_ends.skip_unseen(reached))
+        starts = self._planner.skip_tables(self._readable_ends.skip_unseen(former.positions, former))
         visible = self._log_ends.present_ends(present.partitions, starts, comes_again=comes_again)
         ends = self._planner.skip_tables(visible)
-        self._readable_ends.look(reached, ends)
+        self._readable_ends.look(former.positions, ends)
         self._schemas.check(present.topics)
         return PresentEnds(ends, present.layouts)

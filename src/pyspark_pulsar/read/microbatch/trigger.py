@@ -3,8 +3,8 @@
     step      makes                                              in
     ends      the topic partitions that exist, and their ends    microbatch.topic_ends
     goal      how far the query may read                         microbatch.goal
-    limits    how far its next micro-batch reads                 microbatch.limits
-    notes     what the offset says besides: segments that are    microbatch.passed_ledgers
+    limits    how far its next micro-batch reads                 microbatch.admission.limits
+    notes     what the offset says besides: segments that are    microbatch.ends.passed_ledgers
               drained, ledgers that are passed, that the query
               has ended
 
@@ -16,16 +16,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST
 from pyspark_pulsar.read.cursor_requests import Positions
-from pyspark_pulsar.read.microbatch.end import StreamEnd
+from pyspark_pulsar.read.microbatch.admission.limits import MicroBatches
+from pyspark_pulsar.read.microbatch.admission.segment_order import drained_by
+from pyspark_pulsar.read.microbatch.ends.passed_ledgers import PassedLedgers
+from pyspark_pulsar.read.microbatch.ends.stream_end import StreamEnd
 from pyspark_pulsar.read.microbatch.goal import StreamGoal
 from pyspark_pulsar.read.microbatch.idle_pause import IdlePause
-from pyspark_pulsar.read.microbatch.limits import MicroBatches
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
-from pyspark_pulsar.read.microbatch.passed_ledgers import PassedLedgers
-from pyspark_pulsar.read.microbatch.readable_ends import ReadableEnds
-from pyspark_pulsar.read.microbatch.segment_order import drained_by
 from pyspark_pulsar.read.microbatch.topic_ends import PresentEnds, TopicEnds
 
 
@@ -57,7 +57,6 @@ class Trigger:
         end: StreamEnd,
         micro_batches: MicroBatches,
         passed_ledgers: PassedLedgers,
-        readable_ends: ReadableEnds,
     ) -> None:
         """Take the parts of one query, which closes them. `run`: its id for this start of the query."""
         self._run = run
@@ -66,7 +65,6 @@ class Trigger:
         self._end = end
         self._micro_batches = micro_batches
         self._passed_ledgers = passed_ledgers
-        self._readable_ends = readable_ends
         self._idle_pause = IdlePause()
         self._frozen: PresentEnds | None = None
 
@@ -76,7 +74,7 @@ class Trigger:
 
     def freeze(self) -> None:
         """Fix the present ends: Trigger.AvailableNow reads no further. Raises the errors of `TopicEnds.look_up`."""
-        self._frozen = self._topic_ends.look_up({}, comes_again=False)
+        self._frozen = self._topic_ends.look_up(StreamOffset(), comes_again=False)
 
     def next_micro_batch(self, former: StreamOffset, *, is_limited: bool) -> MicroBatch:
         """Return the micro-batch that follows `former`.
@@ -91,7 +89,6 @@ class Trigger:
             PulsarError: Those of the steps.
 
         """
-        self._readable_ends.recall(former.positions, former.passed)
         present = self._frozen or self._present_ends(former)
         goal = self._goal.find_goal(former, present)
         reached = self._limited(former, goal) if is_limited else goal
@@ -115,7 +112,7 @@ class Trigger:
         self._idle_pause.before_asking()
         # Messages that a topic partition hides now are read later, unless the query starts at its end.
         comes_again = former.start is None or former.start == FROM_EARLIEST
-        return self._topic_ends.look_up(former.positions, comes_again=comes_again)
+        return self._topic_ends.look_up(former, comes_again=comes_again)
 
     def _limited(self, former: StreamOffset, goal: StreamOffset) -> StreamOffset:
         waits = self._frozen is None and former.start is None
@@ -124,7 +121,9 @@ class Trigger:
     def _with_notes(
         self, former: StreamOffset, reached: StreamOffset, present: PresentEnds, *, is_final: bool
     ) -> StreamOffset:
-        drained = drained_by(present.layouts, reached.positions, present.positions, former.drained)
+        drained: set[TopicPartition] = set()
+        if present.layouts:
+            drained = drained_by(present.layouts, reached.positions, present.positions, former.drained)
         passed = self._passed_ledgers.find_passed(
             former, reached, present.positions, is_available_now=self._frozen is not None
         )

@@ -6,7 +6,7 @@ about many topic partitions at once:
     step        makes                                        asks                       in
     tables      what topics' tables hold of the ranges       their catalog, admin REST  tables.tiered_ranges,
                 and whether they are still the topics'                                  tables.topic_notes
-    ledgers     which ledgers there are after that, but      admin REST, some at once   ledgers.listing,
+    ledgers     which ledgers there are after that, but      admin REST, some at once   ledgers.known_ledgers,
                 for many small ranges                                                   ledgers.small_ranges
     loss        an error for what retention has removed      -                          ledgers.data_loss
     narrowing   the range without ledgers that lie outside   one entry beside each end  bounds.window_edges
@@ -56,8 +56,8 @@ from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.bounds.window_edges import WindowEdges, WindowedRange
 from pyspark_pulsar.read.planning.draft import PartitionDraft
 from pyspark_pulsar.read.planning.ledgers.data_loss import check_loss
+from pyspark_pulsar.read.planning.ledgers.known_ledgers import KnownLedgers
 from pyspark_pulsar.read.planning.ledgers.ledger_range import LedgerRange, compacted_ranges, ledger_ranges
-from pyspark_pulsar.read.planning.ledgers.listing import LedgerListing
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
 from pyspark_pulsar.read.planning.partition_plan import PartitionPlan
 from pyspark_pulsar.read.planning.placement.placer import Placer
@@ -78,7 +78,7 @@ class SplitPlanner:
         self._client = client
         self._reported: dict[str, None] = {}
         self._tiered = TieredRanges(options, admin, self._report) if admin and uses_tables(options) else None
-        self.ledgers = LedgerListing(options, admin, self._report, uses_tables=self._tiered is not None)
+        self.ledgers = KnownLedgers(options, admin, self._report, uses_tables=self._tiered is not None)
         self._placer = Placer(options, admin, self._report)
         self._edges = WindowEdges(partial(first_entries, client), options.clock_slack_ms)
 

@@ -21,7 +21,7 @@ keeps the position of the next entry (`_next`) and goes through these states unt
     any          -                         no entry for `poll_seconds`            `DeadlineExceeded`
 
 Nothing is lost between two consumers, since each begins at `_next`. Entries may come twice then, or lie outside the
-range; whoever reads drops them by position (`task.audit.Run.take`).
+range; the caller drops them by position (`task.audit.RangeTally.take`).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from pyspark_pulsar.read.location import (
     touches,
 )
 from pyspark_pulsar.read.loss_report import loss_reported
-from pyspark_pulsar.read.sources.ahead import ConsumersAhead
+from pyspark_pulsar.read.sources.consumers_ahead import ConsumersAhead
 from pyspark_pulsar.read.sources.peek import first_entry
 from pyspark_pulsar.read.sources.prefetch import EntrySize, PrefetchingConsumers
 from pyspark_pulsar.read.sources.skipped import cut_where_skipped

@@ -24,13 +24,13 @@ _GROWTH = 8
 _PERMITS = 100
 
 
-def earlier_runs(
+def earlier_entries(
     options: ReadOptions, partition: TopicPartition, ledger: int, entry: int, chunks: int
 ) -> Generator[Iterator[EntryBatch], None, None]:
-    """Entries up to (ledger, entry), where the last of `chunks` chunks lies; see `codec.intake.Intake`.
+    """Yield iterators over the entries before (ledger, entry), each from further back; see `codec.intake.Intake`.
 
-    A run may go on behind that entry. Never of the compacted view, in which the chunks of a message are
-    messages of one key. Raises the errors of `BrokerEntries`.
+    The last of `chunks` chunks is in that entry, and an iterator may continue after it. The compacted view is never
+    read, because the chunks of a message are messages of one key there. Raises the errors of `BrokerEntries`.
     """
     seconds = options.poll_timeout_ms / 1000
     # Connections of its own: what waits for the split's consumer may fill the buffer of the split's connection.
@@ -78,6 +78,6 @@ def _first_at(
 ) -> Position:
     """Raises the errors of `BrokerEntries`: there is such an entry, the one from which we look back."""
     location = BrokerEntries(client, partition, start, before, permits=1, poll_seconds=poll_seconds)
-    with closing(iter(location)) as run:
-        entries = next(run, None)
+    with closing(iter(location)) as batches:
+        entries = next(batches, None)
     return before if entries is None or entries.first is None else Position(*entries.first)

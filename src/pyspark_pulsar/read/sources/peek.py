@@ -27,7 +27,8 @@ _TAKE_ALL_SECONDS: Final = 3.0
 _AT_ONCE: Final = 100
 """So many entries may be under way; each is whole."""
 
-Place = tuple[TopicPartition, Position]
+PartitionPosition = tuple[TopicPartition, Position]
+"""A position in one of several topic partitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,35 +72,39 @@ def first_entry(
         consumer.close()
 
 
-def first_entries(client: BrokerClient, places: Sequence[Place]) -> dict[Place, FirstEntry | None]:
-    """`first_entry` at many places, a hundred at a time, tried again after a passing failure.
+def first_entries(
+    client: BrokerClient, positions: Sequence[PartitionPosition]
+) -> dict[PartitionPosition, FirstEntry | None]:
+    """Return the first entry at each of many positions. Requests a hundred at a time, and retries a passing failure.
 
     Raises `ConnectionFailed`, `PermissionDenied`, `TopicNotFoundError`.
     """
-    entries: dict[Place, FirstEntry | None] = {}
-    for begin in range(0, len(places), _AT_ONCE):
-        window = places[begin : begin + _AT_ONCE]
+    entries: dict[PartitionPosition, FirstEntry | None] = {}
+    for begin in range(0, len(positions), _AT_ONCE):
+        window = positions[begin : begin + _AT_ONCE]
         client.retrying(partial(_ask_rest, client, window, entries, _TAKE_ALL_SECONDS))
     return entries
 
 
-def first_entries_once(client: BrokerClient, places: Sequence[Place]) -> dict[Place, FirstEntry | None]:
-    """`first_entry` at a few places, asked together: one attempt, and None where none comes within a second.
+def first_entries_once(
+    client: BrokerClient, positions: Sequence[PartitionPosition]
+) -> dict[PartitionPosition, FirstEntry | None]:
+    """Return the first entry at each of a few positions, in one attempt: None if no entry arrives within a second.
 
     Raises `ConnectionFailed`, `PermissionDenied`, `TopicNotFoundError`, also of one of them.
     """
-    entries: dict[Place, FirstEntry | None] = {}
-    _ask_rest(client, places, entries, _TAKE_SECONDS)
+    entries: dict[PartitionPosition, FirstEntry | None] = {}
+    _ask_rest(client, positions, entries, _TAKE_SECONDS)
     return entries
 
 
 def _ask_rest(
     client: BrokerClient,
-    places: Sequence[Place],
-    entries: dict[Place, FirstEntry | None],
+    positions: Sequence[PartitionPosition],
+    entries: dict[PartitionPosition, FirstEntry | None],
     seconds: float,
 ) -> None:
-    rest = [place for place in places if place not in entries]
+    rest = [where for where in positions if where not in entries]
     connections = client.owner_connections({partition.name for partition, _ in rest})
     with ExitStack() as to_close:
         begun: list[Subscribing] = []
@@ -112,8 +117,8 @@ def _ask_rest(
             consumers.append(subscribing.consumer())
             consumers[-1].add_permits(1)
         deadline = time.monotonic() + seconds
-        for place, consumer in zip(rest, consumers, strict=True):
-            entries[place] = _seen(consumer.take(max(0.0, deadline - time.monotonic())))
+        for where, consumer in zip(rest, consumers, strict=True):
+            entries[where] = _seen(consumer.take(max(0.0, deadline - time.monotonic())))
 
 
 def _connected(connection: Connection | PulsarError) -> Connection:

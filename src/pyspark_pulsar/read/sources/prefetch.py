@@ -26,7 +26,7 @@ not go on for ever, none begin before the reader has come to where the last of t
 
 Why no entry is lost: the consumer ahead subscribes at the border, and the one before is read until it has reached it.
 Why no row comes twice: what one consumer gave from beyond the border is dropped by position when the next one gives it
-(`task.audit.Run.take`). It is seldom much, since the reader grants hardly more permits than reach the border.
+(`task.audit.RangeTally.take`). It is seldom much, since the reader grants hardly more permits than reach the border.
 
 Where a part begins is a guess: entry ids of the present ledger are counted on, and if the ledger ends sooner the broker
 begins with the next ledger. The consumer before gets there too, so those entries are sent twice, up to a part of them

@@ -1,6 +1,6 @@
 """What a task has read against what its split promised: checked always, written down where `auditPath` asks for it.
 
-Executor only. A split is read by runs, one after the other: each is what one reader has given of one range. Where a
+Executor only. Readers yield the ranges of a split one after the other, and each gets a `RangeTally`. Where a
 location promises a number of entries (`EntryLocation.expected_entries`), this number must have been read. The broker
 sends neither markers nor messages of aborted transactions, so of what it sends only the positions can be checked: that
 it was read up to the end.
@@ -28,8 +28,8 @@ _log: Final = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class Run:
-    """What one reader has given of one range."""
+class RangeTally:
+    """Counts of the entries and rows that one reader has given of one range."""
 
     where: str
     """The topic partition."""
@@ -137,7 +137,7 @@ class Run:
 
 
 class SplitAudit:
-    """The runs of one split, in order. Used by one task."""
+    """The tallies of one split, in order. Used by one task."""
 
     def __init__(
         self, split: Split, attempt: Attempt | None = None, *, counts_messages: bool = False
@@ -147,15 +147,17 @@ class SplitAudit:
         self._attempt = attempt or Attempt()
         self._counts_messages = counts_messages
         self._began = time.monotonic()
-        self.runs: list[Run] = []
+        self.tallies: list[RangeTally] = []
         self._fallback: str | None = None
 
-    def begin(self, split_range: SplitRange) -> Run:
+    def begin(self, split_range: SplitRange) -> RangeTally:
         """A reader begins with a range, or with the rest of one."""
-        run = Run(str(self._split.partition), split_range, self._counts_messages, fallback=self._fallback)
+        tally = RangeTally(
+            str(self._split.partition), split_range, self._counts_messages, fallback=self._fallback
+        )
         self._fallback = None
-        self.runs.append(run)
-        return run
+        self.tallies.append(tally)
+        return tally
 
     def stand_in(self, why: str) -> None:
         """Another reader goes on for one that is not even asked."""
@@ -164,38 +166,38 @@ class SplitAudit:
     def give_way(self, at: Position, why: str) -> None:
         """Another reader goes on at `at`; what the present one, a direct one, has given from there on does not
         count."""
-        run, self._fallback = self.runs[-1], why
-        run.stop()
-        run.gave_way = True
-        if run.first is not None and not run.is_whole_ledger:
-            run.entries = min(run.entries, max(0, at.entry - run.first[1]))
-            run.last = (at.ledger, at.entry - 1) if run.entries else None
-        run.split_range = replace(run.split_range, end=min(at, run.split_range.end))
+        tally, self._fallback = self.tallies[-1], why
+        tally.stop()
+        tally.gave_way = True
+        if tally.first is not None and not tally.is_whole_ledger:
+            tally.entries = min(tally.entries, max(0, at.entry - tally.first[1]))
+            tally.last = (at.ledger, at.entry - 1) if tally.entries else None
+        tally.split_range = replace(tally.split_range, end=min(at, tally.split_range.end))
 
     def lose(self, rest: SplitRange) -> None:
         """Behind what the readers gave of a range, the rest is gone; the query goes on without it, and its audit shows
         what is missing."""
-        run = self.begin(rest)
-        run.stop()
-        run.lose()
+        tally = self.begin(rest)
+        tally.stop()
+        tally.lose()
 
     def check(self) -> None:
-        """Raises `LedgerUnavailable` unless the runs are the ranges of the split, in order, each read to its end or
+        """Raises `LedgerUnavailable` unless the tallies are the ranges of the split, in order, each read to its end or
         known to be lost."""
-        runs = iter([run for run in self.runs if run.split_range.start < run.split_range.end])
+        tallies = iter([tally for tally in self.tallies if tally.split_range.start < tally.split_range.end])
         for split_range in self._split.ranges:
             reached = split_range.start
             while reached < split_range.end:
-                run = next(runs, None)
-                if run is None or run.split_range.start != reached:
-                    got = "nothing" if run is None else f"what begins at {run.split_range.start}"
+                tally = next(tallies, None)
+                if tally is None or tally.split_range.start != reached:
+                    got = "nothing" if tally is None else f"what begins at {tally.split_range.start}"
                     raise self._fault(f"messages from {reached} up to {split_range.end}, got {got}")
-                if run.is_short and not run.is_lost:
+                if tally.is_short and not tally.is_lost:
                     raise self._fault(
-                        f"all entries from {run.split_range.start} up to {run.split_range.end}, got {run.entries} from "
-                        f"{run.split_range.location.name}"
+                        f"all entries from {tally.split_range.start} up to {tally.split_range.end}, got "
+                        f"{tally.entries} from {tally.split_range.location.name}"
                     )
-                reached = run.split_range.end
+                reached = tally.split_range.end
 
     def _fault(self, text: str) -> LedgerUnavailable:
         return LedgerUnavailable(
@@ -218,7 +220,7 @@ class SplitAudit:
             error=error,
             finished_ms=time.time_ns() // 1_000_000,
             seconds=round(time.monotonic() - self._began, 3),
-            parts=tuple(_part(run) for run in self.runs),
+            parts=tuple(_part(tally) for tally in self.tallies),
             slots=split.slots,
         )
 
@@ -253,29 +255,29 @@ def _reason(fault: Exception) -> str:
     return f"{type(fault).__name__}: {fault}"
 
 
-def _part(run: Run) -> AuditPart:
-    location = run.split_range.location
+def _part(tally: RangeTally) -> AuditPart:
+    location = tally.split_range.location
     if location.ledger_id is not None:
         ledger = last = location.ledger_id
-    elif run.first is not None and run.last is not None:
-        ledger, last = run.first[0], run.last[0]
+    elif tally.first is not None and tally.last is not None:
+        ledger, last = tally.first[0], tally.last[0]
     else:
-        ledger, last = run.split_range.start.ledger, run.split_range.end.ledger
+        ledger, last = tally.split_range.start.ledger, tally.split_range.end.ledger
     return AuditPart(
         reader=location.name,
         ledger=ledger,
         last_ledger=last,
-        start=str(run.split_range.start),
-        end=str(run.split_range.end),
-        first=_text(run.first),
-        last=_text(run.last),
-        expected=run.expected,
-        entries=run.counted,
-        messages=run.messages,
-        size=run.size,
-        short=run.is_short,
-        fallback=run.fallback,
-        seconds=round(run.seconds or time.monotonic() - run.began, 3),
+        start=str(tally.split_range.start),
+        end=str(tally.split_range.end),
+        first=_text(tally.first),
+        last=_text(tally.last),
+        expected=tally.expected,
+        entries=tally.counted,
+        messages=tally.messages,
+        size=tally.size,
+        short=tally.is_short,
+        fallback=tally.fallback,
+        seconds=round(tally.seconds or time.monotonic() - tally.began, 3),
     )
 
 

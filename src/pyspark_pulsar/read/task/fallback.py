@@ -34,17 +34,17 @@ prove. "Raised, or LOST": `DataLossError`, and with `failOnDataLoss=false` a war
 what is lost.
 
 Nothing is given twice and nothing is left out between two states: each begins after the last entry that the one before
-gave (`Run.reached`). `Run.take` is the one place that drops entries, those outside the range and those that were given
-before; the decoder drops messages, of the batched entries in which the split begins and ends. Of rows, those that were
-given after the last known position are dropped by their number: the same rows follow in the same order.
+yielded (`RangeTally.reached`). Only `RangeTally.take` drops entries: those outside the range, and repeated ones. The
+decoder drops messages of the batched entries in which the split begins and ends. Rows that were given after the last
+known position are dropped by their number: the same rows follow in the same order.
 
 "Transactions not known": entries past the broker hold what aborted transactions wrote. Where no place can tell which
 those are, the decoder gives up in the middle of what it was given, so BROKER begins with the entry that it names.
 
 PROOF and GIVEN UP ask what the broker's silence means (`task.loss_check`).
 
-The audit (`task.audit`) knows nothing of these rules. It is told of each run and checks that together they are the
-split.
+The audit (`task.audit`) knows nothing of these rules. It keeps a tally of each range, and checks that all ranges
+together are the split.
 """
 
 from __future__ import annotations
@@ -78,9 +78,9 @@ from pyspark_pulsar.options.values.read_from import AUTO
 from pyspark_pulsar.read.location import EntryLocation, PartitionAccess, RowLocation
 from pyspark_pulsar.read.sources.broker import FromBroker
 from pyspark_pulsar.read.split import SplitRange
-from pyspark_pulsar.read.task.audit import Run, SplitAudit
+from pyspark_pulsar.read.task.audit import RangeTally, SplitAudit
 from pyspark_pulsar.read.task.loss_check import LossCheck, span
-from pyspark_pulsar.read.task.place_health import PLACE_HEALTH, Place
+from pyspark_pulsar.read.task.place_health import PLACE_HEALTH, LocationKey
 
 # The last is about this executor, which may lack what the driver has.
 _FAULTS_OF_PLACE: Final = (
@@ -166,15 +166,15 @@ class RangeReader:
         if not isinstance(location, RowLocation):
             raise TypeError(f"expected a location of rows, got {location!r}")
         unplaced = 0
-        """Number of rows that were given after `Run.reached`."""
+        """Number of rows that were given after `RangeTally.reached`."""
 
-        def take(run: Run) -> Generator[pa.RecordBatch, None, None]:
+        def take(tally: RangeTally) -> Generator[pa.RecordBatch, None, None]:
             nonlocal unplaced
             with closing(location.rows(self._access, planned.start, planned.end, request)) as source:
                 for batch in source:
                     count = 0 if batch.rows is None else batch.rows.num_rows
                     unplaced = 0 if batch.reached is not None else unplaced + count
-                    run.take_rows(count, 0 if batch.rows is None else batch.rows.nbytes, batch.reached)
+                    tally.take_rows(count, 0 if batch.rows is None else batch.rows.nbytes, batch.reached)
                     if batch.rows is not None:
                         yield batch.rows
 
@@ -207,10 +207,10 @@ class RangeReader:
     ) -> Generator[EntryBatch, None, None]:
         """Yield all that the broker has of what is left of a range; its location says where it was planned to be read,
         and `fault` why it is not read there. As `entries`, but no other place is tried."""
-        run = self._audit.begin(replace(rest, location=FromBroker()))
+        tally = self._audit.begin(replace(rest, location=FromBroker()))
         spans: list[tuple[int, int, bool]] = []
         try:
-            with closing(self._take(run)) as source:
+            with closing(self._take(tally)) as source:
                 for entries in source:
                     if isinstance(fault, DamagedCopy):
                         spans += span(entries)
@@ -221,16 +221,16 @@ class RangeReader:
             raise DeadlineExceeded(
                 f"{late}. The broker was asked since reading it from {rest.location.name} failed: {fault}"
             ) from None
-        run.end()
-        if self._loss.is_lost(rest, run):
-            run.lose()
+        tally.end()
+        if self._loss.is_lost(rest, tally):
+            tally.lose()
         if isinstance(fault, DamagedCopy):
             self._loss.check_copy(rest, spans)
 
     # The states of the table: PLANNED and REPLICA, and what follows them
 
     def _past_broker(
-        self, planned: SplitRange, take: Callable[[Run], Generator[Part, None, None]]
+        self, planned: SplitRange, take: Callable[[RangeTally], Generator[Part, None, None]]
     ) -> Generator[Part, None, _Failure | None]:
         """Read the range from its location by `take`. Returns what is left of it where another place is to give that;
         None where all of it was given."""
@@ -238,13 +238,13 @@ class RangeReader:
         if not_asked is not None and self._others_may_have(planned):
             self._audit.stand_in(_reason(not_asked))
             return _Failure(planned, not_asked)
-        run, began = self._audit.begin(planned), time.monotonic()
+        tally, began = self._audit.begin(planned), time.monotonic()
         try:
-            yield from take(run)
-            run.end()
+            yield from take(tally)
+            tally.end()
         except _FAULTS_OF_PLACE as fault:
-            rest = replace(planned, start=run.reached)
-            if run.reached == planned.start:
+            rest = replace(planned, start=tally.reached)
+            if tally.reached == planned.start:
                 PLACE_HEALTH.gave_nothing(self._place(planned), time.monotonic() - began)
             if not self._others_may_have(rest):
                 raise
@@ -291,17 +291,17 @@ class RangeReader:
             f"if this executor cannot reach it, set readFrom=broker"
         )
 
-    def _place(self, planned: SplitRange) -> Place:
+    def _place(self, planned: SplitRange) -> LocationKey:
         return self._options.identity, planned.location.name
 
-    def _take(self, run: Run) -> Generator[EntryBatch, None, None]:
-        split_range = run.split_range
+    def _take(self, tally: RangeTally) -> Generator[EntryBatch, None, None]:
+        split_range = tally.split_range
         location = split_range.location
         if not isinstance(location, EntryLocation):
             raise TypeError(f"expected a location of entries, got {location!r}")
         with closing(location.open(self._access, split_range.start, split_range.end)) as source:
             for entries in source:
-                if run.take(entries):
+                if tally.take(entries):
                     yield entries
 
     def _log_change(self, rest: SplitRange, source: str, failed: str, fault: PulsarError) -> None:

@@ -25,7 +25,7 @@ from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.read.location import EntryLocation, Missing, PartitionAccess, RangeProgress
 from pyspark_pulsar.read.loss_report import report_loss
 from pyspark_pulsar.read.split import SplitRange
-from pyspark_pulsar.read.task.audit import Run, SplitAudit
+from pyspark_pulsar.read.task.audit import RangeTally, SplitAudit
 
 _PATIENCE_MS: Final = 5_000
 
@@ -58,10 +58,10 @@ class LossCheck:
         # Retention removes from the front.
         return bool(present) and min(present) <= missing.ledger
 
-    def is_lost(self, rest: SplitRange, run: Run) -> bool:
-        """Whether something of `rest` is lost after the broker's `run`. Raises `DataLossError` where that is an error,
-        and the errors of `AdminClient`."""
-        missing = rest.location.missing(rest.start, rest.end, run.progress)
+    def is_lost(self, rest: SplitRange, tally: RangeTally) -> bool:
+        """Return whether a part of `rest` is lost after the broker's last entry. Raises `DataLossError` if a loss is an
+        error, and the errors of `AdminClient`."""
+        missing = rest.location.missing(rest.start, rest.end, tally.progress)
         if missing is None or not self._may_ask or self._options.read_compacted:
             return False
         try:

@@ -18,8 +18,8 @@ from pyspark_pulsar.client.quarantine import Quarantines
 
 _LONG_SECONDS: Final = 1.0
 
-Place = tuple[Hashable, str]
-"""Who asks which cluster (`ConnectionOptions.identity`), and the name of a `Location`."""
+LocationKey = tuple[Hashable, str]
+"""The identity of a role at a cluster (`ConnectionOptions.identity`), and the name of a `Location`."""
 
 
 class PlaceHealth:
@@ -27,18 +27,18 @@ class PlaceHealth:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """`clock` returns seconds and never goes back."""
-        self._quarantines: Quarantines[Place] = Quarantines(clock)
+        self._quarantines: Quarantines[LocationKey] = Quarantines(clock)
 
-    def avoided_seconds(self, place: Place) -> float:
+    def avoided_seconds(self, place: LocationKey) -> float:
         """Return for how many seconds the place is still avoided; 0 if tasks may read from it."""
         return self._quarantines.seconds_left(place)
 
-    def gave_nothing(self, place: Place, seconds: float) -> None:
+    def gave_nothing(self, place: LocationKey, seconds: float) -> None:
         """Record that an attempt failed after `seconds` without a single entry."""
         if seconds >= _LONG_SECONDS:
             self._quarantines.begin(place)
 
-    def works(self, place: Place) -> None:
+    def works(self, place: LocationKey) -> None:
         """Forget the faults of a place that returned what it was asked for."""
         self._quarantines.end(place)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from pyspark_pulsar.read.task.audit import Run
+from pyspark_pulsar.read.task.audit import RangeTally
 
 
 class ReadCounts:
@@ -15,10 +15,10 @@ class ReadCounts:
     def __init__(self) -> None:
         self.by_name: Counter[str] = Counter()
 
-    def take(self, runs: Iterable[Run]) -> None:
+    def take(self, tallies: Iterable[RangeTally]) -> None:
         """Those of a split that was read to its end."""
-        for run in runs:
-            place = run.split_range.location.name
-            self.by_name[f"readEntries.{place}"] += run.entries
-            self.by_name[f"readBytes.{place}"] += run.size
-            self.by_name[f"fallbacks.{place}"] += run.fallback is not None
+        for tally in tallies:
+            place = tally.split_range.location.name
+            self.by_name[f"readEntries.{place}"] += tally.entries
+            self.by_name[f"readBytes.{place}"] += tally.size
+            self.by_name[f"fallbacks.{place}"] += tally.fallback is not None

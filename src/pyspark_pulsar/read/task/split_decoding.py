@@ -13,7 +13,7 @@ from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.location import PartitionAccess
-from pyspark_pulsar.read.sources.chunk_search import earlier_runs
+from pyspark_pulsar.read.sources.chunk_search import earlier_entries
 from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.read.task.schema_cache import SCHEMA_VERSIONS, Incarnation
 from pyspark_pulsar.read.task.transactions import TopicTransactions
@@ -70,7 +70,7 @@ def _split_intake(options: ReadOptions, split: Split, transactions: TopicTransac
     keys = DataKeys(options.crypto_default_private_key, dict(options.crypto_private_keys))
     return Intake(
         unwrap=keys.unwrap,
-        earlier=partial(earlier_runs, options, split.partition),
+        earlier=partial(earlier_entries, options, split.partition),
         aborted=transactions.aborted,
         crypto_failure_action=options.crypto_failure_action,
         max_open_chunked=options.max_pending_chunked_message,

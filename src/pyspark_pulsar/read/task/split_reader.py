@@ -11,7 +11,7 @@ from pyspark_pulsar.client.broker.client_pool import pooled_client
 from pyspark_pulsar.codec.decode import ChunkedMessages, EntryDecoder
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.location import PartitionAccess, RowLocation
-from pyspark_pulsar.read.sources.ahead import ConsumersAhead
+from pyspark_pulsar.read.sources.consumers_ahead import ConsumersAhead
 from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.read.task.audit import audited
 from pyspark_pulsar.read.task.fallback import RangeReader
@@ -84,4 +84,4 @@ def _record_batches(
         if decoder is not None:
             yield from decoder.finish(chunked)
         if counts is not None:
-            counts.take(audit.runs)
+            counts.take(audit.tallies)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
-from pyspark_pulsar.read.microbatch.end import has_ended
+from pyspark_pulsar.read.microbatch.ends.stream_end import has_ended
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

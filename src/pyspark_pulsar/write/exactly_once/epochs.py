@@ -49,35 +49,31 @@ def take_over(sink: Sink, writer: Writer, *, may_be_empty: bool = True) -> Journ
         return state if state is not None and state.writer == writer else None
 
     def attempt(decider: Decider) -> JournalState:
-        # Only behind a fence it is certain that there is nothing.
-        if decider.state is None and not may_be_empty:
+        state = decider.state
+        # Only the state that was read after a fence shows for certain that the journal is empty.
+        if state is None and not may_be_empty:
             raise CommitError(
                 f"the journal {sink.journal.prefix} is empty: expected the last epoch of {writer} in it. It was "
                 f"deleted, or expired by the namespace's message TTL, or the query wrote to another topic or with "
                 f"another deliveryGuarantee before. Whether the epoch that runs now was written already is not known; "
                 f"see whether its rows are there, then give the query a new journal (transactionJournal)"
             )
-        return _take_over(sink, decider, writer)
+        refuse_others(state, writer, sink.journal.prefix)
+        if state is None:
+            sink.journal.prepare()
+            state = JournalState(writer)
+        elif state.writer != writer:
+            state = finish(sink, decider, state).taken_over_by(writer)
+        else:
+            return state
+        begun, position = abort_begun(sink, state, decider, lambda begun: begun.writer != writer)
+        # The commit of this run's epoch reads again the transactions that its tasks begin during that time.
+        if all(others.writer != writer for others in begun):
+            state = replace(state, begun=position)
+        decider.decide(state)
+        return state
 
     return exclusively(sink, attempt, own_state)
-
-
-def _take_over(sink: Sink, decider: Decider, writer: Writer) -> JournalState:
-    state = decider.state
-    refuse_others(state, writer, sink.journal.prefix)
-    if state is None:
-        sink.journal.prepare()
-        state = JournalState(writer)
-    elif state.writer != writer:
-        state = finish(sink, decider, state).taken_over_by(writer)
-    else:
-        return state
-    begun, position = abort_begun(sink, state, decider, lambda attempt: attempt.writer != writer)
-    # What tasks of this run have begun meanwhile is read again when its epoch is committed.
-    if all(others.writer != writer for others in begun):
-        state = replace(state, begun=position)
-    decider.decide(state)
-    return state
 
 
 def commit_epoch(
@@ -93,35 +89,31 @@ def commit_epoch(
     aborted; if it had other rows, `RepeatedEpochDiffers`. Raises `CommitUnfinished` behind the decision, and when that
     may be stored: see `until_known`; `CommitError` when nothing of the epoch is visible, and nothing will be.
     """
-    exclusively(sink, lambda decider: _commit(sink, decider, writer, epoch, prepared, row_digest))
+    journal = sink.journal.prefix
 
+    def attempt(decider: Decider) -> None:
+        state = decider.state
+        if is_committed_job(state, writer):
+            return
+        refuse_others(state, writer, journal)
+        if state is None or state.writer != writer:
+            sink.coordinators.abort_all([task.transaction for task in prepared])
+            raise CommitError(
+                f"epoch {epoch}: expected the journal {journal} to be at run {writer.run}, got another state; "
+                f"it was deleted or damaged, so nothing of the epoch is counted as written; start the query again"
+            )
+        if epoch > state.epoch:
+            decided = replace(
+                state, epoch=epoch, transactions=tuple(prepared), done=False, row_digest=row_digest
+            )
+            state = _decide(sink, decider, decided)
+        else:
+            state = _repeated_epoch(sink, state, epoch, prepared, row_digest)
+        with behind_the_decision(writer, epoch, journal):
+            state = finish(sink, decider, state)
+        _tidy(sink, decider, state)
 
-def _commit(
-    sink: Sink,
-    decider: Decider,
-    writer: Writer,
-    epoch: int,
-    prepared: Sequence[PreparedTransaction],
-    row_digest: RowDigest | None,
-) -> None:
-    state, journal = decider.state, sink.journal.prefix
-    if is_committed_job(state, writer):
-        return
-    refuse_others(state, writer, journal)
-    if state is None or state.writer != writer:
-        sink.coordinators.abort_all([task.transaction for task in prepared])
-        raise CommitError(
-            f"epoch {epoch}: expected the journal {journal} to be at run {writer.run}, got another state; "
-            f"it was deleted or damaged, so nothing of the epoch is counted as written; start the query again"
-        )
-    if epoch > state.epoch:
-        decided = replace(state, epoch=epoch, transactions=tuple(prepared), done=False, row_digest=row_digest)
-        state = _decide(sink, decider, decided)
-    else:
-        state = _repeated_epoch(sink, state, epoch, prepared, row_digest)
-    with behind_the_decision(writer, epoch, journal):
-        state = finish(sink, decider, state)
-    _tidy(sink, decider, state)
+    exclusively(sink, attempt)
 
 
 def _tidy(sink: Sink, decider: Decider, state: JournalState) -> None:
@@ -249,7 +241,7 @@ def _is_out(state: JournalState | None, writer: Writer) -> bool:
     has taken over from may yet take over."""
     if state is None or state.writer == writer:
         return False
-    return not writer.is_job or state.former_run(writer) is not None or not state.belongs_to(writer)
+    return not writer.is_job or state.fenced_run(writer) is not None or not state.belongs_to(writer)
 
 
 def _abort_of_former(

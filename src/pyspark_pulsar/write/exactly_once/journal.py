@@ -73,19 +73,11 @@ class Journal:
         return self._ended.name
 
     def write_begun(self, begun: BegunTransaction) -> None:
-        writer = self._begun.writer()
-        try:
-            writer.append(begun_record(begun))
-        finally:
-            writer.close()
+        self._begun.append(begun_record(begun))
 
     def write_marker(self, transaction: TransactionId) -> None:
-        """In the transaction, to whose partitions `marker_partition` was added."""
-        writer = self._ended.writer(transaction=transaction)
-        try:
-            writer.append({"transaction": list(transaction)})
-        finally:
-            writer.close()
+        """Append the marker in the transaction, to whose partitions `marker_partition` was added."""
+        self._ended.append({"transaction": list(transaction)}, transaction)
 
     def begun_since(self, start: Position) -> tuple[list[BegunTransaction], Position]:
         """The transactions begun from `start` on, and the position behind them."""
@@ -116,11 +108,7 @@ class Journal:
         """Whether all that was written to the markers' topic until now is settled: what follows an open
         transaction stays invisible. Leaves a record behind."""
         nonce = uuid.uuid4().hex
-        writer = self._ended.writer()
-        try:
-            writer.append({"fence": nonce})
-        finally:
-            writer.close()
+        self._ended.append({"fence": nonce})
         return any(record.content.get("fence") == nonce for record in self._ended.since(start))
 
     @contextmanager
@@ -158,10 +146,7 @@ class Journal:
         if "fence" not in last.content:
             return last.position, state_of(last.content, self._decided.name)
         start = Position.parse(last.content["state_at"])
-        return start, self._state_since(start)
-
-    def _state_since(self, start: Position) -> JournalState | None:
-        return self._last_of([record.content for record in self._decided.since(start)])
+        return start, self._last_of([record.content for record in self._decided.since(start)])
 
     def _last_of(self, contents: Sequence[dict[str, Any]]) -> JournalState | None:
         states = [content for content in contents if "fence" not in content]

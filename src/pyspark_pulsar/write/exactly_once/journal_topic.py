@@ -26,7 +26,7 @@ from pyspark_pulsar.model.position import EARLIEST, Position, after_entry
 from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.model.transaction_id import TransactionId
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
-from pyspark_pulsar.schema.write.write_schema import WriteSchema, resolve_write_schema
+from pyspark_pulsar.schema.write.write_schema import resolve_write_schema
 
 KEEPER: Final = "pyspark-pulsar-journal"
 """The durable subscription without which a broker would delete the topic and its records."""
@@ -80,6 +80,14 @@ class JournalTopic:
         )
         producer.open()
         return JournalTopicWriter(producer, transaction)
+
+    def append(self, content: dict[str, Any], transaction: TransactionId | None = None) -> None:
+        """Append one record with a writer of its own. Raises what `writer` and `JournalTopicWriter.append` do."""
+        writer = self.writer(transaction=transaction)
+        try:
+            writer.append(content)
+        finally:
+            writer.close()
 
     def since(self, start: Position) -> list[JournalRecord]:
         """The visible records from `start` on. Retries where the topic moves."""
@@ -173,7 +181,7 @@ class JournalTopicWriter:
         self, producer: Producer, transaction: TransactionId | None, producing: Producing | None = None
     ) -> None:
         self._producer = producer
-        schema = _record_schema(producer.topic)
+        schema = resolve_write_schema(pa.schema([pa.field("value", pa.binary())]), None, topic=producer.topic)
         self._columns = schema.input_schema
         self._encoder = BatchEncoder(schema, topic=producer.topic, partitions=1, producing=producing)
         self._encoder.set_producer(
@@ -195,11 +203,6 @@ class JournalTopicWriter:
 
     def close(self) -> None:
         self._producer.close()
-
-
-def _record_schema(topic: str) -> WriteSchema:
-    columns = pa.schema([pa.field("value", pa.binary())])
-    return resolve_write_schema(columns, None, topic=topic)
 
 
 def _records(batch: pa.RecordBatch, topic: str) -> Iterator[JournalRecord]:

@@ -15,7 +15,7 @@ def refuse_others(state: JournalState | None, writer: Writer, journal: str) -> N
     a writer whose journal it is not."""
     if state is None:
         return
-    if state.former_run(writer) is not None:
+    if state.fenced_run(writer) is not None:
         if state.writer != writer:
             now = f"{state.writer} has taken over" + (", or the job has failed" if writer.is_job else "")
         else:
@@ -37,5 +37,5 @@ def refuse_others(state: JournalState | None, writer: Writer, journal: str) -> N
 
 def is_committed_job(state: JournalState | None, job: Writer) -> bool:
     """Return whether another job took over from `job` after the epoch of `job` was decided, and so committed."""
-    former = None if state is None else state.former_run(job)
-    return former is not None and job.is_job and former.epoch >= EPOCH_OF_A_JOB
+    fenced = None if state is None else state.fenced_run(job)
+    return fenced is not None and job.is_job and fenced.epoch >= EPOCH_OF_A_JOB

@@ -18,7 +18,7 @@ from pyspark_pulsar.model.transaction_id import TransactionId
 VERSION: Final = 1
 NO_EPOCH: Final = -1
 EPOCH_OF_A_JOB: Final = 0
-_FORMER_RUNS: Final = 100
+_FENCED_RUNS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,8 @@ class BegunTransaction:
 
 
 @dataclass(frozen=True, slots=True)
-class FormerRun:
-    """A run that was taken over from, or a job that was given up: it must not write any more."""
+class FencedRun:
+    """A run that another run took over from, or a job that was given up: it must not write any more."""
 
     run: str
     epoch: int
@@ -79,7 +79,7 @@ class JournalState:
     epoch: int = NO_EPOCH
     transactions: tuple[PreparedTransaction, ...] = ()
     done: bool = True
-    former_runs: tuple[FormerRun, ...] = ()
+    fenced_runs: tuple[FencedRun, ...] = ()
     """The last hundred; those that have decided nothing go first."""
     begun: Position = EARLIEST
     """Transactions begun before it have ended."""
@@ -94,8 +94,8 @@ class JournalState:
     def decided(self) -> tuple[TransactionId, ...]:
         return tuple(prepared.transaction for prepared in self.transactions)
 
-    def former_run(self, writer: Writer) -> FormerRun | None:
-        return next((former for former in self.former_runs if former.run == writer.run), None)
+    def fenced_run(self, writer: Writer) -> FencedRun | None:
+        return next((fenced for fenced in self.fenced_runs if fenced.run == writer.run), None)
 
     def belongs_to(self, writer: Writer) -> bool:
         """Whether `writer` may take over: the next start of the query with the same topic, or the next job."""
@@ -106,25 +106,25 @@ class JournalState:
 
     def taken_over_by(self, writer: Writer) -> JournalState:
         """Epochs are numbered anew for another owner."""
-        former = self._with_former(FormerRun(self.writer.run, self.epoch))
-        state = replace(self, writer=writer, transactions=(), done=True, former_runs=former, released=False)
+        fenced = self._with_fenced(FencedRun(self.writer.run, self.epoch))
+        state = replace(self, writer=writer, transactions=(), done=True, fenced_runs=fenced, released=False)
         return state if writer.owner == self.writer.owner else replace(state, epoch=NO_EPOCH, row_digest=None)
 
     def release(self) -> JournalState:
         """Its owner may go on with it in another run, or another owner take over."""
-        former = self._with_former(FormerRun(self.writer.run, self.epoch))
-        return replace(self, former_runs=former, released=True)
+        fenced = self._with_fenced(FencedRun(self.writer.run, self.epoch))
+        return replace(self, fenced_runs=fenced, released=True)
 
     def give_up(self, job: Writer) -> JournalState:
         """The job has failed before it was decided, and its tasks must not write any more, nor take over."""
-        return replace(self, former_runs=self._with_former(FormerRun(job.run, NO_EPOCH)))
+        return replace(self, fenced_runs=self._with_fenced(FencedRun(job.run, NO_EPOCH)))
 
-    def _with_former(self, run: FormerRun) -> tuple[FormerRun, ...]:
-        former = [*(former for former in self.former_runs if former.run != run.run), run]
-        while len(former) > _FORMER_RUNS:
-            # What a run has committed is asked for longer than who must not write any more.
-            former.remove(next((run for run in former if run.epoch == NO_EPOCH), former[0]))
-        return tuple(former)
+    def _with_fenced(self, run: FencedRun) -> tuple[FencedRun, ...]:
+        fenced = [*(fenced for fenced in self.fenced_runs if fenced.run != run.run), run]
+        while len(fenced) > _FENCED_RUNS:
+            # A run that has committed an epoch is looked up longer than a run that only must not write any more.
+            fenced.remove(next((run for run in fenced if run.epoch == NO_EPOCH), fenced[0]))
+        return tuple(fenced)
 
 
 # Records and what they mean
@@ -141,7 +141,7 @@ def state_record(state: JournalState) -> dict[str, Any]:
             [*prepared.transaction, prepared.partition, prepared.rows] for prepared in state.transactions
         ],
         "done": state.done,
-        "former": [[former.run, former.epoch] for former in state.former_runs],
+        "former": [[fenced.run, fenced.epoch] for fenced in state.fenced_runs],
         "begun": str(state.begun),
         "ended": str(state.ended),
         "released": state.released,
@@ -167,7 +167,7 @@ def state_of(content: dict[str, Any], where: str) -> JournalState:
                 for most, least, partition, rows in content["transactions"]
             ),
             done=content["done"],
-            former_runs=tuple(FormerRun(run, epoch) for run, epoch in content["former"]),
+            fenced_runs=tuple(FencedRun(run, epoch) for run, epoch in content["former"]),
             begun=Position.parse(content["begun"]),
             ended=Position.parse(content["ended"]),
             row_digest=RowDigest(content["rows"], content["digest"]) if "rows" in content else None,

@@ -17,8 +17,8 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.log_end import RemovedEntries
 from pyspark_pulsar.read.microbatch.checked_plan import CheckedPlanner
+from pyspark_pulsar.read.microbatch.ends.readable_ends import ReadableEnds
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
-from pyspark_pulsar.read.microbatch.readable_ends import ReadableEnds
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
 from pyspark_pulsar.read.planning.partition_plan import PartitionPlan
 

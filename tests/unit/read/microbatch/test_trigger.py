@@ -11,7 +11,7 @@ from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST, FROM_LATEST
-from pyspark_pulsar.read.microbatch.end import StreamEnd
+from pyspark_pulsar.read.microbatch.ends.stream_end import StreamEnd
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.read.microbatch.topic_ends import PresentEnds
 from pyspark_pulsar.read.microbatch.trigger import Trigger
@@ -32,10 +32,11 @@ class Steps:
         self.recalled: list[Mapping[TopicPartition, Position]] = []
         self._ends = iter(ends)
         parts: Any = self
-        self.trigger = Trigger("run", parts, parts, self.end, parts, parts, parts)
+        self.trigger = Trigger("run", parts, parts, self.end, parts, parts)
 
-    def look_up(self, reached: Mapping[TopicPartition, Position], *, comes_again: bool) -> PresentEnds:
-        self.looked_up.append((reached, comes_again))
+    def look_up(self, former: StreamOffset, *, comes_again: bool) -> PresentEnds:
+        self.looked_up.append((former.positions, comes_again))
+        self.recalled.append(former.passed)
         return PresentEnds(next(self._ends))
 
     def find_goal(self, former: StreamOffset, present: PresentEnds) -> StreamOffset:
@@ -52,11 +53,6 @@ class Steps:
     ) -> dict[TopicPartition, Position]:
         self.available_now.append(is_available_now)
         return {}
-
-    def recall(
-        self, positions: Mapping[TopicPartition, Position], passed: Mapping[TopicPartition, Position]
-    ) -> None:
-        self.recalled.append(passed)
 
 
 def test_a_query_begins_and_reads_all_that_is_there() -> None:

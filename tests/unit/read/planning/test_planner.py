@@ -101,8 +101,7 @@ def options(**chosen: Any) -> ReadOptions:
 def keep_up(planner: SplitPlanner, partitions: Sequence[TopicPartition] = (A,)) -> None:
     """A trigger, and the answers to what it has asked for; the next one takes them."""
     planner.ledgers.keep_up(partitions)
-    assert planner.ledgers._known is not None
-    wait(planner.ledgers._known._looks.values(), timeout=60)
+    wait(planner.ledgers._looks.values(), timeout=60)
 
 
 def test_a_stream_that_waits_sees_its_ledger_closed_before_retention_removes_it(
@@ -161,8 +160,7 @@ def test_a_look_that_is_older_than_a_plan_is_not_taken(topic: Topic, planner: Sp
     topic.ledgers = [(5, 10)]
     topic.may_answer.clear()
     planner.ledgers.keep_up([A])
-    assert planner.ledgers._known is not None
-    (look,) = planner.ledgers._known._looks.values()
+    (look,) = planner.ledgers._looks.values()
     topic.may_answer.set()
     wait([look], timeout=60)
     topic.ledgers = [(5, 10), (8, 3)]
@@ -268,7 +266,7 @@ def test_ledgers_that_were_asked_for_ahead_do_not_serve_where_more_is_known(
     assert planner.ledgers.listed_ahead([A], 5.0)[A].ledgers[-1].id == topic.ledgers[-1][0]
     topic.ledgers = [(8, 3)]
     if why == "asked long ago":
-        monkeypatch.setattr("pyspark_pulsar.read.planning.ahead._SECONDS", -1.0)
+        monkeypatch.setattr("pyspark_pulsar.read.planning.early_request._SECONDS", -1.0)
     if why == "messages are gone":
         planner.ledgers.forget_ahead([A])
     if why == "asked since":

@@ -49,16 +49,16 @@ def read_all(audit: SplitAudit) -> None:
         (SECOND, entries(9, 0, 3)),
         (LAST, entries(10, 0, 2)),
     ):
-        run = audit.begin(split_range)
-        run.take(batch)
-        run.end()
+        tally = audit.begin(split_range)
+        tally.take(batch)
+        tally.end()
 
 
 def test_a_split_that_was_read_is_whole() -> None:
     audit = SplitAudit(SPLIT, counts_messages=True)
     read_all(audit)
     audit.check()
-    assert [(run.expected, run.entries, run.messages, run.is_short) for run in audit.runs] == [
+    assert [(tally.expected, tally.entries, tally.messages, tally.is_short) for tally in audit.tallies] == [
         (8, 8, 8, False),
         (4, 4, 4, False),
         (None, 3, 3, False),
@@ -66,25 +66,25 @@ def test_a_split_that_was_read_is_whole() -> None:
 
 
 def test_a_reader_that_ends_early_is_refused() -> None:
-    run = SplitAudit(SPLIT).begin(FIRST)
-    run.take(entries(7, 2, 8))
+    tally = SplitAudit(SPLIT).begin(FIRST)
+    tally.take(entries(7, 2, 8))
     with pytest.raises(LedgerUnavailable, match="expected 8 entries, got 7"):
-        run.end()
-    assert run.is_short
+        tally.end()
+    assert tally.is_short
 
 
 def test_the_broker_may_leave_entries_out() -> None:
-    run = SplitAudit(SPLIT).begin(LAST)
-    run.end()
-    assert not run.is_short
+    tally = SplitAudit(SPLIT).begin(LAST)
+    tally.end()
+    assert not tally.is_short
 
 
 def test_a_compacted_view_is_counted_whole() -> None:
     view = SplitRange(EARLIEST, Position(7, 5), FromCompactedLedger(Ledger(20, 3, 90, None, 0)))
-    run = SplitAudit(Split(PARTITION, view.start, view.end, (view,))).begin(view)
-    run.take(entries(7, 1, 1))
-    run.take(entries(7, 6, 7))
-    run.end()
+    tally = SplitAudit(Split(PARTITION, view.start, view.end, (view,))).begin(view)
+    tally.take(entries(7, 1, 1))
+    tally.take(entries(7, 6, 7))
+    tally.end()
     again = SplitAudit(SPLIT).begin(view)
     again.take(entries(7, 1, 1))
     with pytest.raises(LedgerUnavailable, match="expected 3 entries, got 1"):
@@ -95,7 +95,7 @@ def test_a_compacted_view_is_counted_whole() -> None:
 def test_a_piece_that_nobody_read_is_found(missing: int) -> None:
     audit = SplitAudit(SPLIT)
     read_all(audit)
-    del audit.runs[missing]
+    del audit.tallies[missing]
     with pytest.raises(LedgerUnavailable, match=r"audit of the split from 7:2:0 up to 10:5:0"):
         audit.check()
 
@@ -103,7 +103,7 @@ def test_a_piece_that_nobody_read_is_found(missing: int) -> None:
 def test_a_reader_that_says_nothing_of_its_end_is_found() -> None:
     audit = SplitAudit(SPLIT)
     read_all(audit)
-    audit.runs[1].is_whole = False
+    audit.tallies[1].is_whole = False
     with pytest.raises(
         LedgerUnavailable, match="expected all entries from 9:0:0 up to 9:4:0, got 4 from tiered"
     ):
@@ -121,21 +121,21 @@ def test_a_reader_that_says_nothing_of_its_end_is_found() -> None:
 )
 def test_the_broker_goes_on(given: tuple[int, int] | None, at: Position, counted: int) -> None:
     audit = SplitAudit(Split(PARTITION, FIRST.start, FIRST.end, (FIRST,)))
-    run = audit.begin(FIRST)
+    tally = audit.begin(FIRST)
     if given is not None:
-        run.take(entries(7, *given))
+        tally.take(entries(7, *given))
     audit.give_way(at, "the bookie died")
     rest = audit.begin(SplitRange(at, FIRST.end, FromBroker()))
     rest.end()
     audit.check()
-    assert (run.entries, run.is_short, run.fallback) == (counted, False, None)
+    assert (tally.entries, tally.is_short, tally.fallback) == (counted, False, None)
     assert (rest.fallback, rest.is_short) == ("the bookie died", False)
 
 
 def test_a_gap_between_reader_and_broker_is_found() -> None:
     audit = SplitAudit(Split(PARTITION, FIRST.start, FIRST.end, (FIRST,)))
-    run = audit.begin(FIRST)
-    run.take(entries(7, 2, 5))
+    tally = audit.begin(FIRST)
+    tally.take(entries(7, 2, 5))
     audit.give_way(Position(7, 6), "the bookie died")
     audit.begin(SplitRange(Position(7, 7), FIRST.end, FromBroker())).end()
     with pytest.raises(
@@ -147,12 +147,12 @@ def test_a_gap_between_reader_and_broker_is_found() -> None:
 def test_an_end_inside_a_batched_entry() -> None:
     split_range = SplitRange(Position(7, 3, 2), Position(7, 5, 4), FromBookies(SEVEN))
     audit = SplitAudit(Split(PARTITION, split_range.start, split_range.end, (split_range,)))
-    run = audit.begin(split_range)
-    run.take(entries(7, 3, 5))
+    tally = audit.begin(split_range)
+    tally.take(entries(7, 3, 5))
     audit.give_way(Position(7, 6), "the bookie died")
     audit.begin(SplitRange(Position(7, 6), split_range.end, FromBroker())).end()
     audit.check()
-    assert run.entries == 3
+    assert tally.entries == 3
 
 
 def options(path: Path | str | None) -> ReadOptions:
@@ -177,7 +177,7 @@ def test_what_a_task_has_done_is_written_down(tmp_path: Path) -> None:
 def test_nothing_is_written_unless_asked_for(tmp_path: Path) -> None:
     with audited(options(None), SPLIT, Attempt()) as audit:
         read_all(audit)
-    assert audit.runs[0].messages == 0
+    assert audit.tallies[0].messages == 0
     assert not list(tmp_path.iterdir())
 
 
@@ -268,9 +268,9 @@ def test_a_ledger_of_which_a_split_never_came_is_short(tmp_path: Path) -> None:
     with audited(
         options(tmp_path), Split(PARTITION, half.start, half.end, (half,)), Attempt("r", 0, 1)
     ) as audit:
-        run = audit.begin(half)
-        run.take(entries(7, 2, 5))
-        run.end()
+        tally = audit.begin(half)
+        tally.take(entries(7, 2, 5))
+        tally.end()
     with (
         suppress(LedgerUnavailable),
         audited(
@@ -285,8 +285,8 @@ def test_a_ledger_of_which_a_split_never_came_is_short(tmp_path: Path) -> None:
 
 def test_what_is_lost_and_allowed_is_shown_and_no_fault(tmp_path: Path) -> None:
     with audited(options(tmp_path), Split(PARTITION, FIRST.start, FIRST.end, (FIRST,)), None) as audit:
-        run = audit.begin(FIRST)
-        run.take(entries(7, 2, 4))
+        tally = audit.begin(FIRST)
+        tally.take(entries(7, 2, 4))
         audit.give_way(Position(7, 5), "LedgerUnavailable: x")
         audit.lose(replace(FIRST, start=Position(7, 5)))
     (row,) = ledgers_table(audit_files(str(tmp_path))).to_pylist()
@@ -296,17 +296,17 @@ def test_what_is_lost_and_allowed_is_shown_and_no_fault(tmp_path: Path) -> None:
 
 def test_what_came_from_where_is_counted() -> None:
     audit = SplitAudit(SPLIT)
-    run = audit.begin(FIRST)
-    run.take(entries(7, 2, 5))
+    tally = audit.begin(FIRST)
+    tally.take(entries(7, 2, 5))
     audit.give_way(Position(7, 6), "ConnectionFailed: gone")
-    run = audit.begin(replace(FIRST, start=Position(7, 6), location=FromBroker()))
-    run.take(entries(7, 6, 9))
-    run.end()
-    run = audit.begin(SECOND)
-    run.take(entries(9, 0, 3))
-    run.end()
+    tally = audit.begin(replace(FIRST, start=Position(7, 6), location=FromBroker()))
+    tally.take(entries(7, 6, 9))
+    tally.end()
+    tally = audit.begin(SECOND)
+    tally.take(entries(9, 0, 3))
+    tally.end()
     counts = ReadCounts()
-    counts.take(audit.runs)
+    counts.take(audit.tallies)
     assert {name: count for name, count in counts.by_name.items() if count} == {
         "readEntries.bookie": 4,
         "readBytes.bookie": 40,

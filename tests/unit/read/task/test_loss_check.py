@@ -14,7 +14,7 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.location import PartitionAccess
 from pyspark_pulsar.read.sources.broker import FromBroker
 from pyspark_pulsar.read.split import Split, SplitRange
-from pyspark_pulsar.read.task.audit import Run, SplitAudit
+from pyspark_pulsar.read.task.audit import RangeTally, SplitAudit
 from pyspark_pulsar.read.task.loss_check import LossCheck
 
 RANGE = SplitRange(Position(7, 5), Position(7, 9), FromBroker())
@@ -33,4 +33,4 @@ def test_nobody_is_asked_for_the_ledgers_of_a_segment(name: str, is_asked: bool)
     access = PartitionAccess(options, partition, BrokerClient(options))
     check = LossCheck(access, SplitAudit(split))
     with pytest.raises(ConnectionFailed) if is_asked else nullcontext():
-        assert not check.is_lost(RANGE, Run(name, RANGE, counts_messages=True))
+        assert not check.is_lost(RANGE, RangeTally(name, RANGE, counts_messages=True))

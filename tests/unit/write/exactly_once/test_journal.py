@@ -14,7 +14,7 @@ from pyspark_pulsar.write.exactly_once.ownership import is_committed_job, refuse
 from pyspark_pulsar.write.exactly_once.state import (
     NO_EPOCH,
     BegunTransaction,
-    FormerRun,
+    FencedRun,
     JournalState,
     PreparedTransaction,
     Writer,
@@ -29,7 +29,7 @@ STATE = JournalState(
     epoch=7,
     transactions=(PreparedTransaction((2**63 + 1, 5), 0, 100), PreparedTransaction((0, 1), 1, 0)),
     done=False,
-    former_runs=(FormerRun("older", 6),),
+    fenced_runs=(FencedRun("older", 6),),
     begun=Position(1, 2, 0),
     ended=Position(3, 4, 1),
     row_digest=RowDigest(100, 2**64 - 1),
@@ -83,7 +83,7 @@ def test_a_foreign_record_is_refused(missing: str) -> None:
 def test_a_restart_keeps_the_epoch_and_what_it_held() -> None:
     next_run = STATE.taken_over_by(Writer("query", "next"))
     assert (next_run.epoch, next_run.row_digest) == (7, STATE.row_digest)
-    assert next_run.former_runs == (FormerRun("older", 6), FormerRun("run", 7))
+    assert next_run.fenced_runs == (FencedRun("older", 6), FencedRun("run", 7))
     assert next_run.transactions == ()
 
 
@@ -112,8 +112,8 @@ def test_former_runs_are_bounded() -> None:
     state = STATE
     for number in range(500):
         state = state.taken_over_by(Writer("query", str(number)))
-    assert len(state.former_runs) == 100
-    assert state.former_runs[-1].run == "498"
+    assert len(state.fenced_runs) == 100
+    assert state.fenced_runs[-1].run == "498"
 
 
 def test_what_a_job_has_committed_is_known_longer_than_who_has_failed() -> None:
@@ -121,9 +121,9 @@ def test_what_a_job_has_committed_is_known_longer_than_who_has_failed() -> None:
     state = replace(JournalState(committed), epoch=0).taken_over_by(JOB)
     for number in range(500):
         state = state.give_up(Writer(str(number), str(number)))
-    assert len(state.former_runs) == 100
+    assert len(state.fenced_runs) == 100
     assert is_committed_job(state, committed)
-    assert state.former_runs[-1].run == "499"
+    assert state.fenced_runs[-1].run == "499"
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.microbatch.progress.lag import Lag, LagReport, LagWatch, is_at_end
 from pyspark_pulsar.read.microbatch.progress.retention import RetentionWatch
 from pyspark_pulsar.read.microbatch.progress.subscription import SubscriptionCursors
-from pyspark_pulsar.read.planning.ledgers.listing import LedgerListing
+from pyspark_pulsar.read.planning.ledgers.known_ledgers import KnownLedgers
 from pyspark_pulsar.read.sources.peek import FirstEntry, first_entries_once, first_entry
 from pyspark_pulsar.spark.logging import PROGRESS_LOG
 
@@ -34,7 +34,7 @@ _log: Final = logging.getLogger(PROGRESS_LOG)
 class QueryProgress:
     """Kept while the query runs. Used by one thread."""
 
-    def __init__(self, options: ReadOptions, client: BrokerClient, ledgers: LedgerListing) -> None:
+    def __init__(self, options: ReadOptions, client: BrokerClient, ledgers: KnownLedgers) -> None:
         """The caller closes the client. `ledgers`: of the planner of the same query."""
         self._client = client
         self._ledgers = ledgers

@@ -29,7 +29,7 @@ from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.read_from import AUTO, BOOKIE
 from pyspark_pulsar.pages import page
-from pyspark_pulsar.read.planning.ahead import Ahead
+from pyspark_pulsar.read.planning.early_request import EarlyRequest
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers, fetch_striping, is_cheap
 
 _log: Final = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ def find_bookies(
     admin: AdminClient,
     touched: Mapping[TopicPartition, tuple[TopicLedgers, set[int]]],
     known: dict[TopicPartition, TopicLedgers],
-    ahead: Ahead[PresentBookies] | None = None,
+    ahead: EarlyRequest[PresentBookies] | None = None,
 ) -> tuple[BookiesFound, dict[TopicPartition, TopicLedgers]]:
     """All bookies, and the ledgers with their striping, as far as this role may see them. `touched`: the ledgers that
     will be read, by id. `ahead`: `present_bookies`, where that was asked for already.
@@ -91,11 +91,11 @@ def _told(
     admin: AdminClient,
     touched: Mapping[TopicPartition, tuple[TopicLedgers, set[int]]],
     known: dict[TopicPartition, TopicLedgers],
-    ahead: Ahead[PresentBookies] | None,
+    ahead: EarlyRequest[PresentBookies] | None,
 ) -> tuple[PresentBookies, dict[TopicPartition, TopicLedgers]]:
     """All bookies, those that only ledgers name too, and the ledgers."""
     if ahead is None or not ahead.is_recent:
-        ahead = Ahead(admin.begin(present_bookies, options, admin))
+        ahead = EarlyRequest(admin.begin(present_bookies, options, admin))
     # What is not told is found out by asking bookies; `auto` can do without all of it.
     bearable = _UNTOLD if options.read_from == AUTO else (PermissionDenied,)
     present, unlisted = PresentBookies(), None

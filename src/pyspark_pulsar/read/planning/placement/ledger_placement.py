@@ -14,7 +14,7 @@ from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.read_from import AUTO, BOOKIE, BROKER, TIERED
 from pyspark_pulsar.read.location import EntryLocation
-from pyspark_pulsar.read.planning.ahead import Ahead
+from pyspark_pulsar.read.planning.early_request import EarlyRequest
 from pyspark_pulsar.read.planning.ledgers.ledger_range import LedgerRange
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
 from pyspark_pulsar.read.planning.placement.bookies import PresentBookies, find_bookies
@@ -114,7 +114,7 @@ def find_placement(
     touched: Mapping[TopicPartition, tuple[TopicLedgers, set[int]]],
     *,
     views: bool = False,
-    ahead: Ahead[PresentBookies] | None = None,
+    ahead: EarlyRequest[PresentBookies] | None = None,
 ) -> tuple[Placement, dict[TopicPartition, TopicLedgers]]:
     """Where the `touched` ledgers, given by id, can be read from; and all ledgers, now with what is known of their
     striping. `views`: compacted views are wanted as well. `ahead`: `present_bookies`, where that was asked for already.

@@ -8,8 +8,8 @@ from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.read_from import AUTO, BOOKIE, BROKER
-from pyspark_pulsar.read.planning.ahead import Ahead
 from pyspark_pulsar.read.planning.draft import PartitionDraft
+from pyspark_pulsar.read.planning.early_request import EarlyRequest
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
 from pyspark_pulsar.read.planning.placement.bookies import PresentBookies, present_bookies
 from pyspark_pulsar.read.planning.placement.ledger_placement import find_placement
@@ -25,7 +25,7 @@ class Placer:
         self._options = options
         self._admin = admin
         self._report = report
-        self._ahead: Ahead[PresentBookies] | None = None
+        self._ahead: EarlyRequest[PresentBookies] | None = None
 
     @property
     def may_read_directly(self) -> bool:
@@ -40,7 +40,7 @@ class Placer:
     def ask_ahead(self) -> None:
         """Begin to look which bookies are up, for a plan that is made in a moment. Raises nothing."""
         if self._admin is not None and self.asks_bookies:
-            self._ahead = Ahead(self._admin.begin(present_bookies, self._options, self._admin))
+            self._ahead = EarlyRequest(self._admin.begin(present_bookies, self._options, self._admin))
 
     def place(self, drafts: Sequence[PartitionDraft]) -> dict[TopicPartition, TopicLedgers]:
         """Fill in the places of the parts, and what becomes known of ledgers on the way.

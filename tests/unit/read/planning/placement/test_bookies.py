@@ -13,7 +13,7 @@ from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import ConnectionFailed, PermissionDenied
 from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.planning.ahead import Ahead
+from pyspark_pulsar.read.planning.early_request import EarlyRequest
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers, with_striping
 from pyspark_pulsar.read.planning.placement import bookies
 
@@ -75,8 +75,8 @@ def test_what_was_asked_ahead_is_not_asked_again(monkeypatch: pytest.MonkeyPatch
     admin: Any = SimpleNamespace(
         begin=lambda *given: asked.append("bookies") or answered(("late:3181",)), map=map
     )
-    ahead = Ahead(answered(("other:3181",)))
-    monkeypatch.setattr("pyspark_pulsar.read.planning.ahead._SECONDS", 5.0 if is_recent else -1.0)
+    ahead = EarlyRequest(answered(("other:3181",)))
+    monkeypatch.setattr("pyspark_pulsar.read.planning.early_request._SECONDS", 5.0 if is_recent else -1.0)
     options = ReadOptions(service_url="pulsar://x:1", topic="a")
     present, known = bookies._told(options, admin, {A: (striped, {7})}, {A: striped}, ahead)
     assert present.ids == ("b:3181", "other:3181" if is_recent else "late:3181")
@@ -90,7 +90,7 @@ def test_why_brokers_did_not_tell_the_striping_ahead_counts_as_if_they_were_aske
     untold = TopicLedgers((Ledger(7, 10, 100, None, 1000),), striping_fault=fault)
     admin: Any = SimpleNamespace(map=map)
     options = ReadOptions(service_url="pulsar://x:1", topic="a", read_from=read_from)
-    ahead = Ahead(answered(("other:3181",)))
+    ahead = EarlyRequest(answered(("other:3181",)))
     if read_from == "bookie":
         with pytest.raises(ConnectionFailed, match="down"):
             bookies._told(options, admin, {A: (untold, {7})}, {A: untold}, ahead)

@@ -12,8 +12,8 @@ from pyspark_pulsar.model.position import EARLIEST, Position
 from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.cursor_requests import Positions
-from pyspark_pulsar.read.microbatch import readable_ends
-from pyspark_pulsar.read.microbatch.readable_ends import ReadableEnds
+from pyspark_pulsar.read.microbatch.ends import readable_ends
+from pyspark_pulsar.read.microbatch.ends.readable_ends import ReadableEnds
 
 A = TopicPartition.parse("persistent://public/default/a")
 MANY = [TopicPartition(A.topic, index) for index in range(3_000)]

@@ -17,9 +17,15 @@ from pyspark_pulsar.model.position import EARLIEST, Position
 from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.location import Location
-from pyspark_pulsar.read.sources.ahead import AT_ONCE, FOR_LIMIT, LOOKUPS, MOST_BYTES, ConsumersAhead
 from pyspark_pulsar.read.sources.bookkeeper import FromBookies
 from pyspark_pulsar.read.sources.broker import FromBroker
+from pyspark_pulsar.read.sources.consumers_ahead import (
+    AT_ONCE,
+    FOR_LIMIT,
+    LOOKUPS,
+    MOST_BYTES,
+    ConsumersAhead,
+)
 from pyspark_pulsar.read.split import Split, SplitRange
 
 OPTIONS = ReadOptions(service_url="pulsar://x:1", topic="t")

@@ -17,9 +17,9 @@ from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST
 from pyspark_pulsar.options.values.time_bound import TimeBound
 from pyspark_pulsar.read.bounds.request import RangeRequest
-from pyspark_pulsar.read.microbatch.admission import MeasureRequest
-from pyspark_pulsar.read.microbatch.backlog_counter import BacklogCounter, PublishedFrom
-from pyspark_pulsar.read.microbatch.limits import MicroBatches
+from pyspark_pulsar.read.microbatch.admission.allowance import MeasureRequest
+from pyspark_pulsar.read.microbatch.admission.backlog_counter import BacklogCounter, PublishedFrom
+from pyspark_pulsar.read.microbatch.admission.limits import MicroBatches
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
 

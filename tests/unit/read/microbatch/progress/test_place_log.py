@@ -9,7 +9,7 @@ import pytest
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
-from pyspark_pulsar.read.microbatch.progress.split_counts import SplitCounts
+from pyspark_pulsar.read.microbatch.progress.place_log import PlaceLog
 from pyspark_pulsar.read.sources.bookkeeper import FromBookies
 from pyspark_pulsar.read.sources.broker import FromBroker
 from pyspark_pulsar.read.split import Split, SplitRange
@@ -22,16 +22,16 @@ NEAR = SplitRange(MIDDLE, END, FromBroker())
 
 def test_the_change_over_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    counts = SplitCounts()
-    assert counts.by_place == {}
-    counts.count([Split(A, BEGIN, MIDDLE, (FAR,)), Split(A, BEGIN, END, (FAR, NEAR))])
-    assert counts.by_place == {"bookie": 2, "broker": 1}
-    counts.count([])
-    assert counts.by_place == {"bookie": 2, "broker": 1}
+    places = PlaceLog()
+    assert places.by_place == {}
+    places.note([Split(A, BEGIN, MIDDLE, (FAR,)), Split(A, BEGIN, END, (FAR, NEAR))])
+    assert places.by_place == {"bookie": 2, "broker": 1}
+    places.note([])
+    assert places.by_place == {"bookie": 2, "broker": 1}
     for _ in range(2):
-        counts.count([Split(A, MIDDLE, END, (NEAR,))])
-    assert counts.by_place == {"broker": 1}
+        places.note([Split(A, MIDDLE, END, (NEAR,))])
+    assert places.by_place == {"broker": 1}
     assert [record.getMessage() for record in caplog.records] == [
-        "micro-batches are now read from: bookie 2, broker 1 (splits)",
-        "micro-batches are now read from: broker 1 (splits)",
+        "micro-batches are now read from: bookie 2, broker 1 (ranges)",
+        "micro-batches are now read from: broker 1 (ranges)",
     ]

@@ -10,7 +10,7 @@ from pyspark_pulsar.errors import DataLossError
 from pyspark_pulsar.model.position import EARLIEST, Position
 from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.model.topic_layout import TopicLayout, TopicSegment
-from pyspark_pulsar.read.microbatch.segment_order import check_missed, drained_by, held_back
+from pyspark_pulsar.read.microbatch.admission.segment_order import check_missed, drained_by, held_back
 
 TOPIC = TopicName.parse("topic://public/default/orders", scalable=True)
 LAYOUT = TopicLayout(

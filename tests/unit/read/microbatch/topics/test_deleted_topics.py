@@ -9,7 +9,7 @@ import pytest
 from pyspark_pulsar.errors import DataLossError
 from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
-from pyspark_pulsar.read.microbatch.stream_topics import without_deleted
+from pyspark_pulsar.read.microbatch.topics.checkpoint_topics import without_deleted
 
 A, B = TopicPartition.parse("a"), TopicPartition.parse("b")
 FORMER = {A: Position(1, 5), B: Position(2, 0)}

@@ -21,8 +21,8 @@ Why nothing is lost: between S and R is nothing that a consumer sees or ever wil
 
 Only a cursor that stood at the end of a ledger before it was removed proves that nothing unread went with the ledger,
 and a driver that is started again has new cursors. So when R, or what a cursor has proved (`LogEnds.proved`), lies in a
-later ledger than S, the stream's offset says so (`microbatch.passed_ledgers`): the next driver begins there (`recall`).
-An offset keeps S as the position, because R may be after the end that brokers report.
+later ledger than S, the stream's offset holds R (`microbatch.ends.passed_ledgers`): the next driver begins there
+(`recall`). An offset keeps S as the position, because R may be after the end that brokers report.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.cursor_requests import Positions, new_cursors
+from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.read.unseen_entries import pass_unseen
 
 REST_SECONDS: Final = 30.0
@@ -81,14 +82,19 @@ class ReadableEnds:
         self._not_before = -math.inf
 
     def recall(self, positions: Positions, passed: Positions) -> None:
-        """Take over what an offset says of the stream's positions."""
+        """Remember `passed`, which is R of some `positions` of an offset."""
         for partition, readable in passed.items():
             if (position := positions.get(partition)) is not None:
                 known = self._readable(partition, position)
                 self._stands[partition] = _Stand(position, time.monotonic(), max(known, readable))
 
-    def skip_unseen(self, positions: Positions) -> dict[TopicPartition, Position]:
-        """Return the positions, moved from S to R where R is known."""
+    def skip_unseen(
+        self, positions: Positions, former: StreamOffset | None = None
+    ) -> dict[TopicPartition, Position]:
+        """Return the positions, moved from S to R where R is known. Remembers R from `former` first, the offset at
+        which the micro-batch begins."""
+        if former is not None:
+            self.recall(former.positions, former.passed)
         return {partition: self._readable(partition, position) for partition, position in positions.items()}
 
     def _readable(self, partition: TopicPartition, position: Position) -> Position:

@@ -12,7 +12,7 @@ from pyspark_pulsar.model.topic import Namespace, TopicName, TopicPartition
 from pyspark_pulsar.model.topic_layout import TopicLayout, TopicSegment
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.topic_pattern import TopicPattern
-from pyspark_pulsar.read.microbatch.stream_topics import TopicWatch
+from pyspark_pulsar.read.microbatch.topics.stream_topics import TopicWatch
 
 EU, US = Namespace("shop", "eu"), Namespace("shop", "us")
 

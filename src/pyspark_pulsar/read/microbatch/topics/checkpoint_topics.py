@@ -10,17 +10,19 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
-from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.errors import DataLossError, OptionError
 from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.bounds.topics import named_topics, partitions_of
 from pyspark_pulsar.read.cursor_requests import Positions
-from pyspark_pulsar.read.microbatch.stream_topics import DeletedTopics, without_deleted
 
 _log: Final = logging.getLogger(__name__)
 
 _MOST_NAMES: Final = 10
+
+DeletedTopics = Callable[[set[TopicPartition]], set[TopicPartition]]
+"""`TopicWatch.deleted`."""
 
 
 class CheckpointTopics:
@@ -56,6 +58,43 @@ class CheckpointTopics:
         kept = {partition: position for partition, position in reached.items() if partition not in abandoned}
         fail = self._options.fail_on_data_loss
         return without_deleted(kept, ends, self._deleted, drained=drained, fail=fail)
+
+
+def without_deleted(
+    former: Mapping[TopicPartition, Position],
+    ends: Mapping[TopicPartition, Position],
+    deleted: DeletedTopics,
+    *,
+    drained: Collection[TopicPartition] = (),
+    fail: bool,
+) -> dict[TopicPartition, Position]:
+    """Return the positions of the stream without deleted topics. A topic that is created under the same name later is
+    another topic.
+
+    Args:
+        former: The position of each topic partition.
+        ends: The present ends. A topic partition without one is kept unless `deleted` returns it.
+        deleted: Returns the topic partitions that do not exist.
+        drained: The topic partitions that were read to an end that does not move: nothing of them is lost.
+        fail: Raise for a loss; otherwise log it.
+
+    Raises:
+        DataLossError: A topic was deleted that was not drained.
+
+    """
+    missing = set(former) - set(ends)
+    gone = deleted(missing) if missing else set()
+    for partition in sorted(gone.difference(drained)):
+        text = (
+            f"{partition}: the query has read up to {former[partition]}, and the topic was deleted since; what it held "
+            f"behind that is lost"
+        )
+        if fail:
+            raise DataLossError(
+                f"{text}. Start with a new checkpoint, or set failOnDataLoss=false to go on without the topic"
+            )
+        _log.warning("%s. failOnDataLoss=false: the query goes on without it.", text)
+    return {partition: position for partition, position in former.items() if partition not in gone}
 
 
 def abandoned_topics(

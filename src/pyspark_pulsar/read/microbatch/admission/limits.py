@@ -11,7 +11,7 @@ The delay begins with the last micro-batch that was let through; so the first tr
 does `Trigger.AvailableNow`, which must come to its end. The least is counted as exactly as the most: it is `admit` with
 the least as its allowance.
 
-The most is shared among topic partitions by the messages that wait in each (`admission`). About how many that are, is
+The most is shared among topic partitions by the messages that wait in each (`allowance`). About how many that are, is
 estimated without I/O: entries times the messages in an entry of what was counted before. Entries are counted by ids
 within one ledger, and by the ledgers that a planner knows across several. Where nothing tells, a partition weighs as
 much as the heaviest other one. A wrong estimate makes a micro-batch less even, and never larger.
@@ -34,8 +34,8 @@ from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.time_bound import TimeBound
 from pyspark_pulsar.read.bounds.request import RangeRequest, whole_ranges
-from pyspark_pulsar.read.microbatch.admission import Allowance, Demand, admit, share_out
-from pyspark_pulsar.read.microbatch.backlog_counter import BacklogCounter, PublishedFrom
+from pyspark_pulsar.read.microbatch.admission.allowance import Allowance, Demand, admit, share_out
+from pyspark_pulsar.read.microbatch.admission.backlog_counter import BacklogCounter, PublishedFrom
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.read.planning.ledgers.ledger_range import ledger_ranges
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers

@@ -13,7 +13,7 @@ from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.offset_bound import FROM_LATEST, OffsetBound
 from pyspark_pulsar.options.values.time_bound import TimeBound
-from pyspark_pulsar.read.microbatch.end import StreamEnd, has_ended
+from pyspark_pulsar.read.microbatch.ends.stream_end import StreamEnd, has_ended
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
 
 A, B, C = (TopicPartition.parse(name) for name in "abc")

@@ -28,7 +28,7 @@ from pyspark_pulsar.read.bounds.driver_threads import AT_ONCE, DriverThreads
 from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.loss_report import loss_reported
 from pyspark_pulsar.read.sources.broker import BrokerEntries
-from pyspark_pulsar.read.sources.chunk_search import earlier_runs
+from pyspark_pulsar.read.sources.chunk_search import earlier_entries
 from pyspark_pulsar.schema.read_schema import ReadSchema, resolve_read_schema
 
 _SEARCH_SECONDS: Final = 5.0
@@ -147,7 +147,7 @@ class EventTimeSearch:
             end=end.as_tuple(),
             intake=Intake(
                 unwrap=keys.unwrap,
-                earlier=partial(earlier_runs, options, partition),
+                earlier=partial(earlier_entries, options, partition),
                 crypto_failure_action=options.crypto_failure_action,
                 max_open_chunked=options.max_pending_chunked_message,
             ),

@@ -49,7 +49,7 @@ from pyspark_pulsar.options.values.time_bound import TimeBound
 from pyspark_pulsar.read.bounds.offsets import resolve_bound
 from pyspark_pulsar.read.bounds.timestamps import ENDING_EVENT_TIMES, ENDING_TIMES, check_names
 from pyspark_pulsar.read.cursor_requests import Positions
-from pyspark_pulsar.read.microbatch.event_time_end import EventTimeSearch
+from pyspark_pulsar.read.microbatch.ends.event_time_end import EventTimeSearch
 from pyspark_pulsar.spark.progress_offset import offset_document
 
 _MILLISECONDS: Final = 1000

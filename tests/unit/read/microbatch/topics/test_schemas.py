@@ -5,7 +5,7 @@ import pytest
 
 from pyspark_pulsar.errors import ConnectionFailed, SchemaError
 from pyspark_pulsar.model.topic import TopicName
-from pyspark_pulsar.read.microbatch.schemas import CHECK_AGAIN_SECONDS, TOPICS_PER_CHECK, SchemaWatch
+from pyspark_pulsar.read.microbatch.topics.schemas import CHECK_AGAIN_SECONDS, TOPICS_PER_CHECK, SchemaWatch
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
 

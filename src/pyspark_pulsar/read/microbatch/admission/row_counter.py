@@ -21,7 +21,7 @@ from pyspark_pulsar.history.columnar.reading.request import RowRequest
 from pyspark_pulsar.history.columnar.reading.row_groups import RowRange
 from pyspark_pulsar.history.columnar.reading.rows import TableReader
 from pyspark_pulsar.model.time_window import TimeWindow
-from pyspark_pulsar.read.microbatch.admission import MeasureRequest
+from pyspark_pulsar.read.microbatch.admission.allowance import MeasureRequest
 from pyspark_pulsar.read.planning.tables.file_range import FileRange
 from pyspark_pulsar.read.planning.tables.known_tables import KnownTables
 from pyspark_pulsar.schema.metadata_columns import FIELDS

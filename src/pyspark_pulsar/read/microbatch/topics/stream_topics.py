@@ -10,17 +10,14 @@ nothing. So before a stream treats one as deleted, the broker is asked for its t
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.topic_list import TopicListing
-from pyspark_pulsar.errors import DataLossError, TopicNotFoundError
-from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.errors import TopicNotFoundError
 from pyspark_pulsar.model.topic import Namespace, TopicName, TopicPartition
 from pyspark_pulsar.model.topic_layout import TopicLayout
 from pyspark_pulsar.options import ReadOptions
@@ -33,11 +30,6 @@ from pyspark_pulsar.read.bounds.topics import (
     pattern_namespaces,
     present_topic_partitions,
 )
-
-_log: Final = logging.getLogger(__name__)
-
-DeletedTopics = Callable[[set[TopicPartition]], set[TopicPartition]]
-"""`TopicWatch.deleted`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,32 +126,3 @@ class TopicWatch:
             del self._partitions[topic]
         self._listings, self._listed = listings, listed
         return True
-
-
-def without_deleted(
-    former: Mapping[TopicPartition, Position],
-    ends: Mapping[TopicPartition, Position],
-    deleted: DeletedTopics,
-    *,
-    drained: Collection[TopicPartition] = (),
-    fail: bool,
-) -> dict[TopicPartition, Position]:
-    """`former`, where the stream stands, without what is deleted: a topic of that name that is made later is a new one.
-
-    `deleted` is asked of the topic partitions that have no end; those that are not deleted stay where they are.
-    `drained`: what was read to an end that does not move; nothing of it is lost. Raises `DataLossError`; with `fail`
-    false it is logged.
-    """
-    missing = set(former) - set(ends)
-    gone = deleted(missing) if missing else set()
-    for partition in sorted(gone.difference(drained)):
-        text = (
-            f"{partition}: the query has read up to {former[partition]}, and the topic was deleted since; what it held "
-            f"behind that is lost"
-        )
-        if fail:
-            raise DataLossError(
-                f"{text}. Start with a new checkpoint, or set failOnDataLoss=false to go on without the topic"
-            )
-        _log.warning("%s. failOnDataLoss=false: the query goes on without it.", text)
-    return {partition: position for partition, position in former.items() if partition not in gone}

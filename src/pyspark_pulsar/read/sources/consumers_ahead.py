@@ -53,7 +53,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class _Ahead:
+class _ConsumerAhead:
     """The consumer of one split's first range, SUBSCRIBING or SENDING."""
 
     subscribing: Subscribing
@@ -86,7 +86,7 @@ class ConsumersAhead:
         self._looked_up = 0
         """The first split whose owner was not looked up."""
         self._connections: dict[str, Connection] = {}
-        self._ahead: dict[int, _Ahead] = {}
+        self._ahead: dict[int, _ConsumerAhead] = {}
         """By the number of the split, in order."""
         self._sends = True
 
@@ -149,7 +149,7 @@ class ConsumersAhead:
         subscribing = begin_subscribe(
             self._client, connection, split.partition.name, start, read_compacted=self._read_compacted
         )
-        self._ahead[number] = _Ahead(subscribing, messages, size)
+        self._ahead[number] = _ConsumerAhead(subscribing, messages, size)
 
     def _follows(self, number: int) -> bool:
         """Whether the split goes on where the one before it ends: brokers may limit the subscriptions of a topic."""

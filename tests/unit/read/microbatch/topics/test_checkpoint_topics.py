@@ -9,7 +9,7 @@ from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.topic_pattern import TopicPattern
-from pyspark_pulsar.read.microbatch.checkpoint_topics import abandoned_topics
+from pyspark_pulsar.read.microbatch.topics.checkpoint_topics import abandoned_topics
 
 A, B = TopicPartition.parse("a"), TopicPartition.parse("b")
 P0, P1 = (TopicPartition.parse(f"p-partition-{index}") for index in range(2))

@@ -39,8 +39,8 @@ from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.bounds.driver_threads import DriverThreads
 from pyspark_pulsar.read.loss_report import loss_reported
-from pyspark_pulsar.read.microbatch.admission import MeasureRequest
-from pyspark_pulsar.read.microbatch.row_counter import count_rows
+from pyspark_pulsar.read.microbatch.admission.allowance import MeasureRequest
+from pyspark_pulsar.read.microbatch.admission.row_counter import count_rows
 from pyspark_pulsar.read.planning.tables.known_tables import KnownTables
 from pyspark_pulsar.read.sources.broker import BrokerEntries
 
@@ -67,8 +67,10 @@ class BacklogCounter:
         self._ahead: list[Future[CountedRange]] = []
 
     def measure(self, requests: Sequence[MeasureRequest]) -> list[CountedRange]:
-        """How far each share reaches, counted exactly (`admission.Measure`). Raises the errors of `BrokerEntries`;
-        with `failOnDataLoss=false` nothing counts of what is gone."""
+        """Return how far each share reaches, counted exactly (`allowance.Measure`).
+
+        With `failOnDataLoss=false` removed messages do not count. Raises the errors of `BrokerEntries`.
+        """
         self._settle()
         if len(requests) == 1:
             return [self._measured(requests[0])]

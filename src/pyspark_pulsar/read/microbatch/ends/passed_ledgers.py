@@ -23,8 +23,8 @@ from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.log_end import LogEnds
+from pyspark_pulsar.read.microbatch.ends.readable_ends import ReadableEnds
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
-from pyspark_pulsar.read.microbatch.readable_ends import ReadableEnds
 from pyspark_pulsar.read.planning.planner import SplitPlanner
 from pyspark_pulsar.read.unseen_entries import pass_unseen
 
@@ -69,7 +69,7 @@ class PassedLedgers:
             for partition, position in reached.positions.items()
             if former.positions.get(partition) == position and partition not in reached.starts
         }
-        starts = self._readable_ends.skip_unseen(unmoved)
+        starts = self._readable_ends.skip_unseen(unmoved, former)
         starts |= self._log_ends.proved(starts)
         if self._options.read_compacted:
             return {}

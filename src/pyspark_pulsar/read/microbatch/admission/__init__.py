@@ -1,0 +1,1 @@
+"""Admission of messages to the micro-batches of a stream, within its limits and in order. Driver only."""

@@ -1,0 +1,1 @@
+"""Topics of a running stream: discovery, deletion, and their schemas. Driver only."""
