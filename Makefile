@@ -61,8 +61,9 @@ $(CONNECT_DONE): requirements/connect.txt $(VENV_DONE)
 OLDEST_SPARK := .venv/spark-4.1
 FORMER_SPARK := .venv/spark-4.2
 $(OLDEST_SPARK)/.requirements-installed $(FORMER_SPARK)/.requirements-installed: \
-  .venv/spark-%/.requirements-installed: requirements/spark-%.txt $(VENV_DONE)
-	$(BIN)/python -m pip install --quiet --require-hashes --no-deps --upgrade --target $(@D) --requirement $<
+  .venv/spark-%/.requirements-installed: requirements/spark-%.txt scripts/unpack_pyspark.py $(VENV_DONE)
+	rm -rf $(@D)
+	$(BIN)/python scripts/unpack_pyspark.py $< $(@D)
 	@touch $@
 
 # The PySpark of the other connector that bench/peers compares with.
