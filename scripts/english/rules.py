@@ -10,8 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from hunspell import Hunspell
 from passages import CODE, Passage
-from spylls.hunspell import Dictionary
 
 LONGEST_SENTENCE: Final = 25  # words
 MOST_CLAUSES: Final = 2  # relative clauses in a sentence
@@ -111,14 +111,12 @@ class Rules:
     def _is_known(self, word: str) -> bool:
         if word not in self._known:
             stem = word.lower().removesuffix("'s")
-            self._known[word] = stem in self.terms or self._dictionary.lookup(word)
+            self._known[word] = stem in self.terms or self._dictionary.spell(word)
         return self._known[word]
 
     @cached_property
-    def _dictionary(self) -> Dictionary:
-        import spylls.hunspell
-
-        return Dictionary.from_files(str(Path(spylls.hunspell.__file__).parent / "data" / "en" / "en_US"))
+    def _dictionary(self) -> Hunspell:
+        return Hunspell("en_US")
 
 
 def _sentences(text: str) -> Iterator[tuple[int, str, str]]:
