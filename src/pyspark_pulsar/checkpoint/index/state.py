@@ -1,14 +1,15 @@
-"""The state that the records of an index make, one after the other. No I/O; the same in every process.
+"""The state that the records of an index form, one after the other. No I/O; the same in every process.
 
-    owner     the last TAKEOVER's; records of others change nothing
+    owner     the owner in the last TAKEOVER; records of others change nothing
     tree      files and folders
-    floor     the first place of the content log that may be needed; chunks before it count for nothing
-    uploads   from where on chunks lie that no file names yet, by id of the file, with the time they were begun
-    written   bytes in the content log by ledger, as far as records name them: what a file had, and what it never got
+    floor     the first needed position of the content log; a record that names an earlier chunk does not count
+    uploads   position of the first chunk and start time by id of a file; until a record names its chunks
+    written   bytes in the content log by ledger, as far as records name them; also if the record did not count
     recent    ids of the last records: a producer that lost its connection may have stored a record twice
 
-Why a record that is stored twice counts once: the second copy is sent before its writer has a receipt, so before the
-writer does anything else, and lies close behind the first. `RECENT` is far more than what writers have on their way.
+Why a record that is stored twice counts once: its writer sends the second copy before it has a receipt, and so before
+any other record. The second copy is therefore close after the first. `RECENT` is far more than the number of
+unconfirmed records.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ RECENT: Final = 1024
 
 
 class IndexState:
-    """Not safe to use from several threads."""
+    """The owner, files, folders and uploads of a checkpoint. Threads must not share it without a lock."""
 
     def __init__(self) -> None:
         self.owner = ""
@@ -48,8 +49,16 @@ class IndexState:
                 self._known.discard(self._order.popleft())
 
     def apply(self, place: Place, record: Record) -> Outcome:
-        """`place`: of the record, for what lies inline. Raises ValueError, KeyError, TypeError for a record that this
-        package has not written."""
+        """Apply a record, and return its outcome.
+
+        Args:
+            place: Position of the record, where the bytes of small files are.
+            record: The next record of the log.
+
+        Raises:
+            ValueError: This package has not written the record; also KeyError and TypeError.
+
+        """
         if record.kind in {Kind.FORMAT, Kind.SNAPSHOT}:
             return Outcome.DONE
         if record.id in self._known:
@@ -115,7 +124,10 @@ class IndexState:
             self.uploads[file_id] = (at, time_ms)
 
     def _raise_floor(self, at: Place | None) -> Outcome:
-        """Nothing that is needed may lie before it: the owner has looked, but what came between counts."""
+        """Raise the floor, unless a needed chunk is before it.
+
+        The owner has checked this, but records that it had not seen count too.
+        """
         first = self.first_needed()
         if at is None or (first is not None and first < at):
             return Outcome.INVALID
@@ -134,7 +146,7 @@ class IndexState:
                 self.written[chunk.ledger] = self.written.get(chunk.ledger, 0) + chunk.length
 
     def first_needed(self) -> Place | None:
-        """The first place of the content log that a file or an upload needs; None where none does."""
+        """Return the first position of the content log that a file or an upload needs, or None."""
         places = [chunk.place for file in self.tree.files.values() for chunk in file.chunks]
         places.extend(at for at, _ in self.uploads.values())
         return min(places, default=None)

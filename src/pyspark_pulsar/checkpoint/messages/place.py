@@ -1,9 +1,9 @@
-"""Places of messages, and their text."""
+"""Positions of messages in a checkpoint's topics, and their text form `ledger:entry`."""
 
 from __future__ import annotations
 
 Place = tuple[int, int]
-"""Ledger and entry of one message. Places of one topic are ordered as they were written."""
+"""Ledger and entry of one message. In one topic, positions sort in the order of writing."""
 
 
 def place_text(place: Place | None) -> str | None:
@@ -11,7 +11,7 @@ def place_text(place: Place | None) -> str | None:
 
 
 def parse_place(text: str | None) -> Place | None:
-    """Raises ValueError."""
+    """Parse `ledger:entry`. Raises ValueError."""
     if text is None:
         return None
     ledger, entry = text.split(":")

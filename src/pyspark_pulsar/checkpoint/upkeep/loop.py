@@ -1,4 +1,4 @@
-"""The thread that looks after one checkpoint while its owner runs in this process."""
+"""The thread that runs the upkeep of one checkpoint while its owner runs in this process."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from pyspark_pulsar.checkpoint.upkeep.snapshots import is_due, write_snapshot
 from pyspark_pulsar.errors import CheckpointLost, PulsarError
 
 GRACE_SECONDS: Final = 60.0
-"""So far behind the end of the content log the floor stays, for uploads that no record names yet."""
+"""The floor stays at or before the log end of this many seconds ago, for uploads that no record names yet."""
 
 _log: Final = logging.getLogger(__name__)
 
 _EVERY_SECONDS: Final = 5.0
 _CONTENT_SECONDS: Final = 30.0
-_LOOK_SECONDS: Final = 60.0
-"""So often the keepers are looked at, whether somebody has moved them."""
+_KEEPER_SECONDS: Final = 60.0
+"""The interval of the check whether someone else has moved a keeper."""
 _ROUND_SECONDS: Final = 600.0
 _UPLOAD_SECONDS: Final = 3_600.0
 _SAMPLES: Final = 128
@@ -40,18 +40,22 @@ _SAMPLES: Final = 128
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one round did."""
+    """The result of one round.
+
+    Attributes:
+        anchor: Anchor of the snapshot that the round wrote.
+        moved: The number of files with chunks that were written again.
+        floor: The first position of the content log that may be needed.
+
+    """
 
     anchor: Place | None
-    """Of the snapshot that it wrote."""
     moved: int
-    """Files of which chunks were written again."""
     floor: Place | None
-    """The first place of the content log that may be needed."""
 
 
 class Upkeep:
-    """Of one checkpoint and one owner. `stop` it."""
+    """The upkeep of one checkpoint for one owner. Stop it."""
 
     def __init__(self, cluster: Cluster, checkpoint: Checkpoint, owner: str) -> None:
         self.owner = owner
@@ -60,7 +64,7 @@ class Upkeep:
         self._stopped = threading.Event()
         self._lock = threading.Lock()
         self._ends: deque[tuple[float, Place]] = deque(maxlen=_SAMPLES)
-        self._look_at = 0.0
+        self._keeper_check_at = 0.0
         self._thread = threading.Thread(target=self._run, name=f"upkeep {checkpoint.name}", daemon=True)
         self._thread.start()
 
@@ -69,21 +73,30 @@ class Upkeep:
         return self._stopped.is_set()
 
     def stop(self) -> None:
-        """Does not wait."""
+        """Stop the upkeep without waiting for its thread."""
         self._stopped.set()
 
     def round(
         self, *, snapshot: bool = False, content: bool = True, grace_seconds: float = GRACE_SECONDS
     ) -> Round:
-        """Once, now. `snapshot`: whether it is due or not. `content`: whether the content log is looked at too. Raises
-        what its steps raise; each may be repeated."""
+        """Run one round now. Each step may be repeated after a failure.
+
+        Args:
+            snapshot: Write a snapshot even if none is due.
+            content: Check the content log too.
+            grace_seconds: The floor stays at or before the log end of this many seconds ago.
+
+        Raises:
+            PulsarError: A step failed.
+
+        """
         with self._lock:
             deadline = Deadline.after(_ROUND_SECONDS)
-            logs = self._checkpoint.mine(self.owner, deadline)
+            logs = self._checkpoint.logs_for_change(self.owner, deadline)
             moved = 0
-            if snapshot or time.monotonic() >= self._look_at:
+            if snapshot or time.monotonic() >= self._keeper_check_at:
                 snapshot, moved = self._heal(logs, deadline, snapshot=snapshot)
-                self._look_at = time.monotonic() + _LOOK_SECONDS
+                self._keeper_check_at = time.monotonic() + _KEEPER_SECONDS
             anchor = None
             if snapshot or logs.index.look_at_replay(is_due):
                 anchor = write_snapshot(self._checkpoint, logs, self.owner, deadline)
@@ -94,53 +107,57 @@ class Upkeep:
             return Round(anchor, moved, logs.index.look(lambda state: state.floor))
 
     def _run(self) -> None:
-        look_at = 0.0
+        content_at = 0.0
         while not self._stopped.wait(_EVERY_SECONDS):
             try:
                 logs = self._checkpoint.logs(Deadline.after(_ROUND_SECONDS))
                 if logs.index.owner != self.owner:
                     self._stopped.set()
                     return
-                self.round(content=time.monotonic() >= look_at)
-                if time.monotonic() >= look_at:
-                    look_at = time.monotonic() + _CONTENT_SECONDS
+                self.round(content=time.monotonic() >= content_at)
+                if time.monotonic() >= content_at:
+                    content_at = time.monotonic() + _CONTENT_SECONDS
             except PulsarError as fault:
                 if self._stopped.is_set():
                     return
-                _log.warning("%s: not tidied, which is tried again: %s", self._checkpoint.name, fault)
+                _log.warning("Upkeep failed (%s), trying again: %s", fault, self._checkpoint.name)
                 self._stopped.wait(_EVERY_SECONDS * 5)
             except Exception:  # noqa: BLE001 -- one round must not end the others
-                _log.exception("%s: not tidied, which is tried again", self._checkpoint.name)
+                _log.exception("Upkeep failed, trying again: %s", self._checkpoint.name)
                 self._stopped.wait(_EVERY_SECONDS * 30)
 
     def _heal(self, logs: Logs, deadline: Deadline, *, snapshot: bool) -> tuple[bool, int]:
-        """See whether somebody has moved a keeper; whether a snapshot is needed now, and how many files were written
-        again."""
+        """Repair the damage of a keeper that someone else has moved.
+
+        Returns:
+            Whether a snapshot is needed now, and the number of files that were written again.
+
+        """
 
         def begins(replay: Replay) -> Place | None:
             return replay.anchor or replay.first
 
         bound = logs.index.look_at_replay(begins)
-        stood = move_keeper(self._cluster, logs.index_partition, None)
-        if stood is not None and bound is not None and stood > bound:
-            self._warn_moved(logs.index_partition, stood, bound)
+        position = move_keeper(self._cluster, logs.index_partition, None)
+        if position is not None and bound is not None and position > bound:
+            self._warn_moved(logs.index_partition, position, bound)
             snapshot = True
         needed = logs.index.look(IndexState.first_needed)
-        stood = move_keeper(self._cluster, logs.content_partition, None)
+        position = move_keeper(self._cluster, logs.content_partition, None)
         moved = 0
-        if stood is not None and needed is not None and stood > needed:
-            self._warn_moved(logs.content_partition, stood, needed)
-            at = stood
+        if position is not None and needed is not None and position > needed:
+            self._warn_moved(logs.content_partition, position, needed)
+            at = position
             moved = self._move(logs, logs.index.look(lambda state: files_before(state, at)), deadline)
         return snapshot, moved
 
-    def _warn_moved(self, topic: object, stood: Place, needed: Place) -> None:
+    def _warn_moved(self, topic: object, position: Place, needed: Place) -> None:
         _log.warning(
-            "%s: expected its keeper at %s or before, got it at %s: somebody or something moved it (a message TTL, "
-            "an eviction, a command); what the broker has not removed yet is written again",
-            topic,
+            "Writing needed data again, because the keeper of a checkpoint was moved by a message TTL, an eviction or "
+            "a command; expected it at %s or before, got %s, topic %s",
             place_text(needed),
-            place_text(stood),
+            place_text(position),
+            topic,
         )
 
     def _clean(self, logs: Logs, deadline: Deadline) -> int:
@@ -149,7 +166,10 @@ class Upkeep:
         )
 
     def _move(self, logs: Logs, old_files: Iterable[OldFile], deadline: Deadline) -> int:
-        """How many files counted. One that is lost keeps no other, and is told again in each round."""
+        """Write the old chunks again, and return the number of moves that count.
+
+        A file with a lost chunk does not stop the others. Each round logs it again.
+        """
         moved = 0
         for old in old_files:
             if self._stopped.is_set():
@@ -161,7 +181,7 @@ class Upkeep:
         return moved
 
     def _raise_floor(self, logs: Logs, deadline: Deadline, grace_seconds: float) -> None:
-        """By whole ledgers, since only those are given back."""
+        """Raise the floor by whole ledgers, because the broker removes only whole ledgers."""
         self._end_uploads(logs, deadline)
         now = time.monotonic()
         end = end_of(self._cluster, logs.content_partition)
@@ -173,15 +193,15 @@ class Upkeep:
             return
         needed = logs.index.look(IndexState.first_needed)
         floor = safe if needed is None else min(safe, needed)
-        former = logs.index.look(lambda state: state.floor)
-        if former is not None and floor[0] <= former[0]:
+        previous = logs.index.look(lambda state: state.floor)
+        if previous is not None and floor[0] <= previous[0]:
             return
         outcome = logs.index.append(Kind.FLOOR, self.owner, deadline, {"at": place_text(floor)})
         if outcome is Outcome.DONE:
             move_keeper(self._cluster, logs.content_partition, floor)
 
     def _end_uploads(self, logs: Logs, deadline: Deadline) -> None:
-        """Those whose process has died."""
+        """Forget the uploads of processes that have died."""
         before = time.time() * 1000 - _UPLOAD_SECONDS * 1000
         for file_id, (_, began) in logs.index.look(lambda state: dict(state.uploads)).items():
             if began < before:
