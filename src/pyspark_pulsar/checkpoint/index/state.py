@@ -3,13 +3,13 @@
     owner     the owner in the last TAKEOVER; records of others change nothing
     tree      files and folders
     floor     the first needed position of the content log; a record that names an earlier chunk does not count
-    uploads   position of the first chunk and start time by id of a file; until a record names its chunks
-    written   bytes in the content log by ledger, as far as records name them; also if the record did not count
+    uploads   position of the first chunk and start time by id of a file, until a record names its chunks
+    written   bytes in the content log by ledger, as far as records name them, even if the record did not count
     recent    ids of the last records: a producer that lost its connection may have stored a record twice
 
-Why a record that is stored twice counts once: its writer sends the second copy before it has a receipt, and so before
-any other record. The second copy is therefore close after the first. `RECENT` is far more than the number of
-unconfirmed records.
+A record that is stored twice counts once. Its writer sends the second copy before it has a receipt, and so before any
+other record. The second copy is therefore close after the first. `RECENT` is far more than the number of unconfirmed
+records.
 """
 
 from __future__ import annotations
