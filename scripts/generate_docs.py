@@ -240,7 +240,7 @@ _VARIANTS: dict[str, dict[str, Any]] = {
     "30,000 topics": {"topics": 30_000},
 }
 _COMPARED = (
-    "executors to keep up", "most lag", "executors to catch up", "time to catch up", "time to plan",
+    "executors to keep up", "largest lag", "executors to catch up", "time to catch up", "time to plan",
     "memory of the driver's Python", "checkpoint's offsets",
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""A workload as quantities, under the names that formulas call them by."""
+"""A workload as quantities, with their names in formulas."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HOUR: Final = 3600.0
 _GIGABIT: Final = 1e9 / 8
 
 _NAMED: Final[dict[str, tuple[str, str, float]]] = {
-    # of `Workload`: what formulas call it, in which unit, and how many of that unit one is
+    # By the name in `Workload`: the name in formulas, the unit, and the factor to that unit.
     "topics": ("topics", "topic", 1.0),
     "messages_a_day": ("messages a day", "message/day", 1.0),
     "message_bytes": ("bytes a message", "B/message", 1.0),
@@ -33,14 +33,14 @@ _NAMED: Final[dict[str, tuple[str, str, float]]] = {
     "ledger_bytes": ("most bytes of a ledger", "B/ledger", 1.0),
     "split_bytes": ("bytes of a split", "B/split", 1.0),
     "batch_tasks": ("most splits of a plan", "split/plan", 1.0),
-    "admin_seconds": ("admin's time to answer", "s/request", 1.0),
+    "admin_seconds": ("time of the admin REST API to answer", "s/request", 1.0),
     "object_seconds": ("object storage's time to answer", "s/object", 1.0),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """Each is a number of the workload's, in base units: bytes, seconds."""
+class Inputs:
+    """The numbers of a workload, in base units: bytes, seconds."""
 
     topics: Quantity
     messages_a_day: Quantity
@@ -69,8 +69,8 @@ class Given:
         return tuple(getattr(self, field.name) for field in fields(self))
 
 
-def given_of(workload: Workload) -> Given:
-    return Given(
+def given_of(workload: Workload) -> Inputs:
+    return Inputs(
         *(
             quantity(getattr(workload, field) * factor, unit, name, f"--{field.replace('_', '-')}")
             for field, (name, unit, factor) in _NAMED.items()
@@ -83,5 +83,5 @@ SECONDS_A_DAY: Final = quantity(86_400.0, "s/day")
 
 
 def plain(value: float) -> Quantity:
-    """A number without a unit."""
+    """Return a number without a unit."""
     return quantity(value, "1")
