@@ -1,6 +1,6 @@
-"""Writes into docs/compatibility.md what `make test-servers` found: servers, Spark, Java, Python, what failed.
+"""Write the results of `make test-servers` into docs/compatibility.md: servers, Spark, Java, Python, failures.
 
-Run it as `python scripts/server_matrix.py`, after `make test-servers` has changed its file of results.
+Run the script as `python scripts/server_matrix.py`, after `make test-servers` has changed its file of results.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PASSED = "passed"
 
 
 def pages() -> dict[Path, str]:
-    """The page with the matrix between its marks."""
+    """Return the page with the matrix between its marks."""
     runs: list[dict[str, Any]] = json.loads(RESULTS.read_text(encoding="utf-8"))
     lines = [
         "| Pulsar | Got as | Spark | Java | Python | Checks | What failed |",
@@ -42,9 +42,9 @@ def _rows(version: str, runs: list[dict[str, Any]]) -> Iterator[str]:
     for run in sorted(of_version, key=lambda each: str(each["spark"])):
         failed = {name: reason for name, reason in run["checks"].items() if reason != _PASSED}
         count = f"{len(run['checks']) - len(failed)} of {len(run['checks'])}"
-        told = "; ".join(f"{name}: {_cell(reason)}" for name, reason in failed.items())
+        failures = "; ".join(f"{name}: {_cell(reason)}" for name, reason in failed.items())
         java = run["java"].partition(".")[0]
-        cells = [version, got_as, run["spark"], java, run["python"], count, told]
+        cells = [version, got_as, run["spark"], java, run["python"], count, failures]
         yield f"| {' | '.join(cells)} |"
 
 
