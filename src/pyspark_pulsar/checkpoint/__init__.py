@@ -17,8 +17,8 @@ Why a read returns what was written before: it first applies the log up to the e
 Why readers detect missing records: see `index.replay`, and `index.creation` for an empty log.
 Why a crash leaves a whole file or none: one record makes the file, after all of its chunks are stored.
 Why space is released, and never too early: see `upkeep`.
-Why a reader that is slower than the removal reports no loss: see `index.follower` for records, and `content.inline`
-and `Checkpoint.read` for content.
+Why a reader that is slower than the removal reports no loss: see `index.follower` for records, and
+`content.inline_bodies` and `Checkpoint.read` for content.
 
 Permissions: produce to and consume from both topics. The admin REST API is used only if `admin.url` is set.
 """

@@ -34,8 +34,8 @@ from typing import Final
 from pyspark_pulsar.checkpoint.index.records import Record, decode
 from pyspark_pulsar.checkpoint.index.replay import RecordsMissed, Replay, anchors_in
 from pyspark_pulsar.checkpoint.index.view import IndexView
+from pyspark_pulsar.checkpoint.messages.message_position import MessagePosition, position_text
 from pyspark_pulsar.checkpoint.messages.message_reader import MessageReader
-from pyspark_pulsar.checkpoint.messages.place import Place, place_text
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.consumer import EntryConsumer
 from pyspark_pulsar.client.broker.subscribe import subscribe
@@ -59,7 +59,7 @@ class IndexFollower:
         self.topic = topic
         self._client = client
         self._view = view
-        self._missed: Place | None = None
+        self._missed: MessagePosition | None = None
         """Position of the record after the gap that was detected last."""
 
     def run(self) -> None:
@@ -103,7 +103,7 @@ class IndexFollower:
                 return
         self._search(None)
 
-    def _find_starts(self) -> list[Place]:
+    def _find_starts(self) -> list[MessagePosition]:
         """Return the anchors that the last record names, as positions to begin at.
 
         They are its own anchor, if it completes a snapshot, and the anchor that its writer knew. Each may be removed by
@@ -125,8 +125,8 @@ class IndexFollower:
             while time.monotonic() < deadline:
                 entries = consumer.take(_TAKE_SECONDS)
                 if entries is not None:
-                    for place, payload in reader.read(entries):
-                        return anchors_in(decode(payload, self._describe(place)))
+                    for position, payload in reader.read(entries):
+                        return anchors_in(decode(payload, self._describe(position)))
         finally:
             consumer.close()
         raise DeadlineExceeded(
@@ -134,7 +134,7 @@ class IndexFollower:
             f"{self._client.request_seconds:.0f} s; check that the brokers can be reached"
         )
 
-    def _search(self, start: Place | None) -> bool:
+    def _search(self, start: MessagePosition | None) -> bool:
         """Look for a state from a position on; follow it until the connection is lost.
 
         Returns:
@@ -150,11 +150,11 @@ class IndexFollower:
                 return True
             reader = MessageReader(self.topic)
             target = (end.ledger, end.entry - 1)
-            for place, record in self._records(consumer, reader, self._client.request_seconds):
-                if start is not None and replay.last is None and place != start:
+            for position, record in self._records(consumer, reader, self._client.request_seconds):
+                if start is not None and replay.last is None and position != start:
                     return False
-                replay.take(place, record)
-                if place >= target:
+                replay.take(position, record)
+                if position >= target:
                     break
             if replay.state is None:
                 self._raise_if_beginning_lost(start, replay)
@@ -165,14 +165,14 @@ class IndexFollower:
             consumer.close()
         return True
 
-    def _raise_if_beginning_lost(self, start: Place | None, replay: Replay) -> None:
+    def _raise_if_beginning_lost(self, start: MessagePosition | None, replay: Replay) -> None:
         if start is not None or replay.searched_from is None:
             return
         raise RecordsMissed(
             f"{self.topic}: expected a FORMAT record or a whole snapshot at the beginning of the index, got neither "
-            f"in its records up to {place_text(replay.last)}. The beginning was removed by a truncation, message TTL, "
-            f"backlog eviction or a subscription {'pyspark-pulsar-checkpoint'!r} that was moved or deleted; restore "
-            f"the checkpoint from a copy (pyspark-pulsar checkpoint copy)",
+            f"in its records up to {position_text(replay.last)}. The beginning was removed by a truncation, message "
+            f"TTL, backlog eviction or a subscription {'pyspark-pulsar-checkpoint'!r} that was moved or deleted; "
+            f"restore the checkpoint from a copy (pyspark-pulsar checkpoint copy)",
             replay.searched_from,
         )
 
@@ -182,20 +182,20 @@ class IndexFollower:
             self._view.is_empty, self._view.consumer = True, consumer
             self._view.changed.notify_all()
         reader = MessageReader(self.topic)
-        for place, record in self._records(consumer, reader):
+        for position, record in self._records(consumer, reader):
             replay = Replay(self.topic)
-            replay.take(place, record)
+            replay.take(position, record)
             if replay.state is None:
                 raise RecordsMissed(
                     f"{self.topic}: expected a FORMAT record as the first one, got {record.kind}: the index was "
                     f"emptied or created again while it was in use; restore the checkpoint from a copy "
                     f"(pyspark-pulsar checkpoint copy)",
-                    place,
+                    position,
                 )
             self._view.begin(replay, consumer)
             self._apply_all(consumer, reader)
 
-    def _resume(self, last: Place) -> None:
+    def _resume(self, last: MessagePosition) -> None:
         consumer = subscribe(self._client, self.topic, Position(*last))
         try:
             reader = MessageReader(self.topic)
@@ -224,14 +224,14 @@ class IndexFollower:
             consumer.close()
 
     def _apply_all(self, consumer: EntryConsumer, reader: MessageReader) -> None:
-        for place, record in self._records(consumer, reader):
+        for position, record in self._records(consumer, reader):
             with self._view.changed:
-                if self._view.replay.last is None or place > self._view.replay.last:
-                    self._view.take(place, record)
+                if self._view.replay.last is None or position > self._view.replay.last:
+                    self._view.take(position, record)
 
     def _records(
         self, consumer: EntryConsumer, reader: MessageReader, timeout_seconds: float = math.inf
-    ) -> Iterator[tuple[Place, Record]]:
+    ) -> Iterator[tuple[MessagePosition, Record]]:
         """Yield the records without end, until the log is closed or the connection is lost.
 
         A new iterator over the same consumer and reader resumes where the previous one stopped.
@@ -246,11 +246,11 @@ class IndexFollower:
             reader.is_granted = True
         while not self._view.closed:
             while reader.decoded:
-                place, payload = reader.decoded.popleft()
-                if reader.last is not None and place[0] != reader.last[0]:
-                    self._require_nothing_between(consumer, reader.last, place)
-                reader.last = place
-                yield place, decode(payload, self._describe(place))
+                position, payload = reader.decoded.popleft()
+                if reader.last is not None and position[0] != reader.last[0]:
+                    self._require_nothing_between(consumer, reader.last, position)
+                reader.last = position
+                yield position, decode(payload, self._describe(position))
             entries = consumer.take(_TAKE_SECONDS)
             if entries is not None:
                 consumer.add_permits(entries.num_messages)
@@ -262,7 +262,9 @@ class IndexFollower:
                 )
         raise ConnectionFailed(f"{self.topic}: the index was closed")
 
-    def _require_nothing_between(self, consumer: EntryConsumer, last: Place, place: Place) -> None:
+    def _require_nothing_between(
+        self, consumer: EntryConsumer, last: MessagePosition, position: MessagePosition
+    ) -> None:
         """Check that the broker has not moved the cursor over the rest of a ledger that ends.
 
         The reader acknowledges nothing. So only a removal moves its cursor, to the position after the removed entries.
@@ -276,11 +278,11 @@ class IndexFollower:
         passed = consumer.log_end().mark_delete
         if passed > Position(last[0], last[1] + 1) and passed.entry != 0:
             raise RecordsMissed(
-                f"{self.topic}: expected the records after {place_text(last)}, got the one at {place_text(place)}: "
-                f"the broker has removed all up to {passed}, by a truncation or an expiry; restore the checkpoint "
-                f"from a copy (pyspark-pulsar checkpoint copy)",
-                place,
+                f"{self.topic}: expected the records after {position_text(last)}, got the one at "
+                f"{position_text(position)}: the broker has removed all up to {passed}, by a truncation or an expiry; "
+                f"restore the checkpoint from a copy (pyspark-pulsar checkpoint copy)",
+                position,
             )
 
-    def _describe(self, place: Place) -> str:
-        return f"{self.topic}, message {place_text(place)}"
+    def _describe(self, position: MessagePosition) -> str:
+        return f"{self.topic}, message {position_text(position)}"

@@ -26,11 +26,11 @@ from pyspark_pulsar.checkpoint.index.replay import Replay
 from pyspark_pulsar.checkpoint.index.state import IndexState
 from pyspark_pulsar.checkpoint.index.tree import Outcome
 from pyspark_pulsar.checkpoint.index.view import IndexView
-from pyspark_pulsar.checkpoint.messages.place import Place
+from pyspark_pulsar.checkpoint.messages.message_position import MessagePosition
 from pyspark_pulsar.checkpoint.messages.writer import LogWriter
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.commands import signed
-from pyspark_pulsar.client.broker.connection import await_answer
+from pyspark_pulsar.client.broker.connection.commands import signed
+from pyspark_pulsar.client.broker.connection.connection import await_answer
 from pyspark_pulsar.client.broker.consumer import EntryConsumer
 from pyspark_pulsar.errors import CheckpointLost, ConnectionFailed, DeadlineExceeded, PulsarError
 
@@ -194,7 +194,7 @@ class IndexLog:
                         return None
                 self._view.changed.wait(min(_POLL_SECONDS, deadline.seconds_left(doing, self._view.fault)))
 
-    def _end(self, consumer: EntryConsumer, deadline: Deadline, doing: str) -> Place | None:
+    def _end(self, consumer: EntryConsumer, deadline: Deadline, doing: str) -> MessagePosition | None:
         """Return the position of the last message.
 
         The result is None if the connection was lost, or if the topic has no message any more.
@@ -211,9 +211,9 @@ class IndexLog:
                     if not consumer.is_open:
                         return None
                     continue
-                place = signed(last.ledgerId), signed(last.entryId)
-                if min(place) >= 0:
-                    return place
+                position = signed(last.ledgerId), signed(last.entryId)
+                if min(position) >= 0:
+                    return position
                 self._check_emptied(consumer)
                 return None
         except DeadlineExceeded:
@@ -233,7 +233,7 @@ class IndexLog:
         consumer.close()
         consumer.on_closed(ConnectionFailed(f"{self.topic}: the topic has no messages any more"))
 
-    def _reach(self, consumer: EntryConsumer, end: Place, deadline: Deadline, doing: str) -> bool:
+    def _reach(self, consumer: EntryConsumer, end: MessagePosition, deadline: Deadline, doing: str) -> bool:
         with self._view.changed:
             while True:
                 self._view.raise_failure()
@@ -255,21 +255,21 @@ class IndexLog:
                 with self._view.changed:
                     self._view.raise_failure()
 
-    def _stored(self, record: Record, answer: Future[Place | None]) -> None:
+    def _stored(self, record: Record, answer: Future[MessagePosition | None]) -> None:
         """Apply a record immediately if it is the next one. Runs on the connection's thread."""
         if answer.cancelled() or answer.exception() is not None:
             return
-        place = answer.result()
+        position = answer.result()
         with self._view.changed:
             last = self._view.replay.last
             if (
-                place is None
+                position is None
                 or last is None
                 or self._view.replay.state is None
                 or self._view.failure is not None
             ):
                 return
-            if place == (last[0], last[1] + 1):
+            if position == (last[0], last[1] + 1):
                 # The view keeps the failure, and waiting callers raise it.
                 with contextlib.suppress(PulsarError):
-                    self._view.take(place, record)
+                    self._view.take(position, record)

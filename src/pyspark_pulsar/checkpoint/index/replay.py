@@ -22,7 +22,7 @@ from pyspark_pulsar.checkpoint.index.records import Kind, Record
 from pyspark_pulsar.checkpoint.index.snapshot import SnapshotParts
 from pyspark_pulsar.checkpoint.index.state import IndexState
 from pyspark_pulsar.checkpoint.index.tree import File, Outcome
-from pyspark_pulsar.checkpoint.messages.place import Place, parse_place, place_text
+from pyspark_pulsar.checkpoint.messages.message_position import MessagePosition, parse_position, position_text
 from pyspark_pulsar.errors import CheckpointLost
 
 CACHE_BYTES = 128 * 1024 * 1024
@@ -34,7 +34,7 @@ class RecordsMissed(CheckpointLost):
     They are directly before the record at `before`. This position is all that distinguishes two such errors.
     """
 
-    def __init__(self, message: str, before: Place) -> None:
+    def __init__(self, message: str, before: MessagePosition) -> None:
         super().__init__(message)
         self.before = before
 
@@ -73,26 +73,26 @@ class Replay:
         self._topic = topic
         self.state: IndexState | None = None
         """The state; None while searching."""
-        self.last: Place | None = None
+        self.last: MessagePosition | None = None
         """Position of the last record that was applied or kept."""
-        self.first: Place | None = None
+        self.first: MessagePosition | None = None
         """Position of the record that the state began with: FORMAT, or the anchor."""
-        self.anchor: Place | None = None
+        self.anchor: MessagePosition | None = None
         """Anchor of the last complete snapshot."""
         self.bodies = Bodies()
         self.records_since = 0
         """The number of records since that anchor, or since the beginning."""
         self.bytes_since = 0
         """The bytes of small files in those records."""
-        self._kept: list[tuple[Place, Record]] = []
+        self._kept: list[tuple[MessagePosition, Record]] = []
         self._parts: dict[str, SnapshotParts] = {}
 
     @property
-    def searched_from(self) -> Place | None:
+    def searched_from(self) -> MessagePosition | None:
         """Position of the first record that was read, while searching."""
         return self._kept[0][0] if self._kept else None
 
-    def take(self, place: Place, record: Record) -> Outcome | None:
+    def take(self, position: MessagePosition, record: Record) -> Outcome | None:
         """Add the next record, and return its outcome, or None while searching.
 
         Raises:
@@ -102,25 +102,25 @@ class Replay:
         """
         try:
             if self.state is None:
-                self._search(place, record)
+                self._search(position, record)
                 outcome = None
             else:
-                outcome = self._apply(self.state, place, record)
+                outcome = self._apply(self.state, position, record)
         except (ValueError, KeyError, TypeError) as fault:
             raise CheckpointLost(
-                f"{self._topic}, message {place_text(place)}: expected a {record.kind} record of pyspark-pulsar, got "
-                f"one with another form ({fault!r}); let only pyspark-pulsar write to this topic"
+                f"{self._topic}, message {position_text(position)}: expected a {record.kind} record of "
+                f"pyspark-pulsar, got one with another form ({fault!r}); let only pyspark-pulsar write to this topic"
             ) from None
-        self.last = place
+        self.last = position
         return outcome
 
-    def _search(self, place: Place, record: Record) -> None:
+    def _search(self, position: MessagePosition, record: Record) -> None:
         if not self._kept and record.kind is Kind.FORMAT:
-            self.state, self.first = IndexState(), place
-            self._apply(self.state, place, record)
+            self.state, self.first = IndexState(), position
+            self._apply(self.state, position, record)
             return
-        self._kept.append((place, record))
-        parts = self._add_part(place, record)
+        self._kept.append((position, record))
+        parts = self._add_part(position, record)
         if parts is None or all(kept != parts.anchor for kept, _ in self._kept):
             return
         self.state, bodies = parts.load()
@@ -134,19 +134,19 @@ class Replay:
                 self._apply(self.state, at, kept_record)
                 self.last = at
 
-    def _apply(self, state: IndexState, place: Place, record: Record) -> Outcome:
+    def _apply(self, state: IndexState, position: MessagePosition, record: Record) -> Outcome:
         if record.seen is not None and (self.last is None or record.seen > self.last):
             raise RecordsMissed(
-                f"{self._topic}: expected the record at {place_text(record.seen)}, which the writer of the record at "
-                f"{place_text(place)} has seen, got {place_text(self.last)} as the last one before. So records of the "
-                f"index were removed, by a truncation, an expiry or the loss of a ledger; restore the checkpoint from "
-                f"a copy (pyspark-pulsar checkpoint copy)",
-                place,
+                f"{self._topic}: expected the record at {position_text(record.seen)}, which the writer of the record "
+                f"at {position_text(position)} has seen, got {position_text(self.last)} as the last one before. So "
+                f"records of the index were removed, by a truncation, an expiry or the loss of a ledger; restore the "
+                f"checkpoint from a copy (pyspark-pulsar checkpoint copy)",
+                position,
             )
-        outcome = state.apply(place, record)
+        outcome = state.apply(position, record)
         self.records_since += 1
         if record.kind is Kind.SNAPSHOT:
-            self._end_snapshot(self._add_part(place, record))
+            self._end_snapshot(self._add_part(position, record))
         elif outcome is Outcome.DONE and record.kind in {Kind.PUT, Kind.PUT_IF_ABSENT}:
             self._keep_body(state, record)
         return outcome
@@ -157,13 +157,13 @@ class Replay:
             self.bodies.put(record.id, record.body)
             self.bytes_since += len(record.body)
 
-    def _add_part(self, place: Place, record: Record) -> SnapshotParts | None:
+    def _add_part(self, position: MessagePosition, record: Record) -> SnapshotParts | None:
         """Add a part of a snapshot, and return the snapshot if it is complete now."""
         if record.kind is not Kind.SNAPSHOT:
             return None
         snapshot_id = str(record.details["snapshot"])
         parts = self._parts.setdefault(snapshot_id, SnapshotParts.from_record(record))
-        parts.add(place, record)
+        parts.add(position, record)
         if not parts.is_complete:
             return None
         # Older unfinished snapshots are of no use after a complete one.
@@ -183,7 +183,7 @@ class Replay:
                 own.inline_at = file.inline_at
 
 
-def anchors_in(record: Record) -> list[Place]:
+def anchors_in(record: Record) -> list[MessagePosition]:
     """Return the positions that a record offers as the start of a search, the best one first.
 
     Raises `CheckpointLost`.
@@ -192,7 +192,7 @@ def anchors_in(record: Record) -> list[Place]:
     if record.kind is Kind.SNAPSHOT:
         try:
             ends = record.details["part"] == record.details["parts"] - 1
-            anchors = [parse_place(record.details["anchor"]) if ends else None, record.anchor]
+            anchors = [parse_position(record.details["anchor"]) if ends else None, record.anchor]
         except (ValueError, KeyError, TypeError):
             # The search reports what is wrong with the record.
             pass

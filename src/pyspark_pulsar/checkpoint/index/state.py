@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from pyspark_pulsar.checkpoint.index.records import Chunk, Kind, Record, chunks_of
 from pyspark_pulsar.checkpoint.index.tree import File, Outcome, Path, Tree
-from pyspark_pulsar.checkpoint.messages.place import Place, parse_place
+from pyspark_pulsar.checkpoint.messages.message_position import MessagePosition, parse_position
 
 RECENT: Final = 1024
 
@@ -31,8 +31,8 @@ class IndexState:
     def __init__(self) -> None:
         self.owner = ""
         self.tree = Tree()
-        self.floor: Place | None = None
-        self.uploads: dict[str, tuple[Place, int]] = {}
+        self.floor: MessagePosition | None = None
+        self.uploads: dict[str, tuple[MessagePosition, int]] = {}
         self.written: dict[int, int] = {}
         self._order: deque[str] = deque()
         self._known: set[str] = set()
@@ -48,12 +48,12 @@ class IndexState:
             if len(self._order) > RECENT:
                 self._known.discard(self._order.popleft())
 
-    def apply(self, place: Place, record: Record) -> Outcome:
+    def apply(self, position: MessagePosition, record: Record) -> Outcome:
         """Apply a record, and return its outcome.
 
         Args:
-            place: Position of the record, where the bytes of small files are.
-            record: The next record of the log.
+            position: The record's own position, where readers find the bytes of small files.
+            record: The next record of the index.
 
         Raises:
             ValueError: This package has not written the record; also KeyError and TypeError.
@@ -72,12 +72,12 @@ class IndexState:
             return Outcome.DONE
         if record.owner != self.owner:
             return Outcome.TAKEN_OVER
-        return self._change(place, record, record.details)
+        return self._change(position, record, record.details)
 
-    def _change(self, place: Place, record: Record, details: dict[str, Any]) -> Outcome:
+    def _change(self, position: MessagePosition, record: Record, details: dict[str, Any]) -> Outcome:
         match record.kind:
             case Kind.PUT | Kind.PUT_IF_ABSENT:
-                return self._put(place, record, details)
+                return self._put(position, record, details)
             case Kind.DELETE:
                 return self.tree.delete(path_of(details["path"]), recursive=bool(details["recursive"]))
             case Kind.RENAME:
@@ -88,13 +88,13 @@ class IndexState:
             case Kind.MOVE:
                 return self._move(str(details["file"]), chunks_of(details["chunks"]))
             case Kind.UPLOAD:
-                self._upload(str(details["file"]), parse_place(details["at"]), record.time_ms)
+                self._upload(str(details["file"]), parse_position(details["at"]), record.time_ms)
                 return Outcome.DONE
             case Kind.FLOOR:
-                return self._raise_floor(parse_place(details["at"]))
+                return self._raise_floor(parse_position(details["at"]))
         raise ValueError(record.kind)
 
-    def _put(self, place: Place, record: Record, details: dict[str, Any]) -> Outcome:
+    def _put(self, position: MessagePosition, record: Record, details: dict[str, Any]) -> Outcome:
         chunks = chunks_of(details.get("chunks") or ())
         self.uploads.pop(record.id, None)
         if self._is_stale(chunks):
@@ -104,7 +104,7 @@ class IndexState:
             length=int(details["length"]),
             modified_ms=record.time_ms,
             chunks=chunks,
-            inline_at=None if chunks else place,
+            inline_at=None if chunks else position,
         )
         return self.tree.put(path_of(details["path"]), file, replace=record.kind is Kind.PUT)
 
@@ -117,13 +117,13 @@ class IndexState:
         file.chunks = chunks
         return Outcome.DONE
 
-    def _upload(self, file_id: str, at: Place | None, time_ms: int) -> None:
+    def _upload(self, file_id: str, at: MessagePosition | None, time_ms: int) -> None:
         if at is None:
             self.uploads.pop(file_id, None)
         elif self.floor is None or at >= self.floor:
             self.uploads[file_id] = (at, time_ms)
 
-    def _raise_floor(self, at: Place | None) -> Outcome:
+    def _raise_floor(self, at: MessagePosition | None) -> Outcome:
         """Raise the floor, unless a needed chunk is before it.
 
         The owner has checked this, but records that it had not seen count too.
@@ -138,18 +138,18 @@ class IndexState:
 
     def _is_stale(self, chunks: tuple[Chunk, ...]) -> bool:
         floor = self.floor
-        return floor is not None and any(chunk.place < floor for chunk in chunks)
+        return floor is not None and any(chunk.position < floor for chunk in chunks)
 
     def _count_written(self, record: Record) -> None:
         for chunk in chunks_of(record.details.get("chunks") or ()):
-            if self.floor is None or chunk.place >= self.floor:
+            if self.floor is None or chunk.position >= self.floor:
                 self.written[chunk.ledger] = self.written.get(chunk.ledger, 0) + chunk.length
 
-    def first_needed(self) -> Place | None:
+    def first_needed(self) -> MessagePosition | None:
         """Return the first position of the content log that a file or an upload needs, or None."""
-        places = [chunk.place for file in self.tree.files.values() for chunk in file.chunks]
-        places.extend(at for at, _ in self.uploads.values())
-        return min(places, default=None)
+        positions = [chunk.position for file in self.tree.files.values() for chunk in file.chunks]
+        positions.extend(at for at, _ in self.uploads.values())
+        return min(positions, default=None)
 
 
 def path_of(text: str) -> Path:

@@ -12,8 +12,8 @@ Why nothing is removed too early
     chunk that a file needs, and PUTs and MOVEs with chunks before the floor. So the order of the log decides. If the
     chunk is needed first, the floor stays before it. If the floor is first, the file does not count.
     Uploads: an upload of more than one chunk has a record too, which holds the floor back. The floor never passes the
-    log end of `loop.GRACE_SECONDS` ago. If the chunks of an upload were released nevertheless, the log refuses its PUT,
-    and the writer writes the file again.
+    log end of `upkeep_thread.GRACE_SECONDS` ago. If the chunks of an upload were released nevertheless, the log refuses
+    its PUT, and the writer writes the file again.
     A previous owner: its records do not count. It moves keepers only to the position of a FLOOR that counts, or to the
     anchor of a complete snapshot. An anchor is right for every owner.
 

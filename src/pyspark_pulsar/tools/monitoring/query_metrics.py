@@ -70,7 +70,7 @@ def _new_kept_metrics() -> dict[str, Metric]:
 
 
 @dataclass(slots=True)
-class _Run:
+class _QueryRun:
     """A query from its start to its end.
 
     Attributes:
@@ -100,7 +100,7 @@ class QueryMetrics:
         """
         self._most_series, self._by_partition = most_series, by_partition
         self._clock = clock
-        self._running: dict[str, _Run] = {}
+        self._running: dict[str, _QueryRun] = {}
         self._ended: dict[str, Labels] = {}
         self._kept_metrics = _new_kept_metrics()
 
@@ -197,17 +197,17 @@ class QueryMetrics:
                         metric.values[*labels, topic] = value
         return iter((messages, size, seconds, measured))
 
-    def _run(self, query_id: str, name: str | None, run_id: str) -> _Run:
+    def _run(self, query_id: str, name: str | None, run_id: str) -> _QueryRun:
         known = self._running.get(query_id)
         if known is None or known.run_id != run_id:
-            known = self._running[query_id] = _Run((name or "", query_id), run_id)
+            known = self._running[query_id] = _QueryRun((name or "", query_id), run_id)
             self._ended.pop(query_id, None)
             # Counters begin at 0, because Prometheus sees no increase in the first value of a series.
             for counter in ("epochs_committed", "epochs_aborted"):
                 self._add(counter, known.labels, 0)
         return known
 
-    def _count_source(self, run: _Run, number: int, source: Any) -> None:
+    def _count_source(self, run: _QueryRun, number: int, source: Any) -> None:
         labels = (*run.labels, str(number))
         rows = int(source.numInputRows)
         self._add("rows", labels, rows)

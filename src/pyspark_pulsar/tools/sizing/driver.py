@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from pyspark_pulsar.tools.sizing.costs import Costs
-from pyspark_pulsar.tools.sizing.given import SECONDS_A_DAY, Inputs
 from pyspark_pulsar.tools.sizing.history import History, ledgers_a_day
 from pyspark_pulsar.tools.sizing.quantity import Quantity, quantity, smallest
+from pyspark_pulsar.tools.sizing.workload_quantities import SECONDS_A_DAY, WorkloadQuantities
 
 _CHECKS_A_TRIGGER: Final = quantity(16.0, "topic")
 """The number of topic partitions whose ledgers a trigger requests; each is due every 600 s.
@@ -57,7 +57,7 @@ class Driver:
     """Size of all offsets that Spark keeps."""
 
 
-def driver_of(given: Inputs, costs: Costs, history: History) -> Driver:
+def driver_of(given: WorkloadQuantities, costs: Costs, history: History) -> Driver:
     one_plan = quantity(1.0, "plan")
     splits = smallest(history.splits, given.batch_tasks * one_plan).named("splits of a plan")
     read = _read_by_a_plan(given, history, splits)
@@ -86,7 +86,7 @@ def driver_of(given: Inputs, costs: Costs, history: History) -> Driver:
     )
 
 
-def _read_by_a_plan(given: Inputs, history: History, splits: Quantity) -> Quantity:
+def _read_by_a_plan(given: WorkloadQuantities, history: History, splits: Quantity) -> Quantity:
     """Return the ledgers of a plan: a split reads no more ledgers than fit into it, and part of one more."""
     name = "ledgers of a plan"
     if not history.size.value:
@@ -95,7 +95,7 @@ def _read_by_a_plan(given: Inputs, history: History, splits: Quantity) -> Quanti
     return smallest(history.ledgers, splits * each).named(name)
 
 
-def _requests(given: Inputs) -> Quantity:
+def _requests(given: WorkloadQuantities) -> Quantity:
     new = given.topics * ledgers_a_day(given) / SECONDS_A_DAY * _REQUESTS_OF_A_LEDGER
     checks = smallest(given.topics / _CHECK_INTERVAL, _CHECKS_A_TRIGGER / given.trigger) * _REQUESTS_A_CHECK
     return new + checks

@@ -7,8 +7,8 @@ from typing import Final
 
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.tools.sizing.costs import OF_A_TOPIC, Costs
-from pyspark_pulsar.tools.sizing.given import ONE_CORE, SECONDS_A_DAY, Inputs, plain
 from pyspark_pulsar.tools.sizing.quantity import Quantity, largest, quantity, rounded_up, smallest
+from pyspark_pulsar.tools.sizing.workload_quantities import ONE_CORE, SECONDS_A_DAY, WorkloadQuantities, plain
 
 _ADMIN_AT_ONCE: Final = quantity(8.0, "1")
 """Concurrent requests of a plan to the admin REST API (`ledgers.topic_ledgers`)."""
@@ -65,7 +65,7 @@ class CatchUp:
     from_brokers: Quantity
 
 
-def message_costs(given: Inputs, costs: Costs, value_format: str) -> MessageCosts:
+def message_costs(given: WorkloadQuantities, costs: Costs, value_format: str) -> MessageCosts:
     """Return the cost of a message.
 
     If `OF_A_TOPIC` is among the costs, decoding costs what was measured for that topic.
@@ -87,7 +87,7 @@ def message_costs(given: Inputs, costs: Costs, value_format: str) -> MessageCost
     )
 
 
-def _decoded(given: Inputs, costs: Costs, value_format: str) -> Quantity:
+def _decoded(given: WorkloadQuantities, costs: Costs, value_format: str) -> Quantity:
     def cost(part: str) -> Quantity:
         return costs.for_format("decode", value_format, part)
 
@@ -99,11 +99,11 @@ def _decoded(given: Inputs, costs: Costs, value_format: str) -> Quantity:
     )
 
 
-def mean_rate(given: Inputs) -> Quantity:
+def mean_rate(given: WorkloadQuantities) -> Quantity:
     return (given.messages_a_day / SECONDS_A_DAY).named("messages a second")
 
 
-def ledgers_a_day(given: Inputs) -> Quantity:
+def ledgers_a_day(given: WorkloadQuantities) -> Quantity:
     """Return the ledgers of one topic partition a day: a ledger ends by time, entries or bytes, whichever is first."""
     one = given.messages_a_day / given.topics
     by_time = SECONDS_A_DAY / given.ledger_time
@@ -113,7 +113,7 @@ def ledgers_a_day(given: Inputs) -> Quantity:
     return smallest(most, largest(by_time, by_entries, by_bytes)).named("ledgers a topic a day")
 
 
-def history_of(given: Inputs, costs: Costs) -> History:
+def history_of(given: WorkloadQuantities, costs: Costs) -> History:
     messages = (given.messages_a_day * given.days).named("messages of the history")
     size = (messages * given.message_bytes).named("bytes of the history")
     on_bookies = largest(plain(0.0), plain(1.0) - given.in_object_storage - given.in_columns)
@@ -136,7 +136,7 @@ def history_of(given: Inputs, costs: Costs) -> History:
     )
 
 
-def _splits(given: Inputs, size: Quantity, ledgers: Quantity) -> Quantity:
+def _splits(given: WorkloadQuantities, size: Quantity, ledgers: Quantity) -> Quantity:
     """Return the largest number of splits.
 
     Each topic begins a split. The last split of a ledger is not full. A split of small ledgers is at least half full.
@@ -149,7 +149,7 @@ def _splits(given: Inputs, size: Quantity, ledgers: Quantity) -> Quantity:
     return (of_topics + full + smallest(of_ledgers, full)).named("most splits")
 
 
-def catch_up_of(given: Inputs, costs: Costs, history: History, message: MessageCosts) -> CatchUp:
+def catch_up_of(given: WorkloadQuantities, costs: Costs, history: History, message: MessageCosts) -> CatchUp:
     """Return the resources to catch up. Raises `OptionError` if planning alone takes longer than the wanted time."""
     work = _work(given, costs, history, message)
     planning = planning_time(given, costs, history)
@@ -178,7 +178,7 @@ def catch_up_of(given: Inputs, costs: Costs, history: History, message: MessageC
     return CatchUp(work, planning, new, cores, incoming, executors, duration, on_bookies, objects, live)
 
 
-def _work(given: Inputs, costs: Costs, history: History, message: MessageCosts) -> Quantity:
+def _work(given: WorkloadQuantities, costs: Costs, history: History, message: MessageCosts) -> Quantity:
     in_ledgers = history.messages * (plain(1.0) - given.in_columns)
     in_tables = history.messages * given.in_columns
     tasks = history.splits * quantity(1.0, "task/split") * costs["spark.task"]
@@ -186,7 +186,7 @@ def _work(given: Inputs, costs: Costs, history: History, message: MessageCosts) 
     return work.named("CPU to read the history")
 
 
-def planning_time(given: Inputs, costs: Costs, history: History) -> Quantity:
+def planning_time(given: WorkloadQuantities, costs: Costs, history: History) -> Quantity:
     """Return the time of all plans together: the driver's own work, and its waiting for answers."""
     own = (
         history.plans * (given.topics * costs["plan.topic"] + history.ledgers * costs["plan.ledger"])
