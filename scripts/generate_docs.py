@@ -37,7 +37,7 @@ from pyspark_pulsar.options import (
     WriteOptions,
     option_fields,
 )
-from pyspark_pulsar.tools.cli.commands.size import shown
+from pyspark_pulsar.tools.cli.commands.size import format_quantity
 from pyspark_pulsar.tools.sizing.costs import default_costs
 from pyspark_pulsar.tools.sizing.estimate import Estimate, estimate
 from pyspark_pulsar.tools.sizing.quantity import Quantity
@@ -268,10 +268,10 @@ def _case() -> Iterator[str]:
     made = _sized()
     yield "| In short | |"
     yield "|---|---|"
-    yield from (f"| {each.name} | {shown(each)} |" for each in made.summary())
+    yield from (f"| {each.name} | {format_quantity(each)} |" for each in made.summary())
     for title, section in made.sections().items():
         yield from ("", f"| {title} | | How |", "|---|---|---|")
-        yield from (f"| {each.name} | {shown(each)} | {_formula(each)} |" for each in section)
+        yield from (f"| {each.name} | {format_quantity(each)} | {_formula(each)} |" for each in section)
 
 
 def _formula(figure: Quantity) -> str:
@@ -283,7 +283,7 @@ def _variants() -> Iterator[str]:
     yield "|" + "---|" * (len(_COMPARED) + 1)
     for name, changed in _VARIANTS.items():
         figures = _sized(**changed).figures()
-        yield f"| {name} | {' | '.join(shown(figures[figure]) for figure in _COMPARED)} |"
+        yield f"| {name} | {' | '.join(format_quantity(figures[figure]) for figure in _COMPARED)} |"
 
 
 def _planning() -> Iterator[str]:
@@ -313,7 +313,9 @@ def _planning() -> Iterator[str]:
 def _costs() -> Iterator[str]:
     yield "| Cost | | What |"
     yield "|---|---|---|"
-    yield from (f"| `{cost.name}` | {shown(cost)} | {meaning} |" for cost, meaning in default_costs().all())
+    yield from (
+        f"| `{cost.name}` | {format_quantity(cost)} | {meaning} |" for cost, meaning in default_costs().all()
+    )
 
 
 def _cell(text: str) -> str:

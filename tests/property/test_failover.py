@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.model.position import EARLIEST, Position
 from pyspark_pulsar.model.topic import TopicPartition
-from pyspark_pulsar.tools.failover.resume import FormerCluster, ResumePoint, Resumption
+from pyspark_pulsar.tools.failover.resume import PreviousCluster, ResumePoint, Resumption
 from pyspark_pulsar.tools.failover.topic_log import Condition, Origin, TopicLog
 
 TOPIC = TopicPartition.parse("persistent://public/default/t-partition-0")
@@ -107,7 +107,7 @@ def clusters(draw: st.DrawFn, *, one_way: bool = False) -> Clusters:
 
 
 def resumed(both: Clusters, read: int, *, one_way: bool = False) -> ResumePoint:
-    former = FormerCluster("east", MOST_LAG_MS, is_only_source=one_way)
+    former = PreviousCluster("east", MOST_LAG_MS, is_only_source=one_way)
     return Resumption(both.log, former, TOPIC, Position(7, read)).point(both.replicated)
 
 

@@ -22,7 +22,7 @@ from pyspark_pulsar.tools.failover.topic_log import Origin, TopicLog
 
 
 @dataclass(frozen=True, slots=True)
-class FormerCluster:
+class PreviousCluster:
     """The cluster in which the query has read.
 
     Attributes:
@@ -60,7 +60,7 @@ class ResumePoint:
 
 
 def resume_points(
-    options: ReadOptions, previous: FormerCluster, read_until: Mapping[TopicPartition, Position]
+    options: ReadOptions, previous: PreviousCluster, read_until: Mapping[TopicPartition, Position]
 ) -> list[ResumePoint]:
     """Return the position at which each topic partition resumes.
 
@@ -122,7 +122,7 @@ def _check_present(client: BrokerClient, partitions: Iterable[TopicPartition]) -
 def _resume_point(
     client: BrokerClient,
     admin: AdminClient,
-    previous: FormerCluster,
+    previous: PreviousCluster,
     partition: TopicPartition,
     read_until: Position,
 ) -> ResumePoint:
@@ -143,7 +143,7 @@ class Resumption:
     """The search for the position of one topic partition. Numbers are numbers of entries."""
 
     def __init__(
-        self, log: TopicLog, previous: FormerCluster, partition: TopicPartition, read_until: Position
+        self, log: TopicLog, previous: PreviousCluster, partition: TopicPartition, read_until: Position
     ) -> None:
         """Keep the parts of the search. `read_until` is a position in the previous cluster."""
         self._log = log
