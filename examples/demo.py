@@ -83,7 +83,7 @@ def _now_ms() -> int:
 
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    arguments.add_argument("--seconds", type=float, default=30.0, help="how long text keeps arriving")
+    arguments.add_argument("--seconds", type=float, default=30.0, help="duration in which text arrives")
     seconds = arguments.parse_args().seconds
     with tempfile.TemporaryDirectory() as scratch, LocalPulsar(data=Path(scratch) / "pulsar") as server:
         print(f"demo: Pulsar runs at {server.service_url}", flush=True)

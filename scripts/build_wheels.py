@@ -69,7 +69,8 @@ def build(name: str, out: str) -> None:
 
 def _environment() -> dict[str, str]:
     """Return the environment of this process, with flags that remove the paths of this machine from compiled files."""
-    # The target's kernel needs no interpreter, because it uses abi3. An interpreter of this machine would be wrong.
+    # The kernel uses abi3, so its build needs no interpreter. Remove the one in the environment, which is not the
+    # target's.
     kept = {key: value for key, value in os.environ.items() if key not in ("PYO3_PYTHON", "RUSTFLAGS")}
     crates = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo")) / "registry" / "src"
     flags = [

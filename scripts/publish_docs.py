@@ -21,7 +21,7 @@ _MENU = Path("_static", "versions.json")
 def publish(site: Path, tree: Path, version: str, url: str) -> None:
     """Copy a built site into the tree as this version, and update the menus.
 
-    `url` is the URL of the tree without a slash at its end; empty for the root of its host.
+    `url` is the URL of the tree without a slash at its end. It is empty if the tree is at the root of its host.
 
     Raises:
         ValueError: The site was not built, or the version is malformed.

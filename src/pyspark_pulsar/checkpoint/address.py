@@ -58,12 +58,14 @@ def parse_path(text: str) -> CheckpointPath:
 
     """
     if not text.startswith(_PREFIX):
-        raise OptionError(f"path {text!r}: expected {_PREFIX}tenant/namespace/name, got another form")
+        raise OptionError(
+            f"path {text!r}: expected {_PREFIX}tenant/namespace/name, got another form; correct it"
+        )
     parts = [part for part in text.removeprefix(_PREFIX).split("/") if part]
     if len(parts) < _LEAST_PARTS or any(part in {".", ".."} for part in parts):
         raise OptionError(
             f"path {text!r}: expected {_PREFIX}tenant/namespace/name and a path below it without '.' and '..', got "
-            f"another form"
+            f"another form; correct the path"
         )
     tenant, namespace, name, *rest = parts
     try:

@@ -62,6 +62,7 @@ class Checkpoint:
         self._opened: OrderedDict[str, File] = OrderedDict()
 
     def close(self) -> None:
+        """Close the logs, if they are open."""
         with self._opening:
             logs, self._logs = self._logs, None
         if logs is not None:
@@ -185,7 +186,7 @@ class Checkpoint:
         if listed is None:
             raise path_not_found(self._text(path))
         if isinstance(listed, File):
-            raise CheckpointNotDirectory(f"{self._text(path)}: expected a folder, got a file")
+            raise CheckpointNotDirectory(f"{self._text(path)}: expected a folder, got a file; pass a folder")
         return listed
 
     def open(self, path: Path, deadline: Deadline) -> tuple[File, bytes | None]:
@@ -198,7 +199,7 @@ class Checkpoint:
         if file is None:
             raise path_not_found(self._text(path))
         if isinstance(file, Folder):
-            raise CheckpointIsDirectory(f"{self._text(path)}: expected a file, got a folder")
+            raise CheckpointIsDirectory(f"{self._text(path)}: expected a file, got a folder; pass a file")
         self._remember(file)
         return file, None if file.chunks else logs.inline.read(file, self._text(path), deadline)
 

@@ -99,6 +99,7 @@ class Cluster:
         return replace(self.options, topic=str(partition.topic))
 
     def close(self) -> None:
+        """Close the idle clients."""
         with self._lock:
             idle, self._idle = self._idle, []
         for client in idle:

@@ -23,6 +23,7 @@ class Deadline:
 
     @classmethod
     def after(cls, seconds: float) -> Deadline:
+        """Return a deadline this many seconds from now."""
         return cls(time.monotonic() + seconds, seconds)
 
     def seconds_left(self, doing: str, fault: object = None) -> float:
@@ -40,7 +41,7 @@ class Deadline:
         if left <= 0:
             why = f"; the last attempt: {fault}" if fault else ""
             raise DeadlineExceeded(
-                f"{doing}: expected it to be done within {self.seconds:.0f} s, got no answer by then{why}; "
-                f"check that the brokers can be reached"
+                f"{doing}: expected to finish within {self.seconds:.0f} s, got no answer by then{why}; check that the "
+                f"brokers can be reached"
             )
         return left

@@ -31,6 +31,7 @@ class Logs:
     chunk_locations: ChunkLocations
 
     def close(self) -> None:
+        """Close the logs; waiting calls fail."""
         self.index.close()
         self.content_writer.close()
         self.content.close()

@@ -46,10 +46,12 @@ def refusal(outcome: Outcome, path: str) -> CheckpointError:
 
 
 def path_not_found(path: str) -> CheckpointPathNotFound:
+    """Return the error for a path that does not exist."""
     return CheckpointPathNotFound(f"{path}: expected a file or folder, got none")
 
 
 def file_gone(path: str, file_id: str) -> CheckpointPathNotFound:
+    """Return the error for an opened file that does not exist any more."""
     return CheckpointPathNotFound(
         f"{path}: expected the file {file_id}, got none: it was deleted or replaced"
     )

@@ -39,6 +39,7 @@ class Store:
         self.close()
 
     def close(self) -> None:
+        """Stop all upkeep, and close all checkpoints and clients."""
         with self._lock:
             checkpoints = list(self._checkpoints.values())
             self._checkpoints.clear()
@@ -50,6 +51,7 @@ class Store:
         self.cluster.close()
 
     def checkpoint(self, name: CheckpointName) -> Checkpoint:
+        """Return the checkpoint of this name; all callers share it."""
         with self._lock:
             known = self._checkpoints.get(name)
             if known is None:
@@ -104,6 +106,7 @@ class Store:
     # Uploads in pieces
 
     def begin(self, checkpoint: Checkpoint, owner: str | None, upload: Upload) -> int:
+        """Keep an upload, and return its number for later calls."""
         number = next(self._numbers)
         with self._lock:
             self._uploads[number] = checkpoint, owner, upload

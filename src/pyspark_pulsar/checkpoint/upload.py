@@ -5,7 +5,7 @@
     streaming  up to `MOST_UNCONFIRMED` chunks wait for a receipt           commit: all stored, then PUT names them
 
 A chunk is sent again if it fails, or if the broker does not report its position. The file counts from its one PUT on. A
-process that dies before leaves chunks that no record names. They are removed with their ledger.
+process that dies before the PUT leaves chunks that no record names. These chunks are removed with their ledger.
 """
 
 from __future__ import annotations

@@ -162,6 +162,7 @@ def check(chunk: Chunk, data: bytes, where: str, partition: TopicPartition) -> N
 
 
 def chunk_gone(chunk: Chunk, where: str, partition: TopicPartition, why: object) -> PulsarError:
+    """Return the error for a removed chunk. `why` explains how the removal was detected."""
     return CheckpointLost(
         f"{where}: expected a chunk of {chunk.length} bytes in message {position_text(chunk.position)} of "
         f"{partition}, got none ({why}). It was removed by a truncation, message TTL, backlog eviction or a "

@@ -82,9 +82,9 @@ class InlineBodies:
                     if body is not None:
                         return body
         raise CheckpointLost(
-            f"{where}: expected its content in message {position_text(at)} of {self._partition}, got none: it was "
-            f"removed, by a truncation, an expiry or a subscription that was moved; restore the checkpoint from a "
-            f"copy (pyspark-pulsar checkpoint copy)"
+            f"{where}: expected the content of the file in message {position_text(at)} of {self._partition}, got "
+            f"none. It was removed by a truncation, an expiry or a subscription that was moved; restore the "
+            f"checkpoint from a copy (pyspark-pulsar checkpoint copy)"
         )
 
 

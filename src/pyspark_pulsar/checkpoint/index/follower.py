@@ -63,6 +63,7 @@ class IndexFollower:
         """Position of the record after the gap that was detected last."""
 
     def run(self) -> None:
+        """Follow the topic until the view is closed or has failed, and connect again after a lost connection."""
         attempt = 0
         while not self._view.closed:
             try:
@@ -106,8 +107,8 @@ class IndexFollower:
     def _find_starts(self) -> list[MessagePosition]:
         """Return the anchors that the last record names, as positions to begin at.
 
-        They are its own anchor, if it completes a snapshot, and the anchor that its writer knew. Each may be removed by
-        now.
+        They are its own anchor, if it completes a snapshot, and the anchor that its writer knew. Each anchor
+        may be removed by now.
         """
         consumer = subscribe(self._client, self.topic, None)
         try:

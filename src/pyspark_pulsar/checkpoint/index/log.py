@@ -92,6 +92,7 @@ class IndexLog:
             return self._view.replay.bodies.get(file_id)
 
     def keep_body(self, file_id: str, body: bytes) -> None:
+        """Keep the bytes of a small file in memory, if they fit."""
         with self._view.changed:
             self._view.replay.bodies.put(file_id, body)
 

@@ -82,15 +82,17 @@ class Chunk:
 
     @property
     def position(self) -> MessagePosition:
+        """Position of the message."""
         return (self.ledger, self.entry)
 
     def as_json(self) -> list[int]:
+        """Return the form in headers."""
         return [self.ledger, self.entry, self.length, self.checksum]
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A change of the state, and its writer.
+    """A record of the index: a change, its writer and its time.
 
     Attributes:
         time_ms: Unix milliseconds by the writer's clock.
@@ -112,6 +114,7 @@ class Record:
 
 
 def new_id() -> str:
+    """Return a random id of a record or file."""
     return secrets.token_hex(8)
 
 
@@ -121,6 +124,7 @@ def chunks_of(value: Any) -> tuple[Chunk, ...]:
 
 
 def encode(record: Record) -> bytes:
+    """Return the payload of a record's message."""
     header = {
         "k": record.kind.value,
         "n": record.id,

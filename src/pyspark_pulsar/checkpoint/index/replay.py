@@ -48,6 +48,7 @@ class Bodies:
         self._nbytes = 0
 
     def put(self, file_id: str, body: bytes) -> None:
+        """Add the bytes of a file, and drop the least recently used ones beyond the limit."""
         self.drop(file_id)
         self._bodies[file_id] = body
         self._nbytes += len(body)
@@ -56,12 +57,14 @@ class Bodies:
             self._nbytes -= len(dropped)
 
     def get(self, file_id: str) -> bytes | None:
+        """Return the bytes of a file, or None."""
         body = self._bodies.get(file_id)
         if body is not None:
             self._bodies.move_to_end(file_id)
         return body
 
     def drop(self, file_id: str) -> None:
+        """Remove the bytes of a file, if it has any."""
         dropped = self._bodies.pop(file_id, None)
         self._nbytes -= len(dropped) if dropped is not None else 0
 

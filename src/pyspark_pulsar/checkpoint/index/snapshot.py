@@ -53,6 +53,7 @@ class Snapshot:
 
     @classmethod
     def from_state(cls, state: IndexState, anchor: MessagePosition) -> Snapshot:
+        """Copy the state after the record at `anchor`."""
         entries = []
         for path, node in state.tree.walk():
             if isinstance(node, Folder):
@@ -116,16 +117,19 @@ class SnapshotParts:
 
     @classmethod
     def from_record(cls, record: Record) -> SnapshotParts:
+        """Start with the first part that was read. Raises ValueError for a part without an anchor."""
         anchor = parse_position(record.details["anchor"])
         if anchor is None:
             raise ValueError("a snapshot without an anchor")
         return cls(anchor, int(record.details["parts"]))
 
     def add(self, position: MessagePosition, record: Record) -> None:
+        """Add a part; the first copy of a part counts."""
         self.records.setdefault(int(record.details["part"]), (position, record))
 
     @property
     def is_complete(self) -> bool:
+        """Return whether all parts were read."""
         return len(self.records) == self.parts
 
     def load(self) -> tuple[IndexState, dict[str, bytes]]:

@@ -39,9 +39,11 @@ class IndexState:
 
     @property
     def recent(self) -> tuple[str, ...]:
+        """The ids of the last records, oldest first."""
         return tuple(self._order)
 
     def remember(self, ids: Iterable[str]) -> None:
+        """Add ids of records, and forget the oldest ones beyond `RECENT`."""
         for record_id in ids:
             self._order.append(record_id)
             self._known.add(record_id)
@@ -153,8 +155,10 @@ class IndexState:
 
 
 def path_of(text: str) -> Path:
+    """Split the text of a path in a record into its parts."""
     return tuple(part for part in text.split("/") if part)
 
 
 def path_text(path: Path) -> str:
+    """Return the text of a path for records and errors."""
     return "/".join(path)

@@ -62,6 +62,7 @@ class Tree:
         """All files by id."""
 
     def find(self, path: Path) -> Node | None:
+        """Return the file or folder at a path, or None."""
         node: Node = self.root
         for part in path:
             child = node.children.get(part) if isinstance(node, Folder) else None
@@ -84,6 +85,7 @@ class Tree:
                 waiting.extend(((*path, name), child) for name, child in below)
 
     def put(self, path: Path, file: File, *, replace: bool) -> Outcome:
+        """Store a file, and create its parents. With `replace`, the file replaces another file at the path."""
         parent = self._parent(path, file.modified_ms)
         if isinstance(parent, Outcome):
             return parent

@@ -37,6 +37,7 @@ class IndexView:
         """Futures of the outcomes of records, by the records' ids."""
 
     def raise_failure(self) -> None:
+        """Raise the failure, if there is one."""
         if self.failure is not None:
             raise self.failure
 
@@ -58,6 +59,7 @@ class IndexView:
         self.changed.notify_all()
 
     def fail(self, fault: PulsarError) -> None:
+        """Set the failure, unless there is one. The caller holds `changed`."""
         self.failure = self.failure or fault
         self.changed.notify_all()
 

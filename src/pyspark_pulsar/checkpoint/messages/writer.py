@@ -112,6 +112,7 @@ class LogWriter:
         return opened.producer.max_message_bytes if opened else 0
 
     def close(self) -> None:
+        """Close the producer and the client; waiting calls fail."""
         with self._lock:
             self._close_failed(ConnectionFailed(f"{self.topic}: the writer was closed"))
         self._client.close()

@@ -55,6 +55,7 @@ class CheckpointService:
     _store: Store
 
     def start(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Parse the settings in the first frame. Raises `OptionError`."""
         given = settings.get("settings")
         if not isinstance(given, dict):
             raise OptionError("the first frame: expected the settings of the cluster, got another frame")
@@ -62,11 +63,13 @@ class CheckpointService:
         return {}
 
     def open(self) -> None:
+        """Create the store, before the first call."""
         from pyspark_pulsar.checkpoint.store import Store
 
         self._store = Store(self._settings)
 
     def answer(self, call: str, arguments: Mapping[str, Any], body: bytes) -> Answer:
+        """Answer one call. Raises `OptionError` for a missing argument, and what the call raises."""
         from pyspark_pulsar.checkpoint.process.calls import CALLS
 
         deadline = Deadline.after(CALL_SECONDS)
@@ -76,10 +79,12 @@ class CheckpointService:
             raise OptionError(f"call {call}: expected the argument {fault}, got none") from fault
 
     def error(self, call: str, fault: Exception) -> dict[str, str]:
+        """Return the error as the protocol sends it to the JVM."""
         del call
         return describe_error(fault, _kind)
 
     def close(self) -> None:
+        """Close the store."""
         self._store.close()
 
 

@@ -14,12 +14,12 @@ Why nothing is removed too early
     Uploads: an upload of more than one chunk has a record too, which holds the floor back. The floor never passes the
     log end of `upkeep_thread.GRACE_SECONDS` ago. If the chunks of an upload were released nevertheless, the log refuses
     its PUT, and the writer writes the file again.
-    A previous owner: its records do not count. It moves keepers only to the position of a FLOOR that counts, or to the
-    anchor of a complete snapshot. An anchor is right for every owner.
+    A previous owner: its records do not count. This owner moves keepers only to the position of a FLOOR that counts, or
+    to the anchor of a complete snapshot. An anchor is right for every owner.
 
-How much space is kept: in closed content ledgers, at most as many unneeded bytes as the largest ledger has. With more,
-the cleaner writes the oldest chunks again. The open ledger is kept too. In the index, the records since the anchor: no
-more than its small files together, or `snapshots.LEAST_BYTES`, and the rest of a ledger.
+How much space is kept: in closed content ledgers, at most as many unneeded bytes as the largest ledger has. Beyond
+this, the cleaner writes the oldest chunks again. The open ledger is kept too. In the index, the
+records since the anchor: no more than its small files together, or `snapshots.LEAST_BYTES`, and the rest of a ledger.
 
 If someone else moves a keeper, the broker may remove needed data. The owner detects a keeper that is too far. It then
 writes a snapshot, and writes the chunks before the keeper again. Reading what was removed by then raises

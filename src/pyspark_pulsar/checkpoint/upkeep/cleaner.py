@@ -50,10 +50,12 @@ def overdue_ledgers(state: IndexState) -> frozenset[int]:
 
 
 def files_in(state: IndexState, ledgers: Collection[int]) -> list[OldFile]:
+    """Return the files with chunks in these ledgers, the oldest chunk first."""
     return _old(state, lambda chunk: chunk.ledger in ledgers) if ledgers else []
 
 
 def files_before(state: IndexState, position: MessagePosition) -> list[OldFile]:
+    """Return the files with chunks before this position, the oldest chunk first."""
     return _old(state, lambda chunk: chunk.position < position)
 
 

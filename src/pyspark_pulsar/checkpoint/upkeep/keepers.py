@@ -15,7 +15,9 @@ from pyspark_pulsar.model.topic import TopicPartition
 def move_keeper(
     cluster: Cluster, partition: TopicPartition, to: MessagePosition | None
 ) -> MessagePosition | None:
-    """Let the broker delete whole ledgers before `to`; None and earlier positions move nothing.
+    """Let the broker delete whole ledgers before `to`.
+
+    A keeper does not move backward, and does not move if `to` is None.
 
     Returns:
         The position of the keeper before the move; None at the beginning of the topic.

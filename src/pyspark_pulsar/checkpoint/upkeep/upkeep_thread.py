@@ -70,6 +70,7 @@ class Upkeep:
 
     @property
     def is_stopped(self) -> bool:
+        """Return whether the upkeep was stopped, or another owner has taken over."""
         return self._stopped.is_set()
 
     def stop(self) -> None:

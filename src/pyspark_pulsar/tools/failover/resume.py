@@ -27,7 +27,7 @@ class PreviousCluster:
 
     Attributes:
         name: The name of the cluster in Pulsar.
-        margin_ms: How long before the last read message an unread one may be published.
+        margin_ms: The margin before the publish time of the last read message. Later messages may be unread.
         is_only_source: Whether messages were produced only in that cluster until the query left it.
         read_since_ms: Unix milliseconds: all messages that were published before, in any cluster, were read.
 

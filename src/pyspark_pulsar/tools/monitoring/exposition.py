@@ -33,6 +33,7 @@ class Exposition:
         self._could_write = True
 
     def collect(self) -> Iterator[Family]:
+        """Yield the metrics as families of prometheus_client."""
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
         for metric in self._metrics():

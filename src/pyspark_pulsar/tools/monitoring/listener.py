@@ -41,7 +41,7 @@ class PulsarProgressListener(StreamingQueryListener):
         prometheus_address: A `host:port` where this process answers Prometheus over HTTP, without authentication, until
             `close` or its end. Port 0 chooses a free port, which `address` contains.
         most_series: The largest number of topics of a source with a lag of their own in Prometheus. With more topics,
-            the lag is that per namespace, or for all topics.
+            there is one lag per namespace, or one for all topics.
         by_partition: Report the lag in Prometheus per topic partition, if these are at most `most_series`.
 
     Raises:

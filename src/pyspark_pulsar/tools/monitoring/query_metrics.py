@@ -107,6 +107,7 @@ class QueryMetrics:
     # Events of Spark
 
     def start(self, query_id: str, name: str | None, run_id: str) -> None:
+        """Register a run of a query."""
         self._run(query_id, name, run_id)
 
     def progress(self, progress: Any, ours: Iterable[int]) -> None:

@@ -14,7 +14,7 @@ from pyspark_pulsar.errors import printable
 from pyspark_pulsar.tools.monitoring.query_history import Point, QueryHistory
 
 COLUMNS: Final = (
-    "source", "batch", "rows/s", "messages behind", "bytes behind", "age of the oldest", "read from", "lag",
+    "source", "batch", "rows/s", "lag in messages", "lag in bytes", "age of the oldest message", "read from", "lag",
 )  # fmt: skip
 _BLOCKS: Final = "▁▂▃▄▅▆▇█"
 _NUMBERS: Final = range(1, 6)

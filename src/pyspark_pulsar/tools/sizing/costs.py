@@ -31,7 +31,7 @@ _OF_A_FORMAT: Final = {
 }
 _OTHERS: Final = {
     "table.message": ("core*s/message", "to read a row of a topic's table in Spark, without its columns"),
-    "table.column": ("core*s/message/column", "to read a column of such a row"),
+    "table.column": ("core*s/message/column", "to read a column of a row of a topic's table"),
     "table.bytes": ("1", "bytes of a topic's table per byte of its ledgers"),
     "spark.message": ("core*s/message", "for Spark and transport, per message"),
     "spark.entry": ("core*s/entry", "for Spark and transport, per entry"),

@@ -58,6 +58,7 @@ class Driver:
 
 
 def driver_of(given: WorkloadQuantities, costs: Costs, history: History) -> Driver:
+    """Return the needs of the driver."""
     one_plan = quantity(1.0, "plan")
     splits = smallest(history.splits, given.batch_tasks * one_plan).named("splits of a plan")
     read = _read_by_a_plan(given, history, splits)
@@ -77,9 +78,9 @@ def driver_of(given: WorkloadQuantities, costs: Costs, history: History) -> Driv
         sent,
         (_LEAST_HEAP + sent).named("smallest spark.driver.memory"),
         (given.executor_cores * _WORKER * quantity(1.0, "executor")).named("spark.executor.memoryOverhead"),
-        (history.plans * given.topics * costs["requests.topic"]).named("requests to admin by plans"),
-        (history.ledgers * costs["answers.ledger"] * one_plan).named("answers of admin to a plan"),
-        _requests(given).named("requests to admin a second"),
+        (history.plans * given.topics * costs["requests.topic"]).named("admin requests by plans"),
+        (history.ledgers * costs["answers.ledger"] * one_plan).named("admin answers to a plan"),
+        _requests(given).named("admin requests a second"),
         (history.ledgers_offloaded * costs["objects.ledger"]).named("requests to object storage by plans"),
         offset,
         (offset * _KEPT).named("checkpoint's offsets"),

@@ -94,6 +94,7 @@ def encode_entries(encoder: BatchEncoder, rows: pa.RecordBatch) -> list[bytes]:
 
 
 def encode_only(encoder: BatchEncoder, rows: pa.RecordBatch) -> None:
+    """Encode the rows, and drop the entries."""
     encoder.encode(rows, _PUBLISHED_MS)
 
 

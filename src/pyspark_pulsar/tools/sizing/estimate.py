@@ -50,7 +50,7 @@ class Estimate:
             "A message": (mean_rate(self.given), *_figures(self.message)),
             "The history": (ledgers_a_day(self.given), *past, *ledgers),
             "Keeping up": _figures(self.steady),
-            "The driver and the others": _figures(self.driver),
+            "The driver and other services": _figures(self.driver),
         }
 
     def summary(self) -> tuple[Quantity, ...]:

@@ -100,6 +100,7 @@ def _decoded(given: WorkloadQuantities, costs: Costs, value_format: str) -> Quan
 
 
 def mean_rate(given: WorkloadQuantities) -> Quantity:
+    """Return the mean number of messages a second."""
     return (given.messages_a_day / SECONDS_A_DAY).named("messages a second")
 
 
@@ -114,6 +115,7 @@ def ledgers_a_day(given: WorkloadQuantities) -> Quantity:
 
 
 def history_of(given: WorkloadQuantities, costs: Costs) -> History:
+    """Return the size of the history, its locations and its splits."""
     messages = (given.messages_a_day * given.days).named("messages of the history")
     size = (messages * given.message_bytes).named("bytes of the history")
     on_bookies = largest(plain(0.0), plain(1.0) - given.in_object_storage - given.in_columns)
@@ -130,7 +132,7 @@ def history_of(given: WorkloadQuantities, costs: Costs) -> History:
         (size * given.in_object_storage).named("ledgers in object storage"),
         (size * given.in_columns * costs["table.bytes"]).named("tables in object storage"),
         ledgers,
-        offloaded.named("ledgers that are offloaded"),
+        offloaded.named("offloaded ledgers"),
         splits,
         rounded_up(splits / given.batch_tasks).named("plans"),
     )

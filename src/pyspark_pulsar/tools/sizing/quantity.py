@@ -106,10 +106,12 @@ def rounded_up(number: Quantity) -> Quantity:
 
 
 def largest(*choices: Quantity) -> Quantity:
+    """Return the largest of quantities with equal units."""
     return _chosen(max, *choices)
 
 
 def smallest(*choices: Quantity) -> Quantity:
+    """Return the smallest of quantities with equal units."""
     return _chosen(min, *choices)
 
 

@@ -13,7 +13,7 @@ FORMATS: Final = ("AVRO", "JSON", "PROTOBUF_NATIVE", "BYTES")
 GIBIBYTE: Final = 2**30
 _MOST: Final = 1e18
 _LEAST: Final = 1e-6
-"""The smallest number other than 0, so that no division exceeds a float."""
+"""The smallest number other than 0, so that quotients stay finite."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +56,11 @@ class Workload:
     ledger_hours: float = 4.0
     """The age at which brokers close a ledger (`managedLedgerMaxLedgerRolloverTimeMinutes`)."""
     ledger_entries: float = 50_000.0
-    """The number of entries at which they do (`managedLedgerMaxEntriesPerLedger`)."""
+    """The number of entries at which brokers close a ledger (`managedLedgerMaxEntriesPerLedger`)."""
     ledger_bytes: float = 2.0 * GIBIBYTE
-    """The size at which they do (`managedLedgerMaxSizePerLedgerMbytes`)."""
+    """The size at which brokers close a ledger (`managedLedgerMaxSizePerLedgerMbytes`)."""
     split_bytes: float = 64.0 * 2**20
-    """The option `maxBytesPerPartition` of the read of the history."""
+    """The option `maxBytesPerPartition` for reading the history."""
     batch_tasks: float = 100_000.0
     """The largest number of splits of one plan of the history, which is read in as many batches as necessary."""
     admin_seconds: float = 0.05

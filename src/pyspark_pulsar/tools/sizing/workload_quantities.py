@@ -28,13 +28,13 @@ _NAMED: Final[dict[str, tuple[str, str, float]]] = {
     "executor_cores": ("cores of an executor", "core/executor", 1.0),
     "executor_gigabits": ("network of an executor", "B/s/executor", _GIGABIT),
     "utilization": ("utilization", "1", 1.0),
-    "ledger_hours": ("time of a ledger", "s*topic/ledger", _HOUR),
-    "ledger_entries": ("most entries of a ledger", "entry/ledger", 1.0),
-    "ledger_bytes": ("most bytes of a ledger", "B/ledger", 1.0),
+    "ledger_hours": ("age limit of a ledger", "s*topic/ledger", _HOUR),
+    "ledger_entries": ("entry limit of a ledger", "entry/ledger", 1.0),
+    "ledger_bytes": ("size limit of a ledger", "B/ledger", 1.0),
     "split_bytes": ("bytes of a split", "B/split", 1.0),
-    "batch_tasks": ("most splits of a plan", "split/plan", 1.0),
+    "batch_tasks": ("split limit of a plan", "split/plan", 1.0),
     "admin_seconds": ("time of the admin REST API to answer", "s/request", 1.0),
-    "object_seconds": ("object storage's time to answer", "s/object", 1.0),
+    "object_seconds": ("time of object storage to answer", "s/object", 1.0),
 }
 
 
@@ -66,10 +66,12 @@ class WorkloadQuantities:
     object_time: Quantity
 
     def all(self) -> tuple[Quantity, ...]:
+        """Return all quantities, in the order of the fields."""
         return tuple(getattr(self, field.name) for field in fields(self))
 
 
 def workload_quantities(workload: Workload) -> WorkloadQuantities:
+    """Convert a workload to quantities in base units."""
     return WorkloadQuantities(
         *(
             quantity(getattr(workload, field) * factor, unit, name, f"--{field.replace('_', '-')}")

@@ -110,7 +110,7 @@ def choose_port(port_option: int | None, before: int | None, *, avoid: int | Non
 
     Raises:
         OptionError: `port_option` is no port.
-        StandaloneFailed: `port_option` is not free, or no port is.
+        StandaloneFailed: `port_option` is in use, or no free port was found.
 
     """
     if port_option is not None:

@@ -95,7 +95,7 @@ def test_figures_have_the_units_that_they_are_read_in() -> None:
         "memory of the driver's Python": "B",
         "spark.executor.memoryOverhead": "B",
         "checkpoint's offsets": "B",
-        "requests to admin a second": "request/s",
+        "admin requests a second": "request/s",
     }
     assert {name: figures[name].unit for name in units} == units
 

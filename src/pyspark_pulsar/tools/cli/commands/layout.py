@@ -32,6 +32,7 @@ def layout(topics: tuple[str, ...], settings: tuple[str, ...], *, as_json: bool,
 
 
 def print_layouts(layouts: list[TopicLayout]) -> None:
+    """Print a table of segments for each topic."""
     from pyspark_pulsar.inspect.topic_layouts import layout_table
     from pyspark_pulsar.tools.cli.output.screen import screen, table_of
 

@@ -62,6 +62,7 @@ def skipped_segments(options: ReadOptions, batch_plan: BatchPlan) -> list[Segmen
 
 
 def print_plan(batch_plan: BatchPlan, skipped: list[Segment]) -> None:
+    """Print the splits, the totals, and notes about the plan."""
     from pyspark_pulsar.inspect.planned_splits import planned_splits
     from pyspark_pulsar.tools.cli.output.screen import screen
 

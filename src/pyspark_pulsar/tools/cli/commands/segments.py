@@ -68,6 +68,7 @@ def json_lines(survey_result: Survey) -> list[str]:
 
 
 def print_survey(survey_result: Survey) -> None:
+    """Print a table for each topic partition."""
     from pyspark_pulsar.tools.cli.output.screen import screen
 
     console = screen()
@@ -155,10 +156,12 @@ def heading(lane: Lane) -> str:
 
 
 def rows_of(part: TablePart) -> str:
+    """Return the number of rows as text."""
     return f"{part.rows:,} rows"
 
 
 def format_part_location(part: TablePart) -> str:
+    """Return the table, its files and the end of its rows."""
     from pyspark_pulsar.tools.cli.output.text import plural
 
     return f"table {part.table}, {plural(part.files, 'file')}, up to {part.end}"

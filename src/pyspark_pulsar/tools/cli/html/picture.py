@@ -175,7 +175,7 @@ def _lane(canvas: _Canvas, index: int, lane: Lane) -> str:
 
 
 def _sizes(canvas: _Canvas, own: list[Segment]) -> tuple[list[tuple[float, float]], float]:
-    """Return the begin and the length of the lower bar of each ledger, to scale, and the end of all bars."""
+    """Return the start and the length of the lower bar of each ledger, to scale, and the end of all bars."""
     bars: list[tuple[float, float]] = []
     x = 0.0
     for segment in own:

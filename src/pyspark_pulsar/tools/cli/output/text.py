@@ -31,6 +31,7 @@ def human_bytes(size: int | None) -> str:
 
 
 def human_count(number: int | None) -> str:
+    """Return a number with grouped thousands; `?` if it is unknown."""
     return "?" if number is None else f"{number:,}"
 
 
@@ -40,6 +41,7 @@ def human_time(moment: datetime | None) -> str:
 
 
 def plural(number: int, word: str) -> str:
+    """Return a number and its noun, in the singular or plural."""
     return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
 
 

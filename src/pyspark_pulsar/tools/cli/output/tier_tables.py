@@ -21,7 +21,15 @@ def print_lines(known: Sequence[TierStatus]) -> None:
 
 def print_table(known: Sequence[TierStatus]) -> None:
     """Print a table with a row for each topic, then faults and warnings."""
-    numbers = ("rows", "files", "bytes", "ledgers behind", "bytes behind", "seconds behind", "retention used")
+    numbers = (
+        "rows",
+        "files",
+        "bytes",
+        "untiered ledgers",
+        "untiered bytes",
+        "lag in seconds",
+        "retention used",
+    )
     shown = table_of("Tiers", ("topic", "table", "format", *numbers), right=numbers)
     for topic in known:
         shown.add_cells(

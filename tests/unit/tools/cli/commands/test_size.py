@@ -36,7 +36,7 @@ def test_tables_show_each_figure_with_its_formula() -> None:
         "A message",
         "The history",
         "Keeping up",
-        "The driver and the others",
+        "The driver and other services",
     ):
         assert title in text
     assert "trigger interval + duration of a micro-batch" in text
