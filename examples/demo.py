@@ -1,9 +1,9 @@
 """`make demo`: a live word count on a real Pulsar, checked against an independent count of the same input.
 
-Starts a local Pulsar, sends it real text that keeps arriving (its distribution's licence and notice files
-and then its own live log), counts words in 5-second windows with Spark, writes the counts to a topic, shows
-them as they come, reads that topic back as a batch, and compares every word's total. Exits with 1 and what
-differs unless all are equal.
+The demo starts a local Pulsar, and sends it real text that keeps arriving. The text is the license and notice files of
+Pulsar's distribution, and then the server's own live log. Spark counts words in 5-second windows, and writes the counts
+to a topic. The demo shows the counts as they arrive, reads the topic back as a batch, and compares the total of every
+word. It exits with 1, and prints the differences, unless all are equal.
 """
 
 import argparse
@@ -35,7 +35,7 @@ _DEADLINE_SECONDS = 120.0
 
 
 class Feeder(threading.Thread):
-    """Sends every line by the official Python client and counts its words independently of Spark."""
+    """A thread that sends every line with the official Python client, and counts its words independently of Spark."""
 
     def __init__(self, server: LocalPulsar, seconds: float) -> None:
         super().__init__(name="feeder")
@@ -55,18 +55,18 @@ class Feeder(threading.Thread):
             self.words.update(_WORD.findall(line.lower()))
             producer.send_async(line, self._sent, event_timestamp=_now_ms())
         producer.flush()
-        # A line without words, a minute ahead: it moves the watermark, and so closes the last windows.
+        # A line without words, one minute in the future, moves the watermark, and so closes the last windows.
         producer.send(" ", event_timestamp=_now_ms() + 60_000)
         client.close()
 
     def _text(self) -> Iterator[str]:
-        """The distribution's texts, a few lines at a time, and whatever the server logs meanwhile."""
+        """Yield the distribution's texts, a few lines at a time, and the lines that the server logs."""
         texts = [self._server.home / name for name in ("LICENSE", "NOTICE", "README")]
-        still = iter([line for path in texts for line in path.read_text(errors="replace").splitlines()])
+        texts_left = iter([line for path in texts for line in path.read_text(errors="replace").splitlines()])
         deadline = time.monotonic() + self._seconds
         with self._server.log_file.open(errors="replace") as log:
             while time.monotonic() < deadline:
-                for _, line in zip(range(40), still, strict=False):
+                for _, line in zip(range(40), texts_left, strict=False):
                     yield line
                 for line in log.read().splitlines():
                     yield line
@@ -83,7 +83,7 @@ def _now_ms() -> int:
 
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    arguments.add_argument("--seconds", type=float, default=30.0, help="how long text keeps arriving")
+    arguments.add_argument("--seconds", type=float, default=30.0, help="duration in which text arrives")
     seconds = arguments.parse_args().seconds
     with tempfile.TemporaryDirectory() as scratch, LocalPulsar(data=Path(scratch) / "pulsar") as server:
         print(f"demo: Pulsar runs at {server.service_url}", flush=True)
@@ -121,7 +121,7 @@ def run(server: LocalPulsar, seconds: float, checkpoint: str) -> int:
 
 
 def counts_so_far(spark: SparkSession, server: LocalPulsar) -> DataFrame | None:
-    """The result topic, read as a batch; None before it exists and has its schema, which come one after the other."""
+    """Return the result topic as a batch; None until it exists and has its schema."""
     try:
         counts = (
             spark.read.format("pulsar")
@@ -162,7 +162,7 @@ def show_until_closed(
 
 
 def compare(spark: SparkSession, server: LocalPulsar, feeder: Feeder) -> int:
-    """0 when Spark's total of every word is the feeder's; prints what differs."""
+    """Return 0 if Spark's total of every word is equal to the feeder's; print all differences."""
     feeder.join()
     counts = counts_so_far(spark, server)
     if counts is None:

@@ -1,9 +1,9 @@
-"""Copies what has come to a topic since the last run to another topic, each message once, and ends.
+"""Copy the messages that arrived in a topic since the last run to another topic, each message once, and end.
 
     python examples/orders_by_cron.py pulsar://localhost:6650 orders orders-copy --checkpoint /jobs/checkpoint
 
-Made to be started again and again, by cron or any other scheduler: the checkpoint says where the last run ended. The
-exit code is 0 when all that was there at the start is written, and 1 after an error, which is on standard error.
+Start the program regularly with cron or any other scheduler. The checkpoint contains the end of the last run. The exit
+code is 0 when all messages that existed at the start are written. It is 1 after an error, which is on standard error.
 """
 
 import argparse

@@ -1,14 +1,14 @@
-"""Past, now and future: one function of a DataFrame, applied to what a topic holds and to what it will.
+"""Past, now and future: one function of a DataFrame, for present and future messages of a topic.
 
     python examples/past_now_future.py
 
-Starts a Pulsar of its own, in which a shop sells on while three queries run the same function `sales`:
+The example starts its own Pulsar, in which a shop keeps selling. Three queries run the same function `sales`:
 
 1. over history, as a batch: all orders until now, read from where they are stored;
-2. over what follows, as a stream that starts exactly where that batch ends;
+2. over the following orders, as a stream that starts exactly where the batch ends;
 3. over everything, as one stream that catches up from storage and then follows the topic.
 
-1 and 2 added up, 3, and the shop's own books must agree, or the program exits with 1.
+The sum of 1 and 2, the result of 3, and the shop's own books must be equal. Otherwise, the program exits with 1.
 """
 
 import json
@@ -33,24 +33,24 @@ TOPIC = "persistent://public/default/orders"
 ITEMS = ("tea", "milk", "bread", "salt")
 PAST_ORDERS = 20_000
 FUTURE_SECONDS = 8.0
-# Small ledgers, so that this short past has closed ones.
+# With small ledgers, this short past has closed ones.
 SERVER = {"managedLedgerMaxEntriesPerLedger": "50", "managedLedgerMinLedgerRolloverTimeMinutes": "0"}
 
 
 def sales(orders: DataFrame) -> DataFrame:
-    """Orders and cents of each item. It does not know whether `orders` is a batch or a stream."""
+    """Return orders and cents of each item. The function works for a batch and for a stream."""
     return orders.groupBy("item").agg(F.count("*").alias("orders"), F.sum("cents").alias("cents"))
 
 
 class Order(pulsar.schema.Record):
-    """What the shop writes for each order."""
+    """A message of the shop."""
 
     item = pulsar.schema.String(required=True)
     cents = pulsar.schema.Long(required=True)
 
 
 class Shop(threading.Thread):
-    """Sells until it is closed, by the official Python client, and keeps books."""
+    """A shop that sells until it is closed, with the official Python client, and keeps books."""
 
     def __init__(self, service_url: str) -> None:
         super().__init__(name="shop")
@@ -102,7 +102,8 @@ def main() -> int:
         )
         spark.sparkContext.setLogLevel("ERROR")
         try:
-            # Not before PySpark has forked: a thread of the Pulsar client that calls Python then may hang the child.
+            # Start the Pulsar client only after PySpark has forked: a thread of the client that calls Python may hang
+            # the child.
             shop = Shop(server.service_url)
             shop.sell(PAST_ORDERS)
             return run(spark, server, shop)
@@ -128,7 +129,7 @@ def run(spark: SparkSession, server: LocalPulsar, shop: Shop) -> int:
 
 
 def in_memory(result: DataFrame, name: str) -> StreamingQuery:
-    """A table `name` of the session, which has the whole result after each micro-batch."""
+    """Write the result to a table `name` of the session, which contains the whole result after each micro-batch."""
     return result.writeStream.format("memory").queryName(name).outputMode("complete").start()
 
 
@@ -138,7 +139,12 @@ def totals(result: DataFrame) -> Counter[tuple[str, str]]:
 
 
 def await_all(queries: list[StreamingQuery]) -> dict[str, int]:
-    """Stop the queries when they have read all that there is. Of the last one: how many splits were read from where."""
+    """Stop the queries after they have read everything.
+
+    Returns:
+        The number of splits of the last query by the location from which they were read.
+
+    """
     readers: Counter[str] = Counter()
     for query in queries:
         query.processAllAvailable()
@@ -151,7 +157,7 @@ def await_all(queries: list[StreamingQuery]) -> dict[str, int]:
 
 
 def compare(shop: Shop, books: dict[str, Counter[tuple[str, str]]], readers: dict[str, int]) -> int:
-    """0 when all agree; prints what each query counted."""
+    """Return 0 if all results are equal; print the counts of each query."""
     theirs = Counter({(item, "orders"): count for item, count in shop.orders.items()})
     theirs.update({(item, "cents"): cents for item, cents in shop.cents.items()})
     print(f"{'item':>6} {'past':>8} {'future':>8} {'everything':>10} {'books':>8}")
@@ -162,9 +168,9 @@ def compare(shop: Shop, books: dict[str, Counter[tuple[str, str]]], readers: dic
     if books["past"] + books["future"] != theirs:
         faults.append("past and future are not what the shop sold")
     if books["everything"] != theirs:
-        faults.append("the stream of everything has not what the shop sold")
+        faults.append("the stream of everything is not what the shop sold")
     if not books["past"] or not books["future"]:
-        faults.append("there was no past, or no future")
+        faults.append("there were no orders in the past, or none later")
     if not readers.get("bookie"):
         faults.append("nothing was read from bookies")
     for fault in faults:

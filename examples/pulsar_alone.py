@@ -1,9 +1,9 @@
-"""The word count of word_count_stream.py with nothing but Pulsar: lines, counts, offsets and state are all in topics.
+"""The word count of word_count_stream.py with Pulsar alone: lines, counts, offsets and state are all in topics.
 
     python examples/pulsar_alone.py pulsar://localhost:6650 lines counts
 
-Each count is in the result once, whatever is killed meanwhile. Start it again, on any machine: it goes on where it was.
-`--available-now` counts what is there and ends.
+Each count is in the result once, even if processes are killed. Start the program again, on any machine: it resumes
+where it ended. `--available-now` counts the present messages and ends.
 """
 
 import argparse

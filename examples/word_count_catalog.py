@@ -1,4 +1,4 @@
-"""The word count with tables alone: topics are tables of the catalog, and all of it is SQL.
+"""The word count with tables alone: topics are tables of the catalog, and the whole query is SQL.
 
 python examples/word_count_catalog.py pulsar://localhost:6650 http://localhost:8080 lines word_counts
 """
@@ -29,9 +29,11 @@ def main() -> None:
     arguments.add_argument("admin_url")
     arguments.add_argument("input_table", help="a topic of public/default with text")
     arguments.add_argument("output_table")
-    arguments.add_argument("--stream", action="store_true", help="go on as lines arrive, instead of once")
     arguments.add_argument(
-        "--available-now", action="store_true", help="with --stream: end with what is there"
+        "--stream", action="store_true", help="keep running as lines arrive, instead of once"
+    )
+    arguments.add_argument(
+        "--available-now", action="store_true", help="with --stream: end after the present lines"
     )
     arguments.add_argument("--checkpoint", default="checkpoints/word-count-catalog")
     given = arguments.parse_args()

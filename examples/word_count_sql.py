@@ -1,4 +1,4 @@
-"""The word count in SQL: a topic as the table `words`, and the result into a JSON topic of word and cnt.
+"""The word count in SQL: a topic as the table `words`, and the result in a JSON topic with words and counts.
 
 python examples/word_count_sql.py pulsar://localhost:6650 lines wc
 """
@@ -27,7 +27,7 @@ def main() -> None:
     arguments.add_argument("--checkpoint", default="checkpoints/word-count-sql")
     arguments.add_argument("--available-now", action="store_true")
     given = arguments.parse_args()
-    # Spark's default of 200 shuffle partitions keeps a state store each; too many for one machine.
+    # Each of Spark's default 200 shuffle partitions keeps a state store. These are too many for one machine.
     spark = (
         SparkSession.builder.appName("word count in SQL")
         .config("spark.sql.shuffle.partitions", "4")

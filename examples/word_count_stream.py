@@ -1,9 +1,9 @@
-"""Strings from a topic, counted per word in 5-second windows of event time, to a topic keyed by word.
+"""Count the strings of a topic per word in 5-second windows of event time, and write to a topic keyed by word.
 
     python examples/word_count_stream.py pulsar://localhost:6650 lines counts
 
-Runs until interrupted; `--available-now` counts what is there and ends. Stop and start it again with the
-same `--checkpoint`: it goes on where it was.
+The program runs until it is interrupted. `--available-now` counts the present messages and ends. Start it again with
+the same `--checkpoint`: it resumes where it ended.
 """
 
 import argparse
@@ -17,13 +17,13 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 
 def words_of(lines: DataFrame) -> DataFrame:
-    """One row for each word of `value`, lower case, with the event time of its line as `ts`."""
+    """Return a row for each word of `value`, in lower case, with the event time of its line as `ts`."""
     split = F.split(F.lower("value"), r"[^\p{L}\p{N}]+")
     return lines.select(F.explode(split).alias("word"), F.col("__eventTime").alias("ts")).where("word <> ''")
 
 
 def windowed_counts(lines: DataFrame) -> DataFrame:
-    """Columns `__key` (the word, which routes the row), `word`, `window_start` and `cnt`."""
+    """Return the columns `__key` (the word, which routes the row), `word`, `window_start` and `cnt`."""
     return (
         words_of(lines.withWatermark("__eventTime", "2 seconds"))
         .groupBy(F.window("ts", "5 seconds"), "word")
@@ -33,7 +33,7 @@ def windowed_counts(lines: DataFrame) -> DataFrame:
 
 
 def to_topic(counts: DataFrame, service_url: str, topic: str, checkpoint: str) -> DataStreamWriter:
-    """A row for each word and window, written when the window closes."""
+    """Return a writer of a row for each word and window, which is written when the window closes."""
     return (
         counts.writeStream.format("pulsar")
         .option("service.url", service_url)
@@ -51,7 +51,7 @@ def main() -> None:
     arguments.add_argument("--checkpoint", default="checkpoints/word-count-stream")
     arguments.add_argument("--available-now", action="store_true")
     given = arguments.parse_args()
-    # Spark's default of 200 shuffle partitions keeps a state store each; too many for one machine.
+    # Each of Spark's default 200 shuffle partitions keeps a state store. These are too many for one machine.
     spark = (
         SparkSession.builder.appName("word count").config("spark.sql.shuffle.partitions", "4").getOrCreate()
     )

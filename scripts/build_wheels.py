@@ -1,11 +1,11 @@
-"""Builds the wheels that users get: `python scripts/build_wheels.py [--out FOLDER] [PLATFORM...]`.
+"""Build the wheels for users: `python scripts/build_wheels.py [--out FOLDER] [PLATFORM...]`.
 
-By default that of this machine. A platform is linux-x86_64, linux-aarch64 or macos-arm64. The catalog's jar must be
-there (`make jar`). Zig links for Linux, so that the wheels run on glibc 2.17 and later wherever they were built. The
-kernel holds no path of this machine.
+The default is the wheel of this machine. A platform is linux-x86_64, linux-aarch64 or macos-arm64. The jar of the
+catalog must exist (`make jar`). Zig links for Linux, so the wheels run on glibc 2.17 and later, wherever they were
+built. The kernel contains no path of this machine.
 
-Rust's standard library for another platform is the one of rustup, where it was added (`rustup target add`). Else a
-compiler with that library comes from Debian's packages. Nothing else is fetched but crates.
+Rust's standard library for another platform is the one of rustup, if it was added (`rustup target add`). Otherwise, a
+compiler with that library is downloaded from Debian's packages. Nothing else but crates is downloaded.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _GLIBC = "manylinux_2_17"
 _DEBIAN = {"linux-x86_64": "amd64", "linux-aarch64": "arm64"}
 _RUSTC = """\
 #!/bin/sh
-# Debian's compiler with its own C library, whatever this machine has.
+# Debian's compiler with Debian's C library.
 exec "{lib}/{loader}" --library-path "{lib}" "{root}/usr/bin/rustc" --sysroot "{root}/usr" "$@"
 """
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--out", default="dist", help="where the wheels go")
+    parser.add_argument("--out", default="dist", help="folder for the wheels")
     parser.add_argument("platforms", nargs="*", metavar="PLATFORM", help=", ".join(TARGETS))
     given = parser.parse_args()
     for each in given.platforms or [this_platform()]:
@@ -47,7 +47,7 @@ def main() -> int:
 
 
 def this_platform() -> str:
-    """Raises SystemExit where there are no wheels for this machine."""
+    """Return the platform of this machine. Raises SystemExit if there are no wheels for it."""
     system = {"Darwin": "macos"}.get(platform.system(), platform.system().lower())
     name = f"{system}-{platform.machine()}"
     if name not in TARGETS:
@@ -56,7 +56,10 @@ def this_platform() -> str:
 
 
 def build(name: str, out: str) -> None:
-    """One wheel, into `out`. Raises CalledProcessError when a step fails; what it printed says why."""
+    """Build one wheel into the folder `out`.
+
+    Raises CalledProcessError after a failed step, which has printed its reason.
+    """
     command = [sys.executable, "-m", "maturin", "build", "--locked", "--profile", "wheel"]
     command += ["--target", TARGETS[name], "--out", out]
     if name.startswith("linux"):
@@ -65,8 +68,9 @@ def build(name: str, out: str) -> None:
 
 
 def _environment() -> dict[str, str]:
-    """That of this process, and flags that take the paths of this machine out of what is compiled."""
-    # An interpreter of this machine is none of the target's; abi3 needs none.
+    """Return the environment of this process, with flags that remove the paths of this machine from compiled files."""
+    # The kernel uses abi3, so its build needs no interpreter. Remove the one in the environment, which is not the
+    # target's.
     kept = {key: value for key, value in os.environ.items() if key not in ("PYO3_PYTHON", "RUSTFLAGS")}
     crates = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo")) / "registry" / "src"
     flags = [
@@ -78,7 +82,7 @@ def _environment() -> dict[str, str]:
 
 
 def _compiler(name: str) -> Mapping[str, str]:
-    """Variables that name a compiler which can build for a platform; none where cargo's own can."""
+    """Return variables that name a compiler for a platform; none if cargo's own compiler is sufficient."""
     if _has_library(TARGETS[name]):
         return {}
     if name not in _DEBIAN or this_platform() not in _DEBIAN:
@@ -97,7 +101,7 @@ def _has_library(target: str) -> bool:
 
 
 def _debian_rustc(name: str) -> Path:
-    """Debian's compiler for this machine, with the libraries of this machine and of platform `name`."""
+    """Return Debian's compiler for this machine, with the libraries of this machine and of platform `name`."""
     own, other = _DEBIAN[this_platform()], _DEBIAN[name]
     cache = Path(os.environ.get("PYSPARK_PULSAR_CACHE", Path.home() / ".cache" / "pyspark-pulsar"))
     root = cache / f"debian-rust-{other}"

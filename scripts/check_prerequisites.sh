@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Says in one line each what the build needs and this machine lacks; exit code 1 if anything is missing.
-# Usage: check_prerequisites.sh PYTHON [lint]    "lint" also asks for rustfmt and clippy.
+# Prints a line for each prerequisite of the build that this machine lacks. The exit code is 1 if anything is missing.
+# Usage: check_prerequisites.sh PYTHON [lint]    "lint" also requires rustfmt and clippy.
 set -u
 python=${1:-python3}
 missing=0

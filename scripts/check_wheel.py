@@ -1,10 +1,11 @@
-"""Says what is wrong with wheels that shall be given away: `python scripts/check_wheel.py WHEEL...`.
+"""Report what is wrong with wheels before they are published: `python scripts/check_wheel.py WHEEL...`.
 
-The exit code is 1 if anything is.
+The exit code is 1 if any wheel has a fault.
 
-What is looked at: the tags, what must be inside (every file of the package's source, the kernel, the jar, licences) and
-what must not, paths of the machine that built it, symbols for debuggers. auditwheel says which C library a wheel for
-Linux needs, and abi3audit whether the kernel keeps to Python's stable interface.
+The checks are about tags, required files, forbidden files, paths of the build machine, and debugging symbols. Required
+are every file of the package's source, the kernel, the jar and the licenses. The program auditwheel reports the C
+library that a wheel for Linux needs. The program abi3audit reports whether the kernel keeps to Python's stable
+interface.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ ROOT = Path(__file__).resolve().parent.parent
 _PACKAGE = "pyspark_pulsar"
 _NAME = re.compile(rf"{_PACKAGE}-(?P<version>[^-]+)-cp311-abi3-(?P<platform>.+)\.whl")
 _BUILT = (f"{_PACKAGE}/_kernel.abi3.so", f"{_PACKAGE}/jars/pyspark-pulsar-catalog.jar")
-_LICENCES = ("licenses/LICENSE", "licenses/NOTICE", "licenses/THIRD-PARTY.txt")
+_LICENSES = ("licenses/LICENSE", "licenses/NOTICE", "licenses/THIRD-PARTY.txt")
 _BILL = "sboms/sbom.cdx.json"
 _FOREIGN = re.compile(r"(^|/)(tests?|__pycache__|kernel|jvm|bench)/|\.(pyc|rs|java)$")
-# Sections that `strip` removes.
+# The sections that `strip` removes.
 _DEBUGGING = (b".symtab\x00", b".debug_info\x00")
 _OLDEST_GLIBC = (2, 17)
 
@@ -42,7 +43,7 @@ def main() -> int:
 
 
 def faults(wheel: Path) -> list[str]:
-    """What is wrong with the name and the content; empty for a good wheel."""
+    """Return the faults of name and content; empty for a good wheel."""
     name = _NAME.fullmatch(wheel.name)
     if name is None:
         return [f"expected a name pyspark_pulsar-VERSION-cp311-abi3-PLATFORM.whl, got {wheel.name}"]
@@ -65,7 +66,7 @@ def _wrong_version(version: str) -> Iterator[str]:
 
 
 def _wrong_files(content: Iterable[str], described: str) -> Iterator[str]:
-    expected = {*_BUILT, *source_files(), *(f"{described}/{name}" for name in (*_LICENCES, _BILL))}
+    expected = {*_BUILT, *source_files(), *(f"{described}/{name}" for name in (*_LICENSES, _BILL))}
     yield from (f"expected {name} inside, got none" for name in sorted(expected - set(content)))
     for name in sorted(content):
         kernel = name.endswith((".so", ".dylib", ".pyd")) and name not in expected
@@ -74,7 +75,7 @@ def _wrong_files(content: Iterable[str], described: str) -> Iterator[str]:
 
 
 def source_files() -> set[str]:
-    """All of the package in this clone but what a build leaves there, as a wheel names them."""
+    """Return the files of the package in this clone, as a wheel names them, without the files of a build."""
     source = ROOT / "src"
     return {
         str(file.relative_to(source))
@@ -84,18 +85,18 @@ def source_files() -> set[str]:
 
 
 def _wrong_bills(content: dict[str, bytes], described: str) -> Iterator[str]:
-    """Every crate whose licence is there must be in the bill of materials too."""
+    """Yield crates that have a license in the wheel, but are missing in the bill of materials."""
     from cyclonedx.schema import SchemaVersion
     from cyclonedx.validation.json import JsonStrictValidator
 
-    bill, licences = (content.get(f"{described}/{name}") for name in (_BILL, _LICENCES[-1]))
-    if bill is None or licences is None:
+    bill, licenses = (content.get(f"{described}/{name}") for name in (_BILL, _LICENSES[-1]))
+    if bill is None or licenses is None:
         return
     wrong = JsonStrictValidator(SchemaVersion.V1_7).validate_str(bill.decode())
     if wrong is not None:
         yield f"{_BILL}: expected CycloneDX 1.7, got {wrong}"
     listed = {(each["name"], each.get("version")) for each in json.loads(bill)["components"]}
-    heads = licences.decode().split("-" * 100, 1)[0]
+    heads = licenses.decode().split("-" * 100, 1)[0]
     linked = set(re.findall(r"^(\S+) (\d\S*): ", heads, re.MULTILINE))
     if not linked:
         yield "expected crates in THIRD-PARTY.txt, got none"
@@ -128,7 +129,7 @@ def _symbols(content: dict[str, bytes]) -> Iterator[str]:
 
 
 def refused_by_auditors(wheel: Path) -> list[str]:
-    """What abi3audit, and for Linux auditwheel, say against it."""
+    """Return the complaints of abi3audit, and for Linux of auditwheel."""
     wrong = []
     audit = _run("abi3audit", "--strict", "--report", str(wheel))
     if audit.returncode:

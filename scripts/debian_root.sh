@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Unpacks packages of Debian into a folder, with all that they need, whatever release and processor this machine has.
-# Nothing is installed and no root is needed. apt checks the signatures.
-# Usage: debian_root.sh FOLDER [--alone PACKAGE]... PACKAGE...    PACKAGE may name a processor, as libc6:arm64;
-#        what --alone names comes without what it needs.
+# Unpacks Debian packages and their dependencies into a folder, on any release and processor.
+# The script installs nothing, and does not need root. apt checks the signatures.
+# Usage: debian_root.sh FOLDER [--alone PACKAGE]... PACKAGE...    PACKAGE may name a processor, as in libc6:arm64;
+#        a package after --alone is unpacked without its dependencies.
 set -euo pipefail
 release=trixie
 folder=$1
@@ -13,7 +13,7 @@ while [ $# -gt 0 ]; do
 done
 
 if [ -e "$folder/.unpacked" ] && [ "$(cat "$folder/.unpacked")" = "${alone[*]} ${wanted[*]}" ]; then exit 0; fi
-command -v apt-get >/dev/null || { echo "Missing: apt-get; this way works on Debian and Ubuntu alone" >&2; exit 1; }
+command -v apt-get >/dev/null || { echo "Missing: apt-get; run this on Debian or Ubuntu" >&2; exit 1; }
 archive=$(apt-get indextargets --format '$(REPO_URI) $(ORIGIN)' 'Created-By: Packages' | sed -n '/ Debian$/{s/ .*//;/security/d;p}' | head -n 1)
 [ -n "$archive" ] || { echo "Missing: Debian's archive in apt's sources; run apt-get update on Debian" >&2; exit 1; }
 
@@ -22,7 +22,7 @@ for name in bin lib lib64; do ln -sfn "usr/$name" "$folder/$name"; done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/lists/partial" "$work/cache/archives/partial"
-: >"$work/status" # as if nothing were installed
+: >"$work/status" # apt must see no installed package
 for suite in "$release" "$release-backports"; do
   echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $archive $suite main"
 done >"$work/sources.list"

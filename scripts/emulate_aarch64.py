@@ -1,7 +1,8 @@
-"""Runs kernel calls of the wheel for aarch64 under an emulator: `emulate_aarch64.py ROOT WHEEL`.
+"""Run kernel calls of the wheel for aarch64 under an emulator: `emulate_aarch64.py ROOT WHEEL`.
 
-ROOT is what scripts/debian_root.sh made of qemu-user, python3.13:arm64 and libstdc++6:arm64. The calls are the unit
-tests of golden entries and of encoding: every schema type is read as Java wrote it, and written. Exit code of pytest.
+scripts/debian_root.sh creates the folder ROOT from qemu-user, `python3.13:arm64` and `libstdc++6:arm64`. The calls are
+the unit tests of golden entries and of encoding. They read every schema type as Java wrote it, and write every schema
+type. The exit code is pytest's.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         pinned = Path(folder) / "needed.txt"
         pinned.write_text(_pinned())
-        for what in ((str(wheel),), ("--require-hashes", "--requirement", str(pinned))):
-            _install(folder, what)
+        for requirement in ((str(wheel),), ("--require-hashes", "--requirement", str(pinned))):
+            _install(folder, requirement)
         command = [
             root / "usr" / "bin" / "qemu-aarch64",
             "-L",
@@ -50,13 +51,13 @@ def main() -> int:
 
 
 def _pinned() -> str:
-    """The lines of requirements/dev.txt for what is needed, with their hashes."""
+    """Return the lines of requirements/dev.txt for the needed packages, with their hashes."""
     text = (ROOT / "requirements" / "dev.txt").read_text()
     blocks = re.split(r"^(?=[a-z0-9])", text, flags=re.MULTILINE)
     return "".join(block for block in blocks if block.partition("==")[0] in _NEEDED)
 
 
-def _install(folder: str, what: tuple[str, ...]) -> None:
+def _install(folder: str, requirement: tuple[str, ...]) -> None:
     command = [
         sys.executable,
         "-m",
@@ -82,7 +83,7 @@ def _install(folder: str, what: tuple[str, ...]) -> None:
         "none",
     ]
     command += [word for glibc in (17, 28) for word in ("--platform", f"manylinux_2_{glibc}_aarch64")]
-    subprocess.run([*command, *what], check=True)
+    subprocess.run([*command, *requirement], check=True)
 
 
 if __name__ == "__main__":

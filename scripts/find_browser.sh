@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints the Chromium that the tests of the site drive. Installs Debian's where that can be done: as root, with apt-get.
-# Else says in one line what to do, with exit code 1.
+# Prints the path of the Chromium that the tests of the site use. As root with apt-get, it installs Debian's Chromium.
+# Otherwise, it prints a line about what to do, with exit code 1.
 set -u
 
 find_browser() {
@@ -20,5 +20,5 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
   find_browser && exit 0
 fi
 echo "Missing: a Chromium browser, for the tests of the site: apt-get install chromium, or brew install --cask chromium," \
-  "or set PYSPARK_PULSAR_BROWSER to the path of one" >&2
+  "or set PYSPARK_PULSAR_BROWSER to the path of a browser" >&2
 exit 1

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Prints the folder with prometheus, promtool and prometheus-pushgateway, which tests of metrics start. Where they are not
-# on the PATH, unpacks those of Debian or Ubuntu into FOLDER: nothing is installed, and no service starts.
-# Else says in one line what to do, with exit code 1.
+# Prints the folder with prometheus, promtool and prometheus-pushgateway, which tests of metrics start. If they are not on
+# the PATH, it unpacks Debian's or Ubuntu's packages into FOLDER. It installs nothing, and starts no service.
+# Otherwise, it prints a line about what to do, with exit code 1.
 # Usage: find_prometheus.sh FOLDER
 set -u
 folder=$1
@@ -16,11 +16,11 @@ unpack() {
   local work
   work=$(mktemp -d) || return 1
   trap 'rm -rf "$work"' RETURN
-  # apt-get reads its lists only where they are; a new machine has none.
+  # apt-get needs its lists of packages, which a new machine lacks.
   if ! apt-cache show "${packages[@]}" >/dev/null 2>&1; then
     [ "$(id -u)" = 0 ] && apt-get update -qq >/dev/null 2>&1
   fi
-  # As root apt fetches as a user of its own, who must be able to write here.
+  # As root, apt downloads as another user, who may not write into this folder.
   (cd "$work" && apt-get download -qq -o APT::Sandbox::User=root "${packages[@]}" >/dev/null 2>&1) || return 1
   rm -rf "$folder" "$folder.new"
   for package in "$work"/*.deb; do dpkg-deb --extract "$package" "$folder.new" || return 1; done

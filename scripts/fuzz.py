@@ -1,8 +1,8 @@
-"""Fuzzes everything in the kernel that reads foreign bytes: kernel/fuzz, built on stable Rust by `make fuzz`.
+"""Fuzz everything in the kernel that reads foreign bytes: kernel/fuzz, built on stable Rust by `make fuzz`.
 
-Each target starts from the golden entries (as they are, and their payloads) and from what earlier runs kept in
-the cache. A panic, more than 10 s or more than 2 GiB for one input is a failure: its input is kept, and this
-program ends with 1 and says how to repeat it. `--seconds` are shared by all targets.
+Each target starts from the golden entries and their payloads, and from the inputs that earlier runs kept in the cache.
+A failure is a panic, more than 10 s, or more than 2 GiB for one input. The input is kept, and this program prints how
+to repeat the failure, and ends with 1. All targets share the duration of `--seconds`.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ PRIMITIVES = (
 )
 LIMITS = ("-timeout=10", "-rss_limit_mb=2048", "-max_len=4096", "-print_final_stats=1")
 CHECKSUM_BYTES = 6
-LEAST_TRACED = 500  # places that a target counts; without the kernel's own it has about 300
+LEAST_TRACED = 500  # traced code locations of a target; without the kernel's own it has about 300
 
 
 def seeds(target: str) -> Iterator[bytes]:
-    """Inputs to begin with, as the target wants them."""
+    """Yield the first inputs of a target, in the form that the target reads."""
     for line in map(json.loads, GOLDEN.open(encoding="utf-8")):
         kind = line["schema"]["type"]
         entry = bytes.fromhex(line["entry"])
@@ -43,7 +43,9 @@ def seeds(target: str) -> Iterator[bytes]:
             yield bytes([len(entry) % 251]) + _message_frame(entry)
         elif target == "entry":
             yield bytes([choice]) + entry
-            yield bytes([choice]) + entry[CHECKSUM_BYTES:]  # without it, mutations reach what it guards
+            yield (
+                bytes([choice]) + entry[CHECKSUM_BYTES:]
+            )  # without the checksum, mutations reach the bytes after it
         elif target == "bookie":
             yield from _bookie_answers(entry)
         elif target == "primitive" and kind in PRIMITIVES:
@@ -59,15 +61,15 @@ def seeds(target: str) -> Iterator[bytes]:
 
 
 def _odd_entries(target: str) -> Iterator[bytes]:
-    """Entries of bytes that say odd things of themselves, as kernel/tests/poison.rs has them."""
+    """Yield entries with contradictory metadata, as in kernel/tests/poison.rs."""
     fields = (
         "60 fbffffffffffffffff01",  # event time -5
-        "22 06 0a016b 1201ff",  # a property that is no UTF-8
+        "22 06 0a016b 1201ff",  # a property that is not UTF-8
         "22 06 0a016b 120131 22 06 0a016b 120132",  # a property twice
-        "32 01 3f 8801 01",  # a key that is no base64
+        "32 01 3f 8801 01",  # a key that is not base64
         "8201 01 31",  # a schema version of one byte
-        "40 09 48 04",  # a codec that is none
-        *(f"40 0{codec} 48 ffffffff07" for codec in range(1, 5)),  # much more than it can be
+        "40 09 48 04",  # an unknown codec
+        *(f"40 0{codec} 48 ffffffff07" for codec in range(1, 5)),  # a much larger size than possible
         "58 ffffffff07",  # a batch of 2^31 - 1 messages
         "d201 01 75 d801 02 e001 01 e801 05",  # chunk 5 of 2
     )
@@ -77,27 +79,32 @@ def _odd_entries(target: str) -> Iterator[bytes]:
 
 
 def _bookie_answers(entry: bytes) -> Iterator[bytes]:
-    """What kernel/fuzz/targets/bookie.rs takes: answers to READ_ENTRY and BATCH_READ about ledger 7 without digests,
-    and an entry of a compacted ledger."""
+    """Yield inputs of kernel/fuzz/targets/bookie.rs.
+
+    They are answers to READ_ENTRY and BATCH_READ about ledger 7 without digests, and an entry of a compacted ledger.
+    """
     ids = [number.to_bytes(8, "big") for number in range(8)]
     bodies = [ids[7] + ids[number] + ids[0] + ids[1] + entry for number in (0, 1)]
-    asked = bytes(4) + ids[7] + ids[0]
+    request = bytes(4) + ids[7] + ids[0]
     batch = b"".join(len(body).to_bytes(4, "big") + body for body in bodies)
-    for frame in (b"\2\2\0\0" + asked + bodies[0], b"\2\7\0\0" + asked + ids[5] + batch):
+    for frame in (b"\2\2\0\0" + request + bodies[0], b"\2\7\0\0" + request + ids[5] + batch):
         yield b"\xf0" + len(frame).to_bytes(4, "big") + frame
     message_id = bytes.fromhex("08031007")
     yield b"\xfc" + b"".join(len(part).to_bytes(4, "big") + part for part in (message_id, entry))
 
 
 def _message_frame(entry: bytes) -> bytes:
-    """A MESSAGE for consumer 1: BaseCommand type 9, CommandMessage {1 consumer, 2 {1 ledger, 2 entry}}."""
+    """Return a MESSAGE for consumer 1: BaseCommand type 9, CommandMessage {1 consumer, 2 {1 ledger, 2 entry}}."""
     command = bytes.fromhex("08094a0808011204 0807 1000".replace(" ", ""))
     body = len(command).to_bytes(4, "big") + command + entry
     return len(body).to_bytes(4, "big") + body
 
 
 def _offloaded(target: str) -> Iterator[bytes]:
-    """Step, length of the index, first entry and how many more, index, data; see kernel/fuzz/common/stored.rs."""
+    """Yield step, length of the index, first entry, number of further entries, index, data.
+
+    kernel/fuzz/common/stored.rs describes them.
+    """
     names = {"tiered-object": ("object-index", "object"), "map-file": ("map-index", "map-data")}.get(target)
     if names is not None:
         index, data = ((GOLDEN.parent / "offloaded" / name).read_bytes() for name in names)
@@ -106,7 +113,7 @@ def _offloaded(target: str) -> Iterator[bytes]:
 
 
 def _records(target: str) -> Iterator[bytes]:
-    """Values of the record in kernel/fuzz/src/record.rs, which no golden entry has."""
+    """Yield values of the record in kernel/fuzz/src/record.rs, which no golden entry has."""
     if target == "json":
         yield from (
             json.dumps(form).encode()
@@ -165,8 +172,10 @@ def _records(target: str) -> Iterator[bytes]:
 
 
 def _sequences() -> Iterator[bytes]:
-    """Chunks 0 to 2 of two messages between each other and batches, clear and encrypted; see
-    kernel/fuzz/common/sequence.rs."""
+    """Yield interleaved chunks 0 to 2 of two messages, with batches between, clear and encrypted.
+
+    kernel/fuzz/common/sequence.rs describes them.
+    """
     a, b, batch = 0b0101, 0b1101, 0
     order = [(a, 0), (b, 0), (batch, 2), (b, 1), (a, 1), (b, 2), (a, 2), (a, 2)]
     for key in (0, 0b01, 0b1001, 0b11, 0x81):
@@ -176,7 +185,7 @@ def _sequences() -> Iterator[bytes]:
 
 
 def fuzz(program: Path, corpus: Path, seconds: int) -> bool:
-    """Whether the target found nothing. What it learned stays in `corpus`."""
+    """Run a target, and return whether it found no failure. Inputs that increase coverage stay in `corpus`."""
     target = program.name.removeprefix("fuzz-")
     corpus.mkdir(parents=True, exist_ok=True)
     for seed in seeds(target):
@@ -190,14 +199,18 @@ def fuzz(program: Path, corpus: Path, seconds: int) -> bool:
     )
     traced = re.search(r"PC tables \((\d+) PCs\)", done.stderr)
     if traced is None or int(traced[1]) < LEAST_TRACED:
-        print(f"{target} was not built with kernel/fuzz/rustc-with-coverage", file=sys.stderr)
+        print(
+            f"{target}: expected a program built with kernel/fuzz/rustc-with-coverage, got one without coverage; "
+            f"run make fuzz",
+            file=sys.stderr,
+        )
         return False
     stats = [line for line in done.stderr.splitlines() if line.startswith("stat::")]
     summary = ", ".join(line.removeprefix("stat::").replace(":", "").replace("  ", "") for line in stats[:2])
     print(f"{target}: {summary or 'failed'}", flush=True)
     if done.returncode != 0:
         print(done.stderr[-4000:], file=sys.stderr)
-        print(f"Repeat it with: {program} {found}/{target}-...", file=sys.stderr)
+        print(f"Repeat the failure with: {program} {found}/{target}-...", file=sys.stderr)
     return done.returncode == 0
 
 
@@ -209,7 +222,7 @@ def main() -> int:
     given = arguments.parse_args()
     built = [path for path in given.programs.glob("fuzz-*") if not path.suffix]
     if not built:
-        print(f"no fuzz targets in {given.programs}", file=sys.stderr)
+        print(f"{given.programs}: expected fuzz targets, got none; run make fuzz", file=sys.stderr)
         return 1
     each = max(1, given.seconds // len(built))
     found_nothing = [fuzz(path, given.corpus / path.name, each) for path in sorted(built)]

@@ -1,7 +1,7 @@
-"""Writes the charts in docs/pictures, which repeat what the files in bench/results say.
+"""Write the charts in docs/pictures from the files in bench/results.
 
-Run it as `python scripts/generate_charts.py`; `make docs` does. A unit test fails while a chart is not what the files
-say. A chart has a bar for each measure, on one linear axis that begins at 0.
+Run the script as `python scripts/generate_charts.py`; `make docs` does. A unit test fails while a chart differs from
+the files. A chart has a bar for each measure, on one linear axis that begins at 0.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HEAD = 26
 
 @dataclass(frozen=True)
 class Bar:
-    """One measure. `ours` are those of this package, in its colour; the others are what it is compared with."""
+    """A measure. `ours` marks measures of this package, which have its color; the others are for comparison."""
 
     label: str
     value: float
@@ -32,7 +32,7 @@ class Bar:
 
 
 def charts() -> dict[Path, str]:
-    """The charts: path to text."""
+    """Return the charts: path to text."""
     return {
         PICTURES / "speed.svg": _chart("Times as fast as the official Python client", _speed()),
         PICTURES / "catching-up.svg": _chart("A stream catches up, start included: rows/s", _catching_up()),
@@ -135,24 +135,24 @@ def _chart(title: str, bars: Sequence[Bar]) -> str:
 
 def _row(bar: Bar, top: int, longest: float) -> str:
     length = round(max(bar.value / longest * (_WIDTH - 60), 1), 1)
-    colour = "own" if bar.ours else "pulsar"
+    color = "own" if bar.ours else "pulsar"
     return (
         f'  <text class="small" x="2" y="{top + 13}">{escape(bar.label)}</text>\n'
-        f'  <rect class="{colour}" style="fill: var(--{colour}-line)" x="2" y="{top + 18}" width="{length}" '
+        f'  <rect class="{color}" style="fill: var(--{color}-line)" x="2" y="{top + 18}" width="{length}" '
         f'height="14" rx="2"/>\n'
         f'  <text class="small head" x="{length + 8:g}" y="{top + 29}">{escape(bar.text)}</text>\n'
     )
 
 
 def picture_style() -> str:
-    """The colours of all pictures stand in each of them."""
+    """Return the style with the colors, which each picture contains."""
     lines = (PICTURES / "architecture.svg").read_text().splitlines(keepends=True)
     first, last = lines.index("  <style>\n"), lines.index("  </style>\n")
     return "".join(lines[first : last + 1])
 
 
 def write(pages: Callable[[], dict[Path, str]]) -> None:
-    """Write those that are not there yet, or are stale."""
+    """Write the pages that are missing or stale."""
     for path, text in pages().items():
         if not path.exists() or path.read_text() != text:
             path.write_text(text)

@@ -1,8 +1,10 @@
-"""Writes what pages of docs/ repeat: the options and the errors from the code, what options change from bench/results,
-and the figures of a load from the command that computes them.
+"""Write the generated parts of pages in docs/.
 
-Run it as `python scripts/generate_docs.py`. With `--check` it writes nothing and exits with 1 if a page is not
-what would be written.
+The options and the errors are from the code. The effects of options are from bench/results. The figures of a load are
+from the command that computes them.
+
+Run the script as `python scripts/generate_docs.py`. With `--check`, it writes nothing, and exits with 1 if a page would
+change.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from pyspark_pulsar.options import (
     WriteOptions,
     option_fields,
 )
-from pyspark_pulsar.tools.cli.commands.size import shown
+from pyspark_pulsar.tools.cli.commands.size import format_quantity
 from pyspark_pulsar.tools.sizing.costs import default_costs
 from pyspark_pulsar.tools.sizing.estimate import Estimate, estimate
 from pyspark_pulsar.tools.sizing.quantity import Quantity
@@ -48,46 +50,44 @@ _NOTICE = "<!-- Written by scripts/generate_docs.py (`make docs`). Change the co
 _OPTIONS_HEAD = """\
 # Options
 
-Options are strings, as everywhere in Spark, and their names are not case-sensitive. They are read on the
-driver before anything is connected. An option that is unknown, malformed, or given twice under two names is
-an `OptionError`; a near miss gets a suggestion. Spark's own options, such as `checkpointLocation`, stay
-Spark's.
+Options are strings, as everywhere in Spark, and their names are not case-sensitive. The driver checks all options
+before it connects. An option that is unknown, malformed, or set under two of its names is an `OptionError`.
+A misspelled name gets a suggestion. Spark's own options, such as `checkpointLocation`, keep their meaning.
 """
 
 _ERRORS_HEAD = """\
 # Errors
 
-Everything that this package raises on purpose is a `pyspark_pulsar.PulsarError`. A message says what is wrong, what was
-expected, where (topic, ledger, entry), and what to do. Most faults of a call are found on the driver, before a
-task starts.
+Every error that this package raises on purpose is a `pyspark_pulsar.PulsarError`. A message contains the failure, what
+was expected and found, the place (topic, ledger, entry), and what to do. The driver finds most wrong calls
+before a task starts.
 
-Spark puts an exception of its own around an error of a Python data source. The name and the text below are
-in the message of that exception; the class itself is not what `except` sees.
+Spark wraps an error of a Python data source in its own exception. The message of that exception contains the name and
+the text of the error. `except` catches Spark's class.
 
 ## What you see
 
-Spark writes an error of a Python data source with the frames of its own files and ours above it. They are left out:
-what is raised on purpose says all itself.
+Spark prints an error of a Python data source below the frames of its own files and ours. This package omits these
+frames, because its errors are complete without them.
 
 | Where | What is shown |
 |---|---|
 | A session made with `pyspark_pulsar.configure` (unless `error_hook=False`), in a program or a \
-notebook | The message first and last, between them the lines of your own program. \
-Also where a cell ends in a value that fails when it is shown, as a DataFrame does \
-over Spark Connect. |
+notebook | The message first and last. The lines of your own program are between. This includes values that \
+fail when a cell shows them, such as a DataFrame over Spark Connect. |
 | Any other session, after `pyspark_pulsar.install_error_hook()` | The same. In IPython and Jupyter \
 `%load_ext pyspark_pulsar` does it too. |
-| Any other session | The frames of your program and of PySpark, then the message in Spark's words, without the \
+| Any other session | The frames of your program and of PySpark. Spark's text with the message follows, without the \
 frames of the task. |
-| `str(error)` | Spark's words around the message. |
+| `str(error)` | Spark's text with the message. |
 
-A hook that another program has set, `sys.excepthook` or IPython's, stays as it is. Errors that are not of this package
-are shown as before, with all frames.
+A hook that another program has set, `sys.excepthook` or IPython's, stays in use. Errors of other packages are shown
+with all frames.
 
-To see the frames too, set the environment variable `PYSPARK_PULSAR_TRACEBACK=1` before the session starts, for tasks on
-other machines as `spark.executorEnv.PYSPARK_PULSAR_TRACEBACK=1`.
+To see the frames too, set the environment variable `PYSPARK_PULSAR_TRACEBACK=1` before the session starts. For tasks on
+other machines, set `spark.executorEnv.PYSPARK_PULSAR_TRACEBACK=1`.
 
-## All of them
+## All errors
 """
 
 _OPTIONS_END = """\
@@ -95,7 +95,7 @@ _OPTIONS_END = """\
 
 - [Reading](reading.md), [streaming](streaming.md) and [writing](writing.md): how the options work together
 - [Security](security.md): credentials and TLS
-- [Errors](errors.md): what a wrong option is answered with
+- [Errors](errors.md): the error for a wrong option
 """
 
 _ERRORS_END = """\
@@ -110,7 +110,7 @@ _ERRORS_END = """\
 
 
 def pages() -> dict[Path, str]:
-    """The generated pages: path to text."""
+    """Return the generated pages: path to text."""
     docs = ROOT / "docs"
     return {
         docs / "options.md": options_page(),
@@ -153,7 +153,7 @@ _CLASS = re.compile(r"org\.apache\.[\w.]+ \((\w+)\)")
 
 
 def _default(value: object) -> str:
-    """As one would write it."""
+    """Return a default as a user writes it."""
     if value is MISSING:
         return "required"
     if value is None or value == ():
@@ -162,7 +162,7 @@ def _default(value: object) -> str:
 
 
 def _accepted(option: OptionField) -> str:
-    """What the parser itself says when it is given nothing; of classes with a short name, that alone."""
+    """Return the parser's own text for an empty value; a class with a short name is shown by that name only."""
     try:
         option.parse("")
     except ValueError as expected:
@@ -181,11 +181,11 @@ def errors_page() -> str:
 
 _KNOBS = re.compile(r"(?<=<!-- knobs -->\n).*?(?=<!-- /knobs -->)", re.DOTALL)
 _LOADED = 1.0
-"""Other work on the machine, as its load before the run, from which on a reader is warned."""
+"""The load of other work on the machine, before the run, above which the page warns the reader."""
 
 
 def tuning_page(page: str) -> str:
-    """The page with the table of bench/results/knobs.json between its marks."""
+    """Return the page with the table of bench/results/knobs.json between its marks."""
     report = json.loads((ROOT / "bench" / "results" / "knobs.json").read_text())
     lines = [
         _knobs_head(report),
@@ -201,12 +201,14 @@ def tuning_page(page: str) -> str:
 def _knobs_head(report: dict[str, Any]) -> str:
     head = (
         f"Medians of {report['repeat']} of `{report['command']}`: {report['rows']:,} rows of 10 columns, Avro, LZ4, "
-        f"entries of up to 1000 rows, one topic partition; {report['machine']}. The first value is the default where "
-        f"there is one; in brackets the time by that of the first."
+        f"entries of up to 1000 rows, one topic partition; {report['machine']}. The first value is the default if "
+        f"there is one. The ratio to the first time is in parentheses."
     )
     if report["load_before"] < _LOADED:
         return head
-    return f"{head} **The machine did other work as well (load {report['load_before']}): trust only large ratios.**"
+    return (
+        f"{head} **The machine did other work too (load {report['load_before']}): trust only large ratios.**"
+    )
 
 
 def _knob_rows(measured: dict[str, Any]) -> Iterator[str]:
@@ -234,7 +236,7 @@ _CASE: dict[str, Any] = {
     "split_bytes": 2**30,
     "trigger_seconds": 60,
 }
-"""As `docs/sizing.md` gives it to the command; a test holds both together."""
+"""The load in `docs/sizing.md`, as the command's options; a test compares both."""
 _VARIANTS: dict[str, dict[str, Any]] = {
     "as above": {},
     "micro-batches of 10 s": {"trigger_seconds": 10},
@@ -247,13 +249,13 @@ _VARIANTS: dict[str, dict[str, Any]] = {
     "30,000 topics": {"topics": 30_000},
 }
 _COMPARED = (
-    "executors to keep up", "most lag", "executors to catch up", "time to catch up", "time to plan",
+    "executors to keep up", "largest lag", "executors to catch up", "time to catch up", "time to plan",
     "memory of the driver's Python", "checkpoint's offsets",
 )  # fmt: skip
 
 
 def sizing_page(page: str) -> str:
-    """The page with its tables between their marks."""
+    """Return the page with its tables between their marks."""
     blocks = {"case": _case, "variants": _variants, "planning": _planning, "costs": _costs}
     return _SIZED.sub(lambda found: found[1] + "\n".join([*blocks[found["block"]](), ""]) + found[3], page)
 
@@ -266,14 +268,14 @@ def _case() -> Iterator[str]:
     made = _sized()
     yield "| In short | |"
     yield "|---|---|"
-    yield from (f"| {each.name} | {shown(each)} |" for each in made.summary())
+    yield from (f"| {each.name} | {format_quantity(each)} |" for each in made.summary())
     for title, section in made.sections().items():
         yield from ("", f"| {title} | | How |", "|---|---|---|")
-        yield from (f"| {each.name} | {shown(each)} | {_formula(each)} |" for each in section)
+        yield from (f"| {each.name} | {format_quantity(each)} | {_formula(each)} |" for each in section)
 
 
-def _formula(of: Quantity) -> str:
-    return _cell(of.formula).replace(" * ", " \N{MULTIPLICATION SIGN} ")
+def _formula(figure: Quantity) -> str:
+    return _cell(figure.formula).replace(" * ", " \N{MULTIPLICATION SIGN} ")
 
 
 def _variants() -> Iterator[str]:
@@ -281,7 +283,7 @@ def _variants() -> Iterator[str]:
     yield "|" + "---|" * (len(_COMPARED) + 1)
     for name, changed in _VARIANTS.items():
         figures = _sized(**changed).figures()
-        yield f"| {name} | {' | '.join(shown(figures[figure]) for figure in _COMPARED)} |"
+        yield f"| {name} | {' | '.join(format_quantity(figures[figure]) for figure in _COMPARED)} |"
 
 
 def _planning() -> Iterator[str]:
@@ -304,14 +306,16 @@ def _planning() -> Iterator[str]:
     for each in report["foretold"]:
         yield from (
             "",
-            f"{each['case']}: {each['what']} foretold {each['foretold']:,}, measured {each['got']:,}.",
+            f"{each['case']}: {each['what']} predicted {each['foretold']:,}, measured {each['got']:,}.",
         )
 
 
 def _costs() -> Iterator[str]:
     yield "| Cost | | What |"
     yield "|---|---|---|"
-    yield from (f"| `{cost.name}` | {shown(cost)} | {meaning} |" for cost, meaning in default_costs().all())
+    yield from (
+        f"| `{cost.name}` | {format_quantity(cost)} | {meaning} |" for cost, meaning in default_costs().all()
+    )
 
 
 def _cell(text: str) -> str:

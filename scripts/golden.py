@@ -1,10 +1,10 @@
-"""Writes kernel/tests/data/golden.jsonl: entries as the classes of Pulsar's own Java client make them.
+"""Write kernel/tests/data/golden.jsonl: entries that the classes of Pulsar's own Java client encode.
 
-Each line is one entry: the schema as the registry holds it (data in base64), the entry in hexadecimal, and per
-message the cells that a reader of the topic must see, which the same Java classes decoded from these bytes
-(neutral JSON, see tests/java/Neutral.java), with the payload in hexadecimal; null is a null value. The cases
-are those of tests/java/AllCases.java. Run it as `make golden`; with `--check` it writes nothing and exits with
-1 if the file is not what would be written.
+Each line is an entry. It contains the schema as the registry stores it (data in base64), and the entry in hexadecimal.
+For each message it contains the payload in hexadecimal, and the cells that a reader of the topic must see. The same
+Java classes decoded these cells (neutral JSON, see tests/java/Neutral.java). Null is a null value. The cases are in
+tests/java/AllCases.java. Run the script as `make golden`. With `--check`, it writes nothing, and exits with 1 if the
+file would change.
 """
 
 from __future__ import annotations
@@ -41,9 +41,10 @@ def main() -> None:
     changed = [json.loads(line)["name"] for line in set(made) ^ set(stored)]
     if stored != made:
         sys.exit(
-            f"{GOLDEN.relative_to(ROOT)} is not what the client makes: {sorted(set(changed))}; make golden"
+            f"{GOLDEN.relative_to(ROOT)}: expected the entries of the client, got other entries for "
+            f"{sorted(set(changed))}; run make golden"
         )
-    print(f"{len(made)} entries are as the client makes them")
+    print(f"{len(made)} entries are equal to the client's")
 
 
 if __name__ == "__main__":

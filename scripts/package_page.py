@@ -1,10 +1,11 @@
-"""Makes README.md fit for the package's page on PyPI, which shows it away from the repository.
+"""Prepare README.md for the package's page on PyPI, which shows it outside of the repository.
 
     python scripts/package_page.py https://forge.example/owner/pyspark-pulsar v0.1.0
 
-Links to files of the repository become links to those files as they are at the tag, and the page gets links to the
-repository (`[project.urls]` of pyproject.toml). Both files are changed where they lie: the release workflow does it
-before it builds, as only there the repository's address is known. A second run changes nothing.
+Links to files of the repository become links to those files at the tag. The page shows the installation from PyPI
+instead of a clone. It gets links to the repository (`[project.urls]` of pyproject.toml). The script changes both files
+in place. The release workflow runs it before the build, because only that workflow knows the address of the repository.
+A second run changes nothing.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def page(readme: str, repository: str, tag: str) -> str:
 
 
 def with_urls(pyproject: str, repository: str, tag: str) -> str:
-    """Unchanged where there are some."""
+    """Return the project file with links to the repository; unchanged if it has links."""
     if "[project.urls]" in pyproject:
         return pyproject
     table = (

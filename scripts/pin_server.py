@@ -1,9 +1,9 @@
-"""Writes the list of libraries that a version of Pulsar's server is put together from.
+"""Write the list of libraries from which a version of Pulsar's server is assembled.
 
     .venv/bin/python scripts/pin_server.py 4.2.4
 
-Maven resolves what the broker of that version depends on. The broker names no implementation of logging, so
-that is asked for in addition: as the version's parent POM says, or in the versions given here.
+Maven resolves the dependencies of that version's broker. The broker names no implementation of logging, so this script
+adds one. Its version is from the parent POM of the broker's version, or from the list below.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pyspark_pulsar.tools.standalone.distribution.maven import DEPENDENCY_PLUGIN
 
 _PINNED = Path(libraries.__file__).parent / "pinned"
 _LOGGING = "org.apache.logging.log4j"
-# Beside the broker: group, artifact, and the version where the parent POM names none.
+# Additional dependencies: group, artifact, and the version if the parent POM names none.
 _BESIDE = {
     "3.0.7": [
         (_LOGGING, "log4j-core", ""),
@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def pinned(repository: Path) -> list[str]:
-    """The lines of the list, from a folder that has just these jars, in the layout of a Maven repository."""
+    """Return the lines of the list, from a folder in the layout of a Maven repository that contains only these jars."""
     return sorted(_library(jar, jar.relative_to(repository)).line for jar in repository.rglob("*.jar"))
 
 

@@ -1,9 +1,9 @@
-"""Puts a built site beside those of earlier releases, in the tree that a web server serves.
+"""Add a built site to the sites of earlier releases, in the folder that a web server serves.
 
     python scripts/publish_docs.py site TREE --version 0.2.0 --url https://example.com/docs
 
-Each version has a folder of its own, TREE/0.2.0. The menu of versions, also that of the older ones, lists all of them,
-and the tree's first page leads to the newest that is no pre-release. Publishing a version again replaces it.
+Each version has its own folder, TREE/0.2.0. The menu of versions lists all of them, also in older versions. The first
+page leads to the newest version that is not a pre-release. Publishing a version again replaces it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,17 @@ _MENU = Path("_static", "versions.json")
 
 
 def publish(site: Path, tree: Path, version: str, url: str) -> None:
-    """`url` is where the tree is served, without a slash at its end; empty for the root of its host.
+    """Copy a built site into the tree as this version, and update the menus.
 
-    Raises `ValueError` for a site that was not built, or a version that is none.
+    `url` is the URL of the tree without a slash at its end. It is empty if the tree is at the root of its host.
+
+    Raises:
+        ValueError: The site was not built, or the version is malformed.
+
     """
     if not (site / _MENU).is_file():
         raise ValueError(f"{site}: expected a built site with {_MENU}, got none; run make docs")
-    folder = tree / str(_parsed(version))
+    folder = tree / str(_parse_version(version))
     if folder.exists():
         shutil.rmtree(folder)
     shutil.copytree(site, folder)
@@ -33,7 +37,9 @@ def publish(site: Path, tree: Path, version: str, url: str) -> None:
 
 
 def _link_versions(tree: Path, url: str) -> None:
-    versions = sorted((_parsed(menu.parents[1].name) for menu in tree.glob(f"*/{_MENU}")), reverse=True)
+    versions = sorted(
+        (_parse_version(menu.parents[1].name) for menu in tree.glob(f"*/{_MENU}")), reverse=True
+    )
     newest = next((version for version in versions if not version.is_prerelease), versions[0])
     entries = [
         {
@@ -50,14 +56,14 @@ def _link_versions(tree: Path, url: str) -> None:
         f'<!doctype html><title>pyspark-pulsar</title><meta http-equiv="refresh" content="0; url={newest}/index.html">'
         f'<a href="{newest}/index.html">pyspark-pulsar {newest}</a>\n'
     )
-    (tree / ".nojekyll").touch()  # some hosts leave out folders like _static without it
+    (tree / ".nojekyll").touch()  # without it, some hosts omit folders like _static
 
 
-def _parsed(version: str) -> Version:
+def _parse_version(version: str) -> Version:
     try:
         return Version(version)
     except InvalidVersion:
-        raise ValueError(f"expected a version such as 0.2.0, got {version!r}") from None
+        raise ValueError(f"expected a version such as 0.2.0, got {version!r}; correct it") from None
 
 
 def main() -> None:
@@ -67,9 +73,7 @@ def main() -> None:
     arguments.add_argument("site", type=Path)
     arguments.add_argument("tree", type=Path)
     arguments.add_argument("--version", required=True)
-    arguments.add_argument(
-        "--url", default="", help="where the tree is served; default: the root of its host"
-    )
+    arguments.add_argument("--url", default="", help="URL of the tree; default: the root of its host")
     given = arguments.parse_args()
     publish(given.site, given.tree, given.version, given.url.rstrip("/"))
 

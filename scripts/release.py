@@ -1,9 +1,9 @@
-"""Sets the version of the package, and dates its changes: `python scripts/release.py VERSION`.
+"""Set the version of the package, and date its changes: `python scripts/release.py VERSION`.
 
-docs/releasing.md has all steps. `--check TAG` sees that all this was done for a tag, and prints the changes.
+docs/releasing.md has all steps. `--check TAG` checks that they were done for a tag, and prints the changes.
 
-The version stands in kernel/Cargo.toml alone. kernel/Cargo.lock repeats it, and the heading of the newest changes
-becomes that version and today's date (UTC).
+Only kernel/Cargo.toml defines the version. kernel/Cargo.lock repeats it. The heading of the newest changes becomes that
+version and today's date (UTC).
 """
 
 from __future__ import annotations
@@ -18,23 +18,26 @@ from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parent.parent
 _UNRELEASED = "## [Unreleased]\n"
-_VERSION = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")  # as Cargo and pip both take it
+_VERSION = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")  # valid for both Cargo and pip
 _DATED = re.compile(r"^## \[(\d\S*)\] - \d{4}-\d{2}-\d{2}$", re.MULTILINE)
 
 
-def released(files: dict[str, str], version: str, today: dt.date) -> dict[str, str]:
-    """What the files become: path below the repository to text. Raises ValueError, and says what is wrong."""
+def release_files(files: dict[str, str], version: str, today: dt.date) -> dict[str, str]:
+    """Return the changed files: path below the repository to text. Raises ValueError with the reason."""
     if not _VERSION.fullmatch(version):
-        raise ValueError(f"expected a version of three numbers, as 0.1.0, got {version!r}")
+        raise ValueError(f"expected a version of three numbers, such as 0.1.0, got {version!r}; correct it")
     wanted = Version(version)
     changes = files["CHANGELOG.md"]
     if _UNRELEASED not in changes:
         raise ValueError(
-            "CHANGELOG.md: expected a heading [Unreleased] with what is new, got none; nothing is to be released"
+            "CHANGELOG.md: expected a heading [Unreleased] with the new changes, got none; add it, or release nothing"
         )
-    former = [Version(found) for found in _DATED.findall(changes)]
-    if former and wanted <= max(former):
-        raise ValueError(f"expected a version after {max(former)}, which CHANGELOG.md has, got {version}")
+    previous = [Version(found) for found in _DATED.findall(changes)]
+    if previous and wanted <= max(previous):
+        raise ValueError(
+            f"expected a version after {max(previous)}, which CHANGELOG.md has, got {version}; choose a "
+            f"later version"
+        )
     cargo = r'(?m)^(name = "pyspark-pulsar-kernel"\nversion = )"[^"]+"'
     return {
         "kernel/Cargo.toml": re.sub(cargo, rf'\1"{version}"', files["kernel/Cargo.toml"], count=1),
@@ -44,15 +47,20 @@ def released(files: dict[str, str], version: str, today: dt.date) -> dict[str, s
 
 
 def notes(files: dict[str, str], tag: str) -> str:
-    """The changes of the version that is tagged, without their heading. Raises ValueError where the tag,
-    kernel/Cargo.toml and the newest changes are not of one version."""
+    """Return the changes of the tagged version, without their heading.
+
+    Raises ValueError if the tag, kernel/Cargo.toml and the newest changes are not of one version.
+    """
     version = tomllib.loads(files["kernel/Cargo.toml"])["package"]["version"]
     if tag != f"v{version}":
-        raise ValueError(f"expected the tag v{version}, as kernel/Cargo.toml has that version, got {tag!r}")
+        raise ValueError(
+            f"expected the tag v{version}, because kernel/Cargo.toml has that version, got {tag!r}; tag again"
+        )
     heading, _, rest = files["CHANGELOG.md"].partition("\n## ")[2].partition("\n")
     if not heading.startswith(f"[{version}] - "):
         raise ValueError(
-            f"CHANGELOG.md: expected the newest changes to be [{version}] with a date, got {heading}"
+            f"CHANGELOG.md: expected the newest changes to be [{version}] with a date, got {heading}; run "
+            f"scripts/release.py {version}"
         )
     return rest.partition("\n## ")[0].strip() + "\n"
 
@@ -65,7 +73,7 @@ def main() -> int:
             case ["--check", tag]:
                 print(notes(files, tag), end="")
             case [version]:
-                for name, text in released(files, version, dt.datetime.now(dt.UTC).date()).items():
+                for name, text in release_files(files, version, dt.datetime.now(dt.UTC).date()).items():
                     (ROOT / name).write_text(text, encoding="utf-8")
                     print(name)
             case _:

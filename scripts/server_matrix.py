@@ -1,6 +1,6 @@
-"""Writes into docs/compatibility.md what `make test-servers` found: servers, Spark, Java, Python, what failed.
+"""Write the results of `make test-servers` into docs/compatibility.md: servers, Spark, Java, Python, failures.
 
-Run it as `python scripts/server_matrix.py`, after `make test-servers` has changed its file of results.
+Run the script as `python scripts/server_matrix.py`, after `make test-servers` has changed its file of results.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _PASSED = "passed"
 
 
 def pages() -> dict[Path, str]:
-    """The page with the matrix between its marks."""
+    """Return the page with the matrix between its marks."""
     runs: list[dict[str, Any]] = json.loads(RESULTS.read_text(encoding="utf-8"))
     lines = [
-        "| Pulsar | Got as | Spark | Java | Python | Checks | What failed |",
+        "| Pulsar | Installed from | Spark | Java | Python | Checks | What failed |",
         "|---|---|---|---|---|---|---|",
     ]
     lines += [line for version in SERVER_VERSIONS for line in _rows(version, runs)]
@@ -35,16 +35,16 @@ def pages() -> dict[Path, str]:
 
 
 def _rows(version: str, runs: list[dict[str, Any]]) -> Iterator[str]:
-    got_as = "libraries" if isinstance(server_of(version), ServerLibraries) else "distribution"
+    origin = "libraries" if isinstance(server_of(version), ServerLibraries) else "distribution"
     of_version = [each for each in runs if each["pulsar"] == version]
     if not of_version:
-        yield f"| {version} | {got_as} | | | | not run yet | |"
+        yield f"| {version} | {origin} | | | | not run yet | |"
     for run in sorted(of_version, key=lambda each: str(each["spark"])):
         failed = {name: reason for name, reason in run["checks"].items() if reason != _PASSED}
         count = f"{len(run['checks']) - len(failed)} of {len(run['checks'])}"
-        told = "; ".join(f"{name}: {_cell(reason)}" for name, reason in failed.items())
+        failures = "; ".join(f"{name}: {_cell(reason)}" for name, reason in failed.items())
         java = run["java"].partition(".")[0]
-        cells = [version, got_as, run["spark"], java, run["python"], count, told]
+        cells = [version, origin, run["spark"], java, run["python"], count, failures]
         yield f"| {' | '.join(cells)} |"
 
 

@@ -1,7 +1,7 @@
 """Time the parts of `make test`: run one part, or show the seconds of all parts that ran.
 
-`test_times.py run NAME COMMAND...` runs the command, and notes its seconds and its result in `.venv/test-times/NAME`.
-`test_times.py show` prints the notes as a table, the slowest part first, and how the tests that failed are repeated.
+`test_times.py run NAME COMMAND...` runs the command, and stores its seconds and its result in `.venv/test-times/NAME`.
+`test_times.py show` prints the notes as a table, the slowest part first, and how to repeat failed tests.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _COUNTS: Final = re.compile(r"(\d+) (passed|failed|error)")
 
 
 def run(name: str, command: list[str]) -> int:
-    """Run the command, show what it prints, and note what became of it.
+    """Run the command, show its output, and note the result.
 
     Returns:
         The exit code of the command.
@@ -38,7 +38,7 @@ def run(name: str, command: list[str]) -> int:
             lines.append(line)
     text = "".join(lines)
     counts = {"passed": 0, "failed": 0}
-    # Programs that test something by themselves print such lines too; a test runner's is the last one.
+    # Programs that run tests print such lines too. The line of the test runner is the last one.
     for count, kind in _COUNTS.findall(next((line for line in reversed(lines) if _COUNTS.search(line)), "")):
         counts["passed" if kind == "passed" else "failed"] += int(count)
     NOTES.mkdir(parents=True, exist_ok=True)

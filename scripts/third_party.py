@@ -1,11 +1,13 @@
-"""Writes what a wheel must say of others' work: THIRD-PARTY.txt and requirements/sbom.cdx.json.
+"""Write what a wheel must contain about works of others: THIRD-PARTY.txt and requirements/sbom.cdx.json.
 
-THIRD-PARTY.txt has the licences of every crate that is linked into the kernel, on any platform that has wheels. The
-other file is the bill of materials, a CycloneDX document: those crates, and the Python packages that pip brings along.
-maturin could write one too; that has paths of the machine, a time, and crates that only run while it builds.
+THIRD-PARTY.txt has the licenses of every crate that is linked into the kernel, on any platform that has wheels. The
+other file is the bill of materials, a CycloneDX document. It lists those crates, and the Python packages that pip
+installs too. A bill by maturin would also contain paths of the machine, a time, and crates that run only during the
+build.
 
-Run it as `python scripts/third_party.py` after a change of dependencies. It needs cargo, and the crates' sources, which
-`make build` fetches. Raises `LicenceMissing` for a crate without a licence that is accepted here, or without its text.
+Run the script as `python scripts/third_party.py` after a change of dependencies. It needs cargo, and the crates'
+sources, which `make build` downloads. It raises `LicenseMissing` for a crate without an accepted license, or without
+its text.
 """
 
 from __future__ import annotations
@@ -28,17 +30,17 @@ BILL = ROOT / "requirements" / "sbom.cdx.json"
 
 PLATFORMS = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu", "aarch64-apple-darwin")
 ACCEPTED = frozenset({"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "MIT", "Unlicense", "Zlib"})
-"""Licences that may be linked into what is given away under Apache-2.0, if their texts go along."""
+"""Licenses of works that may be linked into a work under Apache-2.0, if their texts are included."""
 
 _KERNEL = "pyspark-pulsar-kernel"
 _TEXT = re.compile(r"(?i)(licen[cs]e|copying|notice|unlicense|copyright)([-.].*)?")
-# Sources in C that crates bring along have licences of their own.
+# Sources in C that crates contain have their own licenses.
 _BROUGHT_ALONG = {"zstd-sys": ("zstd/LICENSE",)}
 _HEAD = """\
-Third-party licences
+Third-party licenses
 ====================
 
-The compiled kernel (pyspark_pulsar/_kernel.abi3.so) contains the works below. Where a licence says "OR", the work is
+The compiled kernel (pyspark_pulsar/_kernel.abi3.so) contains the works below. Where a license says "OR", the work is
 used under Apache-2.0 if that is one of them. The texts follow, each once.
 
 Written by scripts/third_party.py; a test fails when it is stale.
@@ -49,17 +51,20 @@ _STANDARD_LIBRARY = (
 _RULE = "-" * 100
 
 
-class LicenceMissing(Exception):
-    """A crate that nobody may give away like this, or whose text is missing."""
+class LicenseMissing(Exception):
+    """An error for a crate whose license is not accepted, or whose text is missing."""
 
 
 @dataclass(frozen=True, order=True)
 class Crate:
-    """A crate that is linked in, the texts that came with it by file name, and package URLs of crates that it needs."""
+    """A linked crate.
+
+    `texts` are its license texts with their file names. `needs` are the package URLs of its dependencies.
+    """
 
     name: str
     version: str
-    licence: str
+    spdx: str
     texts: tuple[tuple[str, str], ...]
     needs: tuple[str, ...] = ()
 
@@ -69,7 +74,7 @@ class Crate:
 
 
 def linked_crates() -> list[Crate]:
-    """All that the extension module links, but the kernel. Build scripts and procedural macros are not linked."""
+    """Return all crates that the extension module links, except the kernel. Build scripts and macros are not linked."""
     command = ["cargo", "metadata", "--locked", "--format-version", "1", "--features", "python"]
     command += ["--manifest-path", str(ROOT / "kernel" / "Cargo.toml")]
     command += [word for platform in PLATFORMS for word in ("--filter-platform", platform)]
@@ -103,40 +108,40 @@ def _is_macro(package: dict[str, Any]) -> bool:
 
 
 def _crate(package: dict[str, Any]) -> Crate:
-    """Without what it needs. Raises `LicenceMissing`."""
-    name, licence = package["name"], (package["license"] or "").replace("/", " OR ")
-    refuse_licence(name, licence)
+    """Return a crate without its dependencies. Raises `LicenseMissing`."""
+    name, spdx = package["name"], (package["license"] or "").replace("/", " OR ")
+    refuse_license(name, spdx)
     folder = Path(package["manifest_path"]).parent
     files = [file for file in folder.iterdir() if file.is_file() and _TEXT.fullmatch(file.name)]
     files += [folder / file for file in _BROUGHT_ALONG.get(name, ())]
     if not files:
-        raise LicenceMissing(
-            f"{name} has no text of its licence: expected a file LICENSE or COPYING in {folder}, got none; ask its "
-            f"authors for it, or do without the crate"
+        raise LicenseMissing(
+            f"{name} has no text of its license: expected a file LICENSE or COPYING in {folder}, got none; request "
+            f"the text from its authors, or remove the crate"
         )
     texts = ((str(file.relative_to(folder)), file.read_text(encoding="utf-8")) for file in files)
-    return Crate(name, package["version"], licence, tuple(sorted(texts)))
+    return Crate(name, package["version"], spdx, tuple(sorted(texts)))
 
 
-def refuse_licence(name: str, licence: str) -> None:
-    """Raises `LicenceMissing` unless each part between "AND" offers an accepted licence between "OR"."""
-    parts = licence.replace("(", "").replace(")", "").split(" AND ")
+def refuse_license(name: str, spdx: str) -> None:
+    """Raise `LicenseMissing`, unless each part between "AND" offers an accepted license between "OR"."""
+    parts = spdx.replace("(", "").replace(")", "").split(" AND ")
     if not all(ACCEPTED & set(part.split(" OR ")) for part in parts):
-        raise LicenceMissing(
-            f"{name} has the licence {licence or 'none'}: expected one of {', '.join(sorted(ACCEPTED))}; do without "
-            f"the crate, or decide that this licence may go into wheels (ACCEPTED in scripts/third_party.py)"
+        raise LicenseMissing(
+            f"{name} has the license {spdx or 'none'}: expected one of {', '.join(sorted(ACCEPTED))}; remove the "
+            f"crate, or decide that this license may be in wheels (ACCEPTED in scripts/third_party.py)"
         )
 
 
 def notices(crates: list[Crate]) -> str:
-    """The text of THIRD-PARTY.txt."""
+    """Return the text of THIRD-PARTY.txt."""
     holders: dict[str, list[str]] = defaultdict(list)
     for crate in crates:
         for file, text in crate.texts:
-            holders[_tidied(text)].append(f"{crate.name} {crate.version} ({file})")
+            holders[_normalize(text)].append(f"{crate.name} {crate.version} ({file})")
     lines = [
         _HEAD,
-        *(f"{crate.name} {crate.version}: {crate.licence}" for crate in crates),
+        *(f"{crate.name} {crate.version}: {crate.spdx}" for crate in crates),
         _STANDARD_LIBRARY,
         "",
     ]
@@ -145,15 +150,17 @@ def notices(crates: list[Crate]) -> str:
     return "\n".join(lines)
 
 
-def _tidied(text: str) -> str:
-    """The same text has ends of lines, tabs and spaces of several kinds."""
+def _normalize(text: str) -> str:
+    """Normalize line ends, tabs and spaces, so that equal license texts are equal."""
     lines = [line.expandtabs().rstrip() for line in text.replace("\r", "").split("\n")]
     return "\n".join(lines).strip("\n")
 
 
 def bill(crates: list[Crate]) -> str:
-    """The bill of materials: what is linked in, and what `pip` brings along. Of the latter ranges are known, and
-    versions in an environment alone: such components are external (CycloneDX 1.7)."""
+    """Return the bill of materials: linked crates, and packages that `pip` installs too.
+
+    For packages, only ranges of versions are known. Such components are external (CycloneDX 1.7).
+    """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
     packages = [_package(text, "required") for text in project["dependencies"]]
@@ -184,7 +191,7 @@ def _linked(crate: Crate, checksum: str) -> dict[str, Any]:
         "version": crate.version,
         "scope": "required",
         "hashes": [{"alg": "SHA-256", "content": checksum}],
-        "licenses": [{"expression": crate.licence}],
+        "licenses": [{"expression": crate.spdx}],
         "purl": crate.purl,
     }
     brought = re.fullmatch(r".+\+zstd\.(.+)", crate.version)
@@ -210,14 +217,14 @@ def _package(text: str, scope: str) -> dict[str, Any]:
     }
 
 
-def written() -> dict[Path, str]:
-    """The files: path to text."""
+def files() -> dict[Path, str]:
+    """Return the files: path to text."""
     crates = linked_crates()
     return {NOTICES: notices(crates), BILL: bill(crates)}
 
 
 def main() -> int:
-    for path, text in written().items():
+    for path, text in files().items():
         path.write_text(text, encoding="utf-8")
         print(path)
     return 0

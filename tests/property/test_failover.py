@@ -10,8 +10,8 @@ from hypothesis import given, strategies as st
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.model.position import EARLIEST, Position
 from pyspark_pulsar.model.topic import TopicPartition
-from pyspark_pulsar.tools.failover.resume import FormerCluster, ResumePoint, Resumption
-from pyspark_pulsar.tools.failover.topic_log import IsIt, Origin, TopicLog
+from pyspark_pulsar.tools.failover.resume import PreviousCluster, ResumePoint, Resumption
+from pyspark_pulsar.tools.failover.topic_log import Condition, Origin, TopicLog
 
 TOPIC = TopicPartition.parse("persistent://public/default/t-partition-0")
 MOST_LAG_MS = 50
@@ -93,8 +93,8 @@ def clusters(draw: st.DrawFn, *, one_way: bool = False) -> Clusters:
         for place, (_, message) in zip(places, west, strict=True)
     ]
 
-    def first(start: Position, end: Position, is_it: IsIt) -> Origin | None:
-        return next((entry for entry in entries if start <= entry.position < end and is_it(entry)), None)
+    def first(start: Position, end: Position, condition: Condition) -> Origin | None:
+        return next((entry for entry in entries if start <= entry.position < end and condition(entry)), None)
 
     sent = {id(message) for _, message in east}
     stands = [
@@ -107,7 +107,7 @@ def clusters(draw: st.DrawFn, *, one_way: bool = False) -> Clusters:
 
 
 def resumed(both: Clusters, read: int, *, one_way: bool = False) -> ResumePoint:
-    former = FormerCluster("east", MOST_LAG_MS, is_only_source=one_way)
+    former = PreviousCluster("east", MOST_LAG_MS, is_only_source=one_way)
     return Resumption(both.log, former, TOPIC, Position(7, read)).point(both.replicated)
 
 

@@ -64,7 +64,7 @@ COSTS = st.fixed_dictionaries({key: _numbers(1e-10, 1e-4) for key in KINDS}).map
 # Which figures grow (1), fall (-1) when an input grows.
 _DIRECTIONS = {
     "topics": {"executors to keep up": 1, "executors to catch up": 1, "memory of the driver's Python": 1,
-               "most splits": 1, "checkpoint's offsets": 1, "requests to admin a second": 1},
+               "most splits": 1, "checkpoint's offsets": 1, "admin requests a second": 1},
     "messages_a_day": {"executors to keep up": 1, "executors to catch up": 1, "from brokers at the peak": 1,
                        "most splits": 1, "ledgers": 1},
     "message_bytes": {"executors to keep up": 1, "executors to catch up": 1, "from bookies": 1,
@@ -72,10 +72,10 @@ _DIRECTIONS = {
     "entry_messages": {"executors to keep up": -1, "CPU of a message from entries": -1},
     "columns": {"executors to keep up": 1, "executors to catch up": 1},
     "days": {"executors to catch up": 1, "memory of the driver's Python": 1, "time to plan": 1,
-             "answers of admin to a plan": 1},
+             "admin answers to a plan": 1},
     "written": {"executors to keep up": 1, "executors to catch up": 1},
     "catch_up_hours": {"executors to catch up": -1, "from bookies": -1},
-    "trigger_seconds": {"executors to keep up": -1, "requests to admin a second": -1},
+    "trigger_seconds": {"executors to keep up": -1, "admin requests a second": -1},
     "peak": {"executors to keep up": 1, "from brokers at the peak": 1},
     "executor_cores": {"executors to keep up": -1, "executors to catch up": -1},
     "executor_gigabits": {"executors to keep up": -1, "executors to catch up": -1},

@@ -1,4 +1,4 @@
-"""`python -m pyspark_pulsar.checkpoint`, which the JVM starts."""
+"""Entry point of the process that the JVM starts: `python -m pyspark_pulsar.checkpoint`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a checkpoint in Pulsar is called: `pulsar+checkpoint://tenant/namespace/name[/path]`.
+"""Names of checkpoints in Pulsar, and paths inside: `pulsar+checkpoint://tenant/namespace/name[/path]`.
 
-Its topics are `persistent://tenant/namespace/name-index` and `...-content`. Paths inside are parts between slashes;
-the empty path is the checkpoint itself.
+The topics of a checkpoint are `persistent://tenant/namespace/name-index` and `...-content`. A path inside consists of
+parts between slashes. The empty path is the checkpoint itself.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LEAST_PARTS: Final = 3
 
 @dataclass(frozen=True, slots=True, order=True)
 class CheckpointName:
-    """Which checkpoint of a cluster."""
+    """The name of a checkpoint, unique in its cluster."""
 
     namespace: Namespace
     name: str
@@ -30,12 +30,12 @@ class CheckpointName:
 
     @property
     def index(self) -> TopicName:
-        """The topic of its index log."""
+        """The topic of the index log."""
         return TopicName("persistent", self.namespace, f"{self.name}-index")
 
     @property
     def content(self) -> TopicName:
-        """The topic of its content log."""
+        """The topic of the content log."""
         return TopicName("persistent", self.namespace, f"{self.name}-content")
 
 
@@ -51,20 +51,26 @@ class CheckpointPath:
 
 
 def parse_path(text: str) -> CheckpointPath:
-    """A path or URI as Hadoop's `Path.toString` writes it, which quotes nothing; `.` and `..` are refused. Raises
-    `OptionError`."""
+    """Parse a path or URI as Hadoop's `Path.toString` writes it, which quotes nothing.
+
+    Raises:
+        OptionError: The text is no path of a checkpoint, or contains `.` or `..`.
+
+    """
     if not text.startswith(_PREFIX):
-        raise OptionError(f"path {text!r}: expected {_PREFIX}tenant/namespace/name, got another form")
+        raise OptionError(
+            f"path {text!r}: expected {_PREFIX}tenant/namespace/name, got another form; correct it"
+        )
     parts = [part for part in text.removeprefix(_PREFIX).split("/") if part]
     if len(parts) < _LEAST_PARTS or any(part in {".", ".."} for part in parts):
         raise OptionError(
             f"path {text!r}: expected {_PREFIX}tenant/namespace/name and a path below it without '.' and '..', got "
-            f"another form"
+            f"another form; correct the path"
         )
     tenant, namespace, name, *rest = parts
     try:
-        where = CheckpointName(Namespace.parse(f"{unquote(tenant)}/{namespace}"), name)
-        TopicName.parse(str(where.index))
+        checkpoint = CheckpointName(Namespace.parse(f"{unquote(tenant)}/{namespace}"), name)
+        TopicName.parse(str(checkpoint.index))
     except TopicNameError as fault:
         raise OptionError(f"path {text!r}: {fault}") from None
-    return CheckpointPath(where, tuple(rest))
+    return CheckpointPath(checkpoint, tuple(rest))

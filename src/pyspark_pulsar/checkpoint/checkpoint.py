@@ -1,8 +1,8 @@
-"""One checkpoint: what may be done with its files, by whom, and what that means in its two logs.
+"""A checkpoint: the operations on its files, who may run them, and their records in the two logs.
 
-Whoever changes something names its owner, and the index must know it as the last one that took over. Reading needs
-none. A call that changes something and whose outcome matters (all but replacing a small file) waits until its own
-record was applied. Before it, what is plainly impossible is refused without a record.
+A caller that changes a file names its owner. The index must know this owner as the last one that took over. Reading
+needs no owner. A change waits until its own record is applied, except for replacing a small file. A change that the
+present state rules out is refused without a record.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from pyspark_pulsar.checkpoint.index.creation import format_index
 from pyspark_pulsar.checkpoint.index.records import Kind
 from pyspark_pulsar.checkpoint.index.state import IndexState, path_text
 from pyspark_pulsar.checkpoint.index.tree import File, Folder, Outcome, Path
-from pyspark_pulsar.checkpoint.logs import Logs, emptied, open_logs, was_emptied
-from pyspark_pulsar.checkpoint.refusals import gone, not_mine, not_there, refusal
+from pyspark_pulsar.checkpoint.logs import Logs, index_emptied, open_logs, was_emptied
+from pyspark_pulsar.checkpoint.refusals import file_gone, path_not_found, refusal, require_owner
 from pyspark_pulsar.checkpoint.upload import Upload
 from pyspark_pulsar.errors import (
     CheckpointIsDirectory,
@@ -40,7 +40,7 @@ _OPENED: Final = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A file or folder. `id` is empty for a folder; another content has another one."""
+    """The status of a file or folder. `id` changes with the content, and is empty for a folder."""
 
     name: str
     is_file: bool
@@ -50,10 +50,10 @@ class Status:
 
 
 class Checkpoint:
-    """Safe to use from several threads. Close it."""
+    """The files and folders of one checkpoint. Threads may share it; close it."""
 
     def __init__(self, cluster: Cluster, name: CheckpointName) -> None:
-        """Connects lazily."""
+        """Connect to no broker yet."""
         self.name = name
         self._cluster = cluster
         self._lock = threading.Lock()
@@ -62,81 +62,105 @@ class Checkpoint:
         self._opened: OrderedDict[str, File] = OrderedDict()
 
     def close(self) -> None:
+        """Close the logs, if they are open."""
         with self._opening:
             logs, self._logs = self._logs, None
         if logs is not None:
             logs.close()
 
-    # Whose it is
+    # Ownership
 
     def take_over(self, owner: str, deadline: Deadline) -> Logs:
-        """From now on only what `owner` writes counts. Makes the checkpoint where there is none. Raises
-        `CheckpointLost` for one whose index has lost its beginning, or that has content and no index."""
+        """Make `owner` the only owner whose changes count; create the checkpoint if it does not exist.
+
+        Raises:
+            CheckpointLost: The index has lost its beginning, or there is content without an index.
+
+        """
         logs = self.logs(deadline, create=True)
         while not logs.index.sync(deadline):
             if self._is_new(logs, deadline):
-                # Without our own producer, which an exclusive one throws out.
+                # Close our own producer first, because the exclusive producer of `format_index` fences it.
                 self.close()
                 with self._cluster.new_client() as client:
                     format_index(client, str(logs.index_partition), owner, CALL_SECONDS)
                 logs = self.logs(deadline)
         if logs.index.owner != owner:
             logs.index.append(Kind.TAKEOVER, owner, deadline)
-        # Its keeper must be there before anything else.
+        # Opening a producer creates the keeper, which must exist before the first chunk.
         logs.content_writer.open(deadline)
         return logs
 
     def logs(self, deadline: Deadline, *, create: bool = False) -> Logs:
-        """Opened when they are needed; anew after a failure. Raises `CheckpointPathNotFound` where there is none."""
+        """Return the logs; open them if they are not open, or have failed.
+
+        Raises:
+            CheckpointPathNotFound: The checkpoint does not exist, and `create` is false.
+
+        """
         doing = f"opening {self.name}"
         logs = self._logs
         if logs is not None and logs.index.failure is None:
             return logs
-        if not self._opening.acquire(timeout=deadline.left(doing)):
-            deadline.left(doing)
+        if not self._opening.acquire(timeout=deadline.seconds_left(doing)):
+            deadline.seconds_left(doing)
         try:
             if self._logs is not None and self._logs.index.failure is not None:
                 failed, self._logs = self._logs, None
                 failed.close()
             if self._logs is None:
-                deadline.left(doing)
+                deadline.seconds_left(doing)
                 self._logs = open_logs(self._cluster, self.name, deadline, create=create)
             return self._logs
         finally:
             self._opening.release()
 
     def current(self, deadline: Deadline) -> Logs:
-        """With all applied that is written by now. Raises `CheckpointPathNotFound` where there is no checkpoint."""
+        """Return the logs after applying all records that are stored by now.
+
+        Raises:
+            CheckpointPathNotFound: The checkpoint does not exist.
+
+        """
         logs = self.logs(deadline)
         if not logs.index.sync(deadline) and self._is_new(logs, deadline):
-            raise not_there(str(self.name))
+            raise path_not_found(str(self.name))
         return logs
 
     def _is_new(self, logs: Logs, deadline: Deadline) -> bool:
-        """Whether an index without a record never had one; False when it has one now. Raises `CheckpointLost`."""
-        patience = Deadline.after(_FORMAT_SECONDS)
+        """Return True for an index that never had a record, and False if its first record has arrived by now.
+
+        Raises `CheckpointLost` if the index had records before.
+        """
+        first_record = Deadline.after(_FORMAT_SECONDS)
         while not was_emptied(self._cluster, logs):
             if not logs.index.sync(deadline):
                 return True
         # Another process may be about to write the first record.
-        while time.monotonic() < patience.at:
+        while time.monotonic() < first_record.at:
             if logs.index.sync(deadline):
                 return False
             time.sleep(_FORMAT_PAUSE)
-        raise emptied(self.name, logs)
+        raise index_emptied(self.name, logs)
 
-    def mine(self, owner: str | None, deadline: Deadline) -> Logs:
-        """For a change. Raises `CheckpointTakenOver`, `PermissionDenied` for a caller that names no owner."""
+    def logs_for_change(self, owner: str | None, deadline: Deadline) -> Logs:
+        """Return the logs for a change by `owner`.
+
+        Raises:
+            CheckpointTakenOver: Another owner has taken the checkpoint over.
+            PermissionDenied: The caller names no owner.
+
+        """
         logs = self.logs(deadline)
         if owner is None or logs.index.owner != owner:
             logs = self.current(deadline)
-        not_mine(str(self.name), owner, logs.index.owner)
+        require_owner(str(self.name), owner, logs.index.owner)
         return logs
 
     # Reading
 
     def status(self, path: Path, deadline: Deadline) -> Status:
-        """Raises `CheckpointPathNotFound`."""
+        """Return the status of a file or folder. Raises `CheckpointPathNotFound`."""
         logs = self.current(deadline)
 
         def look(state: IndexState) -> Status | None:
@@ -145,11 +169,11 @@ class Checkpoint:
 
         status = logs.index.look(look)
         if status is None:
-            raise not_there(self._text(path))
+            raise path_not_found(self._text(path))
         return status
 
     def list(self, path: Path, deadline: Deadline) -> list[Status]:
-        """What lies in a folder, by name. Raises `CheckpointPathNotFound`, `CheckpointNotDirectory`."""
+        """List a folder, sorted by name. Raises `CheckpointPathNotFound`, `CheckpointNotDirectory`."""
         logs = self.current(deadline)
 
         def look(state: IndexState) -> list[Status] | File | None:
@@ -160,27 +184,34 @@ class Checkpoint:
 
         listed = logs.index.look(look)
         if listed is None:
-            raise not_there(self._text(path))
+            raise path_not_found(self._text(path))
         if isinstance(listed, File):
-            raise CheckpointNotDirectory(f"{self._text(path)}: expected a folder, got a file")
+            raise CheckpointNotDirectory(f"{self._text(path)}: expected a folder, got a file; pass a folder")
         return listed
 
     def open(self, path: Path, deadline: Deadline) -> tuple[File, bytes | None]:
-        """A file, and its content where that lies in the index. Raises `CheckpointPathNotFound`,
-        `CheckpointIsDirectory`, `CheckpointLost`."""
+        """Return a file, and its content if that is in the index, otherwise None.
+
+        Raises `CheckpointPathNotFound`, `CheckpointIsDirectory`, `CheckpointLost`.
+        """
         logs = self.current(deadline)
         file = logs.index.look(lambda state: _copy(state.tree.find(path)))
         if file is None:
-            raise not_there(self._text(path))
+            raise path_not_found(self._text(path))
         if isinstance(file, Folder):
-            raise CheckpointIsDirectory(f"{self._text(path)}: expected a file, got a folder")
+            raise CheckpointIsDirectory(f"{self._text(path)}: expected a file, got a folder; pass a file")
         self._remember(file)
         return file, None if file.chunks else logs.inline.read(file, self._text(path), deadline)
 
     def read(self, file_id: str, path: Path, offset: int, length: int, deadline: Deadline) -> bytes:
-        """Of the file that was opened, also when another has its place now. Raises `CheckpointPathNotFound` for one
-        that is not known any more, `CheckpointLost`."""
-        file = self._known(file_id, path, deadline)
+        """Read up to `length` bytes of the file that was opened, even if another file has its path by now.
+
+        Raises:
+            CheckpointPathNotFound: The file was deleted, and this process does not know it any more.
+            CheckpointLost: Content that the file needs was removed or is damaged.
+
+        """
+        file = self._find_known(file_id, path, deadline)
         while True:
             logs = self.logs(deadline)
             if not file.chunks:
@@ -188,32 +219,34 @@ class Checkpoint:
             try:
                 return logs.content.read(file.chunks, offset, length, self._text(path), deadline)
             except (CheckpointLost, LedgerUnavailable):
-                # The owner's upkeep may have written them again and let their ledgers go, which an index read to its
-                # end tells.
-                former, file = file, self._present(file_id, path, deadline)
-                if file.chunks == former.chunks:
+                # The owner's upkeep may have written the chunks again and released their ledgers. An index that is read
+                # to its end contains the new chunks.
+                previous, file = file, self._find_present(file_id, path, deadline)
+                if file.chunks == previous.chunks:
                     raise
 
-    def _known(self, file_id: str, path: Path, deadline: Deadline) -> File:
-        """The file as it is, as far as that is known without asking, or was when it was opened. Raises
-        `CheckpointPathNotFound`."""
+    def _find_known(self, file_id: str, path: Path, deadline: Deadline) -> File:
+        """Return the file without a request to a broker where possible: from the replayed index, or as it was opened.
+
+        Raises `CheckpointPathNotFound`.
+        """
         file = self.logs(deadline).index.look_at_replay(
             lambda replay: _copy(replay.state.tree.files.get(file_id)) if replay.state else None
         )
         if file is None:
             with self._lock:
                 file = self._opened.get(file_id)
-        return file if isinstance(file, File) else self._present(file_id, path, deadline)
+        return file if isinstance(file, File) else self._find_present(file_id, path, deadline)
 
-    def _present(self, file_id: str, path: Path, deadline: Deadline) -> File:
-        """The file as it is now. Raises `CheckpointPathNotFound`."""
+    def _find_present(self, file_id: str, path: Path, deadline: Deadline) -> File:
+        """Return the file after reading the index to its end. Raises `CheckpointPathNotFound`."""
         file = self.current(deadline).index.look(lambda state: _copy(state.tree.files.get(file_id)))
         if not isinstance(file, File):
-            raise gone(self._text(path), file_id)
+            raise file_gone(self._text(path), file_id)
         return file
 
     def hold(self, file_id: str) -> None:
-        """Let `read` know the file also when it is deleted or replaced, as far as its chunks exist."""
+        """Remember a file, so that `read` finds it after a deletion or replacement, while its chunks exist."""
         file = self.logs(Deadline.after(CALL_SECONDS)).index.look(
             lambda state: _copy(state.tree.files.get(file_id))
         )
@@ -230,14 +263,17 @@ class Checkpoint:
     # Changing
 
     def mkdirs(self, path: Path, owner: str | None, deadline: Deadline) -> None:
-        """A folder that is there needs no owner. Raises `CheckpointPathExists`, `CheckpointNotDirectory`."""
+        """Create a folder and the folders above it. An existing folder needs no owner.
+
+        Raises `CheckpointPathExists`, `CheckpointNotDirectory`.
+        """
         logs = self.current(deadline)
         if logs.index.look(lambda state: isinstance(state.tree.find(path), Folder)):
             return
         self._change(Kind.MKDIR, path, owner, deadline, {})
 
     def delete(self, path: Path, owner: str | None, deadline: Deadline, *, recursive: bool) -> bool:
-        """Whether there was something. Raises `CheckpointNotEmpty`."""
+        """Delete a file or folder, and return whether it existed. Raises `CheckpointNotEmpty`."""
         try:
             logs = self.current(deadline)
         except CheckpointPathNotFound:
@@ -253,7 +289,14 @@ class Checkpoint:
     def rename(
         self, source: Path, target: Path, owner: str | None, deadline: Deadline, *, overwrite: bool
     ) -> None:
-        """Raises `CheckpointPathNotFound`, `CheckpointPathExists`, `CheckpointError` for a place below itself."""
+        """Rename a file or folder.
+
+        Raises:
+            CheckpointPathNotFound: The source does not exist.
+            CheckpointPathExists: The target exists, and may not be overwritten.
+            CheckpointError: The target is below the source.
+
+        """
         self.current(deadline)
         details = {"target": path_text(target), "overwrite": overwrite}
         self._change(Kind.RENAME, source, owner, deadline, details, named=target)
@@ -268,26 +311,29 @@ class Checkpoint:
         *,
         named: Path | None = None,
     ) -> None:
-        logs = self.mine(owner, deadline)
+        logs = self.logs_for_change(owner, deadline)
         outcome = logs.index.append(kind, owner or "", deadline, {"path": path_text(path), **details})
         at_target = named is not None and outcome in {Outcome.EXISTS, Outcome.NOT_DIRECTORY}
         self._settle(logs, named if named is not None and at_target else path, outcome, owner)
 
     def upload(self, path: Path, owner: str | None, deadline: Deadline, *, if_absent: bool) -> Upload:
-        """Of a new file; `finish` it. Raises what `finish` raises, as far as that is plain already."""
-        logs = self.mine(owner, deadline)
+        """Begin the upload of a file, which `finish` ends. Raises what `finish` raises, if that is certain already."""
+        logs = self.logs_for_change(owner, deadline)
         refused = logs.index.look(lambda state: _put_refused(state, path, if_absent=if_absent))
         if refused is not Outcome.DONE:
             logs = self.current(deadline)
-            # What lies there now may be another owner's.
-            not_mine(str(self.name), owner, logs.index.owner)
+            # The file at the path may belong to another owner that has taken over.
+            require_owner(str(self.name), owner, logs.index.owner)
             refused = logs.index.look(lambda state: _put_refused(state, path, if_absent=if_absent))
             self._settle(logs, path, refused, owner)
         return Upload(logs.index, logs.content_writer, path, owner or "", if_absent=if_absent)
 
     def finish(self, upload: Upload, owner: str | None, deadline: Deadline) -> None:
-        """Raises `CheckpointPathExists`, `CheckpointIsDirectory`, `CheckpointNotDirectory`, `CheckpointTakenOver`."""
-        logs = self.mine(owner, deadline)
+        """Store the file of an upload.
+
+        Raises `CheckpointPathExists`, `CheckpointIsDirectory`, `CheckpointNotDirectory`, `CheckpointTakenOver`.
+        """
+        logs = self.logs_for_change(owner, deadline)
         outcome = upload.commit(deadline)
         if outcome is Outcome.STALE:
             fetched = logs.chunk_locations.fetch(upload.chunks, self._text(upload.path))
@@ -298,18 +344,18 @@ class Checkpoint:
     def put(
         self, path: Path, data: bytes, owner: str | None, deadline: Deadline, *, if_absent: bool = False
     ) -> None:
-        """A whole file. Raises what `finish` raises."""
+        """Write a whole file. Raises what `finish` raises."""
         upload = self.upload(path, owner, deadline, if_absent=if_absent)
         upload.write(data, deadline)
         self.finish(upload, owner, deadline)
 
     def _settle(self, logs: Logs, path: Path, outcome: Outcome, owner: str | None) -> None:
         if outcome is Outcome.TAKEN_OVER:
-            not_mine(str(self.name), owner, logs.index.owner)
+            require_owner(str(self.name), owner, logs.index.owner)
             raise CheckpointTakenOver(
-                f"{self._text(path)}: expected to be the owner when it was written, but another application had taken "
-                f"the checkpoint over for a while; nothing of it counts. Stop one of the two queries, or give each a "
-                f"checkpoint of its own"
+                f"{self._text(path)}: expected to be the owner when this change was written, but another application "
+                f"had taken the checkpoint over for a while; the change does not count. Stop one of the two queries, "
+                f"or use a separate checkpoint for each"
             )
         if outcome not in {Outcome.DONE, Outcome.REPEATED}:
             raise refusal(outcome, self._text(path))
@@ -325,14 +371,14 @@ def _status(name: str, node: File | Folder) -> Status:
 
 
 def _copy(node: File | Folder | None) -> File | Folder | None:
-    """As it is now: a MOVE changes where its chunks lie."""
+    """Copy a file, because a later MOVE changes the chunks of the original."""
     if not isinstance(node, File):
         return node
     return File(node.id, node.length, node.modified_ms, node.chunks, node.inline_at)
 
 
 def _put_refused(state: IndexState, path: Path, *, if_absent: bool) -> Outcome:
-    """What is plain before a record is written; nothing is made."""
+    """Return the outcome of a PUT as far as the state determines it, without changing the state."""
     node = state.tree.find(path)
     if isinstance(node, Folder):
         return Outcome.EXISTS if if_absent and path else Outcome.IS_DIRECTORY

@@ -1,4 +1,4 @@
-"""How the checkpoints of one process reach Pulsar."""
+"""The clients with which the checkpoints of one process reach Pulsar."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyspark_pulsar.model.topic import TopicName, TopicPartition
 from pyspark_pulsar.options import ReadOptions, WriteOptions, option_fields, parse_options
 
 CALL_SECONDS: Final = 100.0
-"""How long a call may take, whatever goes wrong meanwhile: brokers that start again, a network that is gone."""
+"""The longest duration of a call, including retries while brokers restart or the network is down."""
 
 _OF_THE_CATALOG: Final = frozenset({"defaultnamespace", "tenants", "systemtopics"})
 _ANY_TOPIC: Final = "any"
@@ -24,14 +24,22 @@ _IDLE_CLIENTS: Final = 8
 
 @dataclass(frozen=True)
 class ClusterSettings:
-    """`options.topic` means nothing."""
+    """Options for reading in one cluster. `options.topic` is a placeholder."""
 
     options: ReadOptions
 
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> Self:
-        """`given`: settings of a catalog, without `spark.sql.catalog.<name>.`; those that say how to write, or what the
-        catalog shows, mean nothing here. Raises `OptionError`."""
+        """Parse the settings of a catalog.
+
+        Args:
+            given: Settings without the prefix `spark.sql.catalog.<name>.`. Settings for writing, or for the catalog's
+                listings, are ignored.
+
+        Raises:
+            OptionError: A setting is unknown or has a wrong value.
+
+        """
         reading, writing = _keys(ReadOptions), _keys(WriteOptions)
         known = reading | writing | _OF_THE_CATALOG
         for key in given:
@@ -45,10 +53,10 @@ class ClusterSettings:
 
 
 class Cluster:
-    """Clients of it. Safe to use from several threads. Close it."""
+    """A pool of clients of one cluster. Threads may share it; close it."""
 
     def __init__(self, settings: ClusterSettings) -> None:
-        """Connects lazily. Raises `OptionError`."""
+        """Check the options; the first use opens the connections. Raises `OptionError`."""
         self.options = settings.options
         self._idle: list[BrokerClient] = []
         self._lock = Lock()
@@ -56,12 +64,12 @@ class Cluster:
             pass
 
     def new_client(self) -> BrokerClient:
-        """With connections of its own, for one thread. Whoever asks closes it."""
+        """Return a client with its own connections, for one thread. The caller closes the client."""
         return BrokerClient(self.options, patience_ms=round(CALL_SECONDS * 1000))
 
     @contextmanager
     def borrowed(self) -> Iterator[BrokerClient]:
-        """A client that nobody else uses meanwhile."""
+        """Yield a client that no other thread uses until the block ends."""
         with self._lock:
             client = self._idle.pop() if self._idle else None
         client = client or self.new_client()
@@ -76,7 +84,10 @@ class Cluster:
                 client.close()
 
     def partition(self, topic: TopicName, *, create: bool = False) -> TopicPartition | None:
-        """The one stream of a topic, partition 0 where brokers make partitioned ones; None where there is none."""
+        """Return the only partition of a topic, or None if the topic does not exist.
+
+        Where the brokers create partitioned topics, it is partition 0. With `create`, a missing topic is created.
+        """
         with self.borrowed() as client:
             count = client.present_partitions([topic], create=create)[topic]
         if count is None:
@@ -84,10 +95,11 @@ class Cluster:
         return TopicPartition(topic, 0 if count else -1)
 
     def options_of(self, partition: TopicPartition) -> ReadOptions:
-        """To read it."""
+        """Return the options to read the partition's topic."""
         return replace(self.options, topic=str(partition.topic))
 
     def close(self) -> None:
+        """Close the idle clients."""
         with self._lock:
             idle, self._idle = self._idle, []
         for client in idle:

@@ -1,4 +1,4 @@
-"""How long a call to a checkpoint may still take."""
+"""Deadlines of calls to a checkpoint."""
 
 from __future__ import annotations
 
@@ -10,23 +10,38 @@ from pyspark_pulsar.errors import DeadlineExceeded
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """`at`: of `time.monotonic`."""
+    """The time at which a call fails.
+
+    Attributes:
+        at: The time on the clock of `time.monotonic`, in seconds.
+        seconds: The duration that the call was allowed, for the error text.
+
+    """
 
     at: float
     seconds: float
 
     @classmethod
     def after(cls, seconds: float) -> Deadline:
+        """Return a deadline this many seconds from now."""
         return cls(time.monotonic() + seconds, seconds)
 
-    def left(self, doing: str, fault: object = None) -> float:
-        """Seconds, more than 0. Raises `DeadlineExceeded`, which names what was being done, and what stood against
-        it."""
+    def seconds_left(self, doing: str, fault: object = None) -> float:
+        """Return the remaining seconds, more than 0.
+
+        Args:
+            doing: The activity, for the error text.
+            fault: The failure of the last attempt, for the error text.
+
+        Raises:
+            DeadlineExceeded: The time is over.
+
+        """
         left = self.at - time.monotonic()
         if left <= 0:
             why = f"; the last attempt: {fault}" if fault else ""
             raise DeadlineExceeded(
-                f"{doing}: expected it to be done within {self.seconds:.0f} s, got no answer by then{why}; "
-                f"check that the brokers can be reached"
+                f"{doing}: expected to finish within {self.seconds:.0f} s, got no answer by then{why}; check that the "
+                f"brokers can be reached"
             )
         return left

@@ -1,4 +1,4 @@
-"""The two logs of a checkpoint: opening them, making them, and telling new ones from those that lost what they had."""
+"""Opening and creating the two logs of a checkpoint, and detecting a log whose records were removed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyspark_pulsar.checkpoint.content.inline_bodies import InlineBodies
 from pyspark_pulsar.checkpoint.deadline import Deadline
 from pyspark_pulsar.checkpoint.index.log import IndexLog
 from pyspark_pulsar.checkpoint.messages.writer import LogWriter
-from pyspark_pulsar.checkpoint.refusals import not_there
+from pyspark_pulsar.checkpoint.refusals import path_not_found
 from pyspark_pulsar.client.broker.subscribe import subscribe
 from pyspark_pulsar.errors import CheckpointLost
 from pyspark_pulsar.model.topic import TopicPartition
@@ -31,36 +31,43 @@ class Logs:
     chunk_locations: ChunkLocations
 
     def close(self) -> None:
+        """Close the logs; waiting calls fail."""
         self.index.close()
         self.content_writer.close()
         self.content.close()
 
 
 def open_logs(cluster: Cluster, name: CheckpointName, deadline: Deadline, *, create: bool) -> Logs:
-    """Raises `CheckpointPathNotFound` where there is none, unless it is to be made; `CheckpointLost` for content
-    without an index."""
+    """Open the logs of a checkpoint; with `create`, create missing topics.
+
+    Raises:
+        CheckpointPathNotFound: The checkpoint does not exist, and `create` is false.
+        CheckpointLost: The content log has content, but there is no index.
+
+    """
     content = cluster.partition(name.content)
     index = cluster.partition(name.index)
     if index is None and content is not None and _has_content(cluster, content):
         raise CheckpointLost(
-            f"{name}: expected its index {name.index}, got none, although {content} has content: the "
-            f"topic of the index was deleted; restore the checkpoint from a copy, or delete it (pyspark-pulsar "
-            f"checkpoint rm)"
+            f"{name}: expected the index {name.index} because {content} has content, got none: the topic of the index "
+            f"was deleted; restore the checkpoint from a copy (pyspark-pulsar checkpoint copy), or delete it "
+            f"(pyspark-pulsar checkpoint rm)"
         )
     if index is not None and content is None and not create:
-        # Made a moment ago, or left by a crash before the first record; or deleted, which chunks will tell.
+        # The index was created a moment ago, or a crash left it without a record. If the content log was deleted
+        # instead, reading its chunks fails.
         content = TopicPartition(name.content, index.index)
     if create:
         content = content or cluster.partition(name.content, create=True)
         index = index or cluster.partition(name.index, create=True)
     if index is None or content is None:
-        raise not_there(str(name))
+        raise path_not_found(str(name))
     chunk_locations = ChunkLocations(cluster, content)
     writer = LogWriter(cluster.new_client(), index.name, CALL_SECONDS)
     content_writer = LogWriter(cluster.new_client(), content.name, CALL_SECONDS)
     if create:
         try:
-            # A producer makes a topic that is missing, and its keeper, before there is anything to keep.
+            # A producer creates a missing topic and its keeper before the first message that the keeper must keep.
             content_writer.open(deadline)
             writer.open(deadline)
         except BaseException:
@@ -93,14 +100,15 @@ def _has_content(cluster: Cluster, content: TopicPartition) -> bool:
 
 
 def was_emptied(cluster: Cluster, logs: Logs) -> bool:
-    """Of an index without a record: whether one was written, or is being written now."""
+    """Return whether an index without records had one before, or is getting its first one now."""
     return logs.index.writer.was_exclusive() or _has_content(cluster, logs.content_partition)
 
 
-def emptied(name: CheckpointName, logs: Logs) -> CheckpointLost:
+def index_emptied(name: CheckpointName, logs: Logs) -> CheckpointLost:
+    """Return the error for an index whose records were all removed."""
     return CheckpointLost(
-        f"{name}: expected a FORMAT record in {logs.index_partition}, which was written once, got an empty topic: its "
-        f"messages were removed, by a truncation, message TTL, backlog eviction or a subscription that was moved or "
-        f"deleted; restore the checkpoint from a copy (pyspark-pulsar checkpoint copy), or delete it to begin anew "
+        f"{name}: expected a FORMAT record in {logs.index_partition}, which was written once, got an empty topic. The "
+        f"cause is a truncation, message TTL, backlog eviction or a subscription that was moved or deleted; restore "
+        f"the checkpoint from a copy (pyspark-pulsar checkpoint copy), or delete it to start from scratch "
         f"(pyspark-pulsar checkpoint rm)"
     )

@@ -1,4 +1,4 @@
-"""What users are told when a change did not count."""
+"""Errors for changes that did not count."""
 
 from __future__ import annotations
 
@@ -17,48 +17,62 @@ from pyspark_pulsar.errors import (
 )
 
 _REFUSALS: Final[dict[Outcome, tuple[type[CheckpointError], str]]] = {
-    Outcome.EXISTS: (CheckpointPathExists, "expected nothing there, got a file or folder"),
+    Outcome.EXISTS: (CheckpointPathExists, "expected a free path, got a file or folder"),
     Outcome.NOT_FOUND: (CheckpointPathNotFound, "expected a file or folder, got none"),
-    Outcome.IS_DIRECTORY: (CheckpointIsDirectory, "expected a file, or nothing, there, got a folder"),
-    Outcome.NOT_DIRECTORY: (CheckpointNotDirectory, "expected folders above it, got a file"),
-    Outcome.NOT_EMPTY: (CheckpointNotEmpty, "expected an empty folder, got one that is not"),
-    Outcome.INVALID: (CheckpointError, "expected another place than itself or one below it, got that"),
+    Outcome.IS_DIRECTORY: (CheckpointIsDirectory, "expected a file or a free path, got a folder"),
+    Outcome.NOT_DIRECTORY: (CheckpointNotDirectory, "expected folders above this path, got a file"),
+    Outcome.NOT_EMPTY: (
+        CheckpointNotEmpty,
+        "expected an empty folder, got one that contains files or folders",
+    ),
+    Outcome.INVALID: (
+        CheckpointError,
+        "expected a target outside of the renamed path, got one at or below that path",
+    ),
     Outcome.STALE: (
         CheckpointError,
         (
-            "expected its chunks to be kept until it is whole, but the owner gave them up meanwhile, as the upload was "
-            "not known; write it again"
+            "expected the chunks to be kept until the file is complete, but the owner's upkeep released them, because "
+            "it did not know the upload; write the file again"
         ),
     ),
 }
 
 
 def refusal(outcome: Outcome, path: str) -> CheckpointError:
-    """`path`: with its checkpoint."""
+    """Return the error for an outcome. `path` includes the checkpoint."""
     kind, text = _REFUSALS[outcome]
     return kind(f"{path}: {text}")
 
 
-def not_there(path: str) -> CheckpointPathNotFound:
+def path_not_found(path: str) -> CheckpointPathNotFound:
+    """Return the error for a path that does not exist."""
     return CheckpointPathNotFound(f"{path}: expected a file or folder, got none")
 
 
-def gone(path: str, file_id: str) -> CheckpointPathNotFound:
+def file_gone(path: str, file_id: str) -> CheckpointPathNotFound:
+    """Return the error for an opened file that does not exist any more."""
     return CheckpointPathNotFound(
         f"{path}: expected the file {file_id}, got none: it was deleted or replaced"
     )
 
 
-def not_mine(checkpoint: str, owner: str | None, present: str) -> None:
-    """Raises unless `owner` is the present one."""
+def require_owner(checkpoint: str, owner: str | None, present: str) -> None:
+    """Refuse a caller that is not the present owner.
+
+    Raises:
+        PermissionDenied: The caller names no owner.
+        CheckpointTakenOver: Another owner has taken the checkpoint over.
+
+    """
     if owner is None:
         raise PermissionDenied(
             f"{checkpoint}: expected a caller that has taken the checkpoint over, got one that only reads; start the "
-            f"query, which takes over, or use pyspark-pulsar checkpoint"
+            f"query, which takes over, or use the command pyspark-pulsar checkpoint"
         )
     if owner != present:
         raise CheckpointTakenOver(
-            f"{checkpoint}: expected to be its owner as {owner}, but {present or 'nobody'} has taken it over; nothing "
-            f"that this application writes counts any more. Stop one of the two queries, or give each a checkpoint of "
-            f"its own"
+            f"{checkpoint}: expected to be its owner as {owner}, but {present or 'another owner'} has taken it over; "
+            f"nothing that this application writes counts any more. Stop one of the two queries, or use a separate "
+            f"checkpoint for each"
         )

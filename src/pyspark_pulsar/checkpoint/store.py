@@ -1,4 +1,4 @@
-"""The checkpoints that a process uses, and the uploads that it has begun."""
+"""The checkpoints that a process uses, and its unfinished uploads."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _NUMBER_BITS: Final = 48
 
 
 class Store:
-    """Safe to use from several threads. Close it, or use it as a context manager."""
+    """The checkpoints and uploads of one process. Threads may share it; close it, or use it as a context manager."""
 
     def __init__(self, settings: ClusterSettings) -> None:
-        """Connects lazily. Raises `OptionError`."""
+        """Check the settings; the first use opens the connections. Raises `OptionError`."""
         self.cluster = Cluster(settings)
         self._lock = threading.Lock()
         self._checkpoints: dict[CheckpointName, Checkpoint] = {}
         self._upkeeps: dict[CheckpointName, Upkeep] = {}
         self._uploads: dict[int, tuple[Checkpoint, str | None, Upload]] = {}
-        # A process that is started again must not know a number of the former one as another upload.
+        # Numbers begin at random, so that a restarted process refuses the upload numbers of the previous process.
         self._numbers = itertools.count(secrets.randbits(_NUMBER_BITS))
 
     def __enter__(self) -> Self:
@@ -39,6 +39,7 @@ class Store:
         self.close()
 
     def close(self) -> None:
+        """Stop all upkeep, and close all checkpoints and clients."""
         with self._lock:
             checkpoints = list(self._checkpoints.values())
             self._checkpoints.clear()
@@ -50,6 +51,7 @@ class Store:
         self.cluster.close()
 
     def checkpoint(self, name: CheckpointName) -> Checkpoint:
+        """Return the checkpoint of this name; all callers share it."""
         with self._lock:
             known = self._checkpoints.get(name)
             if known is None:
@@ -59,20 +61,28 @@ class Store:
     # Owners
 
     def take_over(self, checkpoint: Checkpoint, owner: str, deadline: Deadline) -> None:
-        """And look after it from now on. Raises what `Checkpoint.take_over` raises, `CheckpointUnsafe`."""
+        """Make `owner` the owner of the checkpoint, and start its upkeep.
+
+        Raises:
+            CheckpointUnsafe: A policy of the topics would remove what the checkpoint needs.
+            PulsarError: See `Checkpoint.take_over`.
+
+        """
         if not self.is_looked_after(checkpoint, owner):
             check_policies(self.cluster.options, [checkpoint.name.index, checkpoint.name.content])
         checkpoint.take_over(owner, deadline)
         self._upkeep(checkpoint, owner)
 
     def look_after(self, checkpoint: Checkpoint, owner: str, deadline: Deadline) -> None:
-        """Go on with what a former process of the same JVM did. Nothing if somebody else has taken it over. Raises what
-        `Checkpoint.current` raises."""
+        """Resume the upkeep that a previous process of the same JVM did, unless another owner has taken over.
+
+        Raises what `Checkpoint.current` raises.
+        """
         if checkpoint.current(deadline).index.owner == owner:
             self._upkeep(checkpoint, owner)
 
     def is_looked_after(self, checkpoint: Checkpoint, owner: str) -> bool:
-        """Whether this process gives back the space of the checkpoint, for this owner."""
+        """Return whether this process runs the checkpoint's upkeep for this owner."""
         with self._lock:
             known = self._upkeeps.get(checkpoint.name)
         return known is not None and known.owner == owner and not known.is_stopped
@@ -96,20 +106,24 @@ class Store:
     # Uploads in pieces
 
     def begin(self, checkpoint: Checkpoint, owner: str | None, upload: Upload) -> int:
+        """Keep an upload, and return its number for later calls."""
         number = next(self._numbers)
         with self._lock:
             self._uploads[number] = checkpoint, owner, upload
         return number
 
-    def begun(self, number: int) -> tuple[Checkpoint, str | None, Upload]:
-        """Raises `CheckpointError` for one that is over."""
+    def find_upload(self, number: int) -> tuple[Checkpoint, str | None, Upload]:
+        """Return an unfinished upload with its checkpoint and owner. Raises `CheckpointError` if there is none."""
         with self._lock:
             known = self._uploads.get(number)
         if known is None:
-            raise CheckpointError(f"upload {number}: expected one that was begun in this process, got none")
+            raise CheckpointError(
+                f"upload {number}: expected an unfinished upload of this process, got none; write "
+                f"the file again"
+            )
         return known
 
     def end(self, number: int) -> tuple[Checkpoint, str | None, Upload] | None:
-        """No more of it comes."""
+        """Forget an upload, and return it; return None if it is unknown."""
         with self._lock:
             return self._uploads.pop(number, None)

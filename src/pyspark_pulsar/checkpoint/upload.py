@@ -1,11 +1,11 @@
-"""Writing one file: small ones go into the index as they are, larger ones into the content log first.
+"""Writing one file: a small file goes into the index, a larger one into the content log first.
 
-    state      is                                                           ends with
-    buffered   all bytes are here, at most `INLINE_BYTES`                   more bytes: streaming; commit: PUT with body
-    streaming  chunks are on their way, `MOST_UNCONFIRMED` at a time        commit: all stored, then PUT names them
+    state      meaning                                                      ends with
+    buffered   all bytes are in memory, at most `INLINE_BYTES`              more bytes: streaming; commit: PUT with body
+    streaming  up to `MOST_UNCONFIRMED` chunks wait for a receipt           commit: all stored, then PUT names them
 
-A chunk that fails, or whose position the broker keeps to itself, is sent again. Nothing counts before the one PUT: a
-process that dies leaves chunks that nobody names, which go with their ledger.
+A chunk is sent again if it fails, or if the broker does not report its position. The file counts from its one PUT on. A
+process that dies before the PUT leaves chunks that no record names. These chunks are removed with their ledger.
 """
 
 from __future__ import annotations
@@ -27,8 +27,11 @@ from pyspark_pulsar.codec.digests import crc32c
 from pyspark_pulsar.errors import ConnectionFailed, SendError
 
 INLINE_BYTES: Final = 16 * 1024
-"""Of what lies in the index a process keeps much in memory, reads all when it starts, and a snapshot writes all again.
-Larger files take 3 ms more to write and 10 ms more to read."""
+"""The largest file that is stored in the index.
+
+Part of such files is kept in memory. Every process reads all of them when it starts, and every snapshot writes all of
+them again. A larger file takes 3 ms longer to write and 10 ms longer to read.
+"""
 CHUNK_BYTES: Final = 1024 * 1024
 MOST_UNCONFIRMED: Final = 8
 
@@ -40,27 +43,27 @@ class _Sent:
 
 
 class ChunkWriter:
-    """Appends chunks of one file to a content log, several on their way."""
+    """A writer of one file's chunks to a content log. It sends several chunks before it waits for a receipt."""
 
     def __init__(self, writer: LogWriter) -> None:
         self._writer = writer
         self._sent: deque[_Sent] = deque()
         self.chunks: list[Chunk] = []
-        """Those that are stored."""
+        """The chunks that are stored, in order."""
 
     def write(self, payload: bytes, deadline: Deadline) -> None:
-        """Raises `SendError`, `DeadlineExceeded`, `PermissionDenied`."""
+        """Send a chunk. Raises `SendError`, `DeadlineExceeded`, `PermissionDenied`."""
         while len(self._sent) >= MOST_UNCONFIRMED:
             self._confirm_first(deadline)
         self._sent.append(_Sent(payload, self._writer.send(payload, deadline)))
 
     def finish(self, deadline: Deadline) -> None:
-        """Until all of them are stored. Raises as `write` does."""
+        """Wait until all chunks are stored. Raises what `write` raises."""
         while self._sent:
             self._confirm_first(deadline)
 
     def first(self, deadline: Deadline) -> Chunk:
-        """When it is stored. Raises as `write` does."""
+        """Wait until the first chunk is stored, and return it. Raises what `write` raises."""
         if not self.chunks:
             self._confirm_first(deadline)
         return self.chunks[0]
@@ -71,18 +74,18 @@ class ChunkWriter:
             try:
                 position = self._writer.wait(sent.answer, deadline)
             except (SendError, ConnectionFailed) as fault:
-                deadline.left(f"writing a chunk to {self._writer.topic}", fault)
+                deadline.seconds_left(f"writing a chunk to {self._writer.topic}", fault)
                 position = None
             if position is not None:
                 break
-            # Stored somewhere, or not: another one is.
+            # It is unknown whether the broker stored the chunk, so send it again: a second copy does no harm.
             sent.answer = self._writer.send(sent.payload, deadline)
         self._sent.popleft()
         self.chunks.append(Chunk(*position, len(sent.payload), crc32c(sent.payload)))
 
 
 class Upload:
-    """Used by one thread at a time."""
+    """An unfinished file. One thread at a time may use it."""
 
     def __init__(
         self, index: IndexLog, content: LogWriter, path: Path, owner: str, *, if_absent: bool
@@ -100,7 +103,7 @@ class Upload:
         self._is_announced = False
 
     def write(self, data: bytes, deadline: Deadline) -> None:
-        """Raises what `ChunkWriter.write` raises."""
+        """Add bytes to the file. Raises what `ChunkWriter.write` raises."""
         self._buffer += data
         self._length += len(data)
         if self._length > INLINE_BYTES:
@@ -111,8 +114,11 @@ class Upload:
             self._announce(deadline)
 
     def commit(self, deadline: Deadline) -> Outcome:
-        """Also waits for what became of it where that is not certain. Raises what `write` and `IndexLog.append`
-        raise."""
+        """Store the file, and return the outcome.
+
+        Replacing a small file does not wait for its outcome: DONE then means that the record is stored. Raises what
+        `write` and `IndexLog.append` raise.
+        """
         if not self._is_streaming:
             body, self._buffer = bytes(self._buffer), bytearray()
             return self._append(deadline, body, wait=self._if_absent)
@@ -124,12 +130,15 @@ class Upload:
 
     @property
     def chunks(self) -> tuple[Chunk, ...]:
-        """Those that are stored."""
+        """The chunks that are stored, in order."""
         return tuple(self._writer.chunks)
 
     def commit_again(self, content: LogWriter, pieces: Iterable[bytes], deadline: Deadline) -> Outcome:
-        """Where `commit` was STALE: the owner gave the chunks up, as no record named them in time. `pieces`: what they
-        hold, which is written once more, as another file. Raises what `commit` raises."""
+        """Write the chunks again, as another file, after `commit` returned STALE.
+
+        STALE means that the owner released the chunks because no record named them in time. `pieces` are the bytes of
+        the chunks. Raises what `commit` raises.
+        """
         self.id, self._is_announced = new_id(), False
         self._writer = ChunkWriter(content)
         for piece in pieces:
@@ -138,7 +147,10 @@ class Upload:
         return self._append(deadline)
 
     def _append(self, deadline: Deadline, body: bytes = b"", *, wait: bool = True) -> Outcome:
-        """Of chunks it is known only from the log whether they still count."""
+        """Append the PUT.
+
+        A PUT with chunks always waits, because only the log decides whether its chunks still count.
+        """
         kind = Kind.PUT_IF_ABSENT if self._if_absent else Kind.PUT
         details: dict[str, Any] = {"path": path_text(self.path), "length": self._length}
         if self._is_streaming:
@@ -146,15 +158,18 @@ class Upload:
         return self._index.append(kind, self._owner, deadline, details, body, record_id=self.id, wait=wait)
 
     def abort(self, deadline: Deadline) -> None:
-        """Nothing of it counts."""
+        """Drop the file, and withdraw the announcement of its chunks."""
         self._buffer.clear()
         if self._is_announced:
             self._is_announced = False
             self._index.append(Kind.UPLOAD, self._owner, deadline, {"file": self.id, "at": None}, wait=False)
 
     def _announce(self, deadline: Deadline) -> None:
-        """Behind its second chunk an upload says in the index where it begins, so that the cleaner leaves its chunks
-        alone. A single one is named by its file in a moment."""
+        """Record in the index where the chunks of the upload begin, so that upkeep keeps them.
+
+        The record follows the second chunk. A file of a single chunk needs none, because its PUT names the chunk soon
+        enough.
+        """
         self._sent_chunks += 1
         if self._is_announced or self._sent_chunks == 1:
             return

@@ -29,7 +29,7 @@ from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.microbatch.stream_reader import PulsarStreamReader
 from pyspark_pulsar.spark.read_limits import ReadAllAvailable
 from pyspark_pulsar.tools.monitoring.query_history import QueryHistory
-from pyspark_pulsar.tools.monitoring.source_lag import Behind
+from pyspark_pulsar.tools.monitoring.source_lag import Lag
 from pyspark_pulsar.tools.standalone import LocalPulsar
 
 PROGRAM = Path(__file__).parents[2] / "programs" / "stream_to_files.py"
@@ -313,10 +313,10 @@ def test_progress_and_listener_tell_the_lag(
         counted = found.sources[0].metrics
         assert int(counted["readEntries.broker"]) == 60
         assert lag["bytes"] / 2 < int(counted["readBytes.broker"]) < lag["bytes"] * 2
-        await_true("an idle query", lambda: [each.total for each in listener.lags] == [Behind()])
+        await_true("an idle query", lambda: [each.total for each in listener.lags] == [Lag()])
         (told,) = listener.lags
         assert (told.query_name, told.query_id, told.rows) == ("lagging", str(query.id), 60)
-        assert told.partitions == {idle: Behind(), busy: Behind()}
+        assert told.partitions == {idle: Lag(), busy: Lag()}
         labels = f'query="lagging",query_id="{query.id}",source="0",topic="{topic}"'
         sample = f"pyspark_pulsar_lag_messages{{{labels}}} 0.0"
         await_true("metrics", lambda: sample in metrics.read_text().splitlines())

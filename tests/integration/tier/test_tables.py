@@ -263,7 +263,7 @@ def test_a_round_commits_while_files_are_compacted(
         return plain(*arguments)
 
     monkeypatch.setattr(upkeep, "_rewritten", rewritten)
-    assert "somebody else has committed meanwhile" in call("compact")
+    assert "another writer has committed; run the command again" in call("compact")
     assert others == [ENTRIES]
     assert same().num_rows == 3 * ENTRIES
     assert "3 files became 1" in call("compact")

@@ -45,7 +45,7 @@ def whole(replay: Replay) -> tuple:
 def with_snapshot(records: list, at: int, behind: int, part_bytes: int) -> list:
     """`records` with a snapshot behind the first `at`, its parts spread over the `behind` records that follow."""
     prefix = replayed(records[:at])
-    snapshot = Snapshot.of(prefix.state, prefix.last)
+    snapshot = Snapshot.from_state(prefix.state, prefix.last)
     bodies = {file_id: prefix.bodies.get(file_id) for file_id in prefix.state.tree.files}
     parts = list(snapshot.parts("s", lambda file: bodies[file.id] or b"", part_bytes))
     rest = records[at:]
@@ -121,7 +121,7 @@ def test_of_two_snapshots_beside_each_other_the_later_one_counts() -> None:
     later = replayed(records)
 
     def parts(replay: Replay, name: str) -> list:
-        snapshot = Snapshot.of(replay.state, replay.last)
+        snapshot = Snapshot.from_state(replay.state, replay.last)
         (details, body), *_ = snapshot.parts(name, lambda _: b"")
         # An empty second part.
         return [

@@ -77,6 +77,6 @@ def test_what_names_no_checkpoint_is_refused(text: str) -> None:
 
 
 def test_a_deadline_that_is_over_says_what_for() -> None:
-    assert Deadline.after(5).left("x") > 4
+    assert Deadline.after(5).seconds_left("x") > 4
     with pytest.raises(DeadlineExceeded, match=r"reading it: expected .* within 0 s.*last attempt: no route"):
-        Deadline.after(0).left("reading it", "no route")
+        Deadline.after(0).seconds_left("reading it", "no route")

@@ -16,7 +16,7 @@ THIRD_PARTY = script("third_party")
 
 
 def test_the_files_are_what_the_dependencies_say() -> None:
-    for path, text in THIRD_PARTY.written().items():
+    for path, text in THIRD_PARTY.files().items():
         assert path.read_text() == text, f"{path} is stale; run make third-party"
 
 
@@ -38,27 +38,25 @@ def test_all_that_pip_brings_along_is_in_the_bill() -> None:
     assert listed["pyspark"] == "vers:pypi/>=4.1|<4.4"
 
 
-@pytest.mark.parametrize(
-    "licence", ["MIT", "MIT OR GPL-3.0", "Apache-2.0 AND MIT", "(MIT OR GPL-3.0) AND Zlib"]
-)
-def test_a_licence_that_may_go_along(licence: str) -> None:
-    THIRD_PARTY.refuse_licence("crate", licence)
+@pytest.mark.parametrize("spdx", ["MIT", "MIT OR GPL-3.0", "Apache-2.0 AND MIT", "(MIT OR GPL-3.0) AND Zlib"])
+def test_a_license_that_may_go_along(spdx: str) -> None:
+    THIRD_PARTY.refuse_license("crate", spdx)
 
 
-@pytest.mark.parametrize("licence", ["", "GPL-3.0", "MIT AND GPL-3.0"])
-def test_a_licence_that_may_not(licence: str) -> None:
-    with pytest.raises(THIRD_PARTY.LicenceMissing, match=f"crate has the licence {licence or 'none'}"):
-        THIRD_PARTY.refuse_licence("crate", licence)
+@pytest.mark.parametrize("spdx", ["", "GPL-3.0", "MIT AND GPL-3.0"])
+def test_a_license_that_may_not(spdx: str) -> None:
+    with pytest.raises(THIRD_PARTY.LicenseMissing, match=f"crate has the license {spdx or 'none'}"):
+        THIRD_PARTY.refuse_license("crate", spdx)
 
 
-def test_a_crate_without_the_text_of_its_licence(tmp_path: Path) -> None:
+def test_a_crate_without_the_text_of_its_license(tmp_path: Path) -> None:
     package = {
         "name": "bare",
         "version": "1.0.0",
         "license": "MIT",
         "manifest_path": str(tmp_path / "Cargo.toml"),
     }
-    with pytest.raises(THIRD_PARTY.LicenceMissing, match="bare has no text of its licence"):
+    with pytest.raises(THIRD_PARTY.LicenseMissing, match="bare has no text of its license"):
         THIRD_PARTY._crate(package)
     (tmp_path / "LICENSE").write_text("Permission is hereby granted")
     assert THIRD_PARTY._crate(package).texts == (("LICENSE", "Permission is hereby granted"),)

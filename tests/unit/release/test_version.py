@@ -67,7 +67,7 @@ def test_the_newest_changes_are_those_of_the_version_or_not_released() -> None:
 
 
 def test_a_release_sets_it_everywhere() -> None:
-    changed = script("release").released(FILES, "0.2.0", dt.date(2026, 2, 28))
+    changed = script("release").release_files(FILES, "0.2.0", dt.date(2026, 2, 28))
     assert changed == {
         "kernel/Cargo.toml": FILES["kernel/Cargo.toml"].replace('"0.1.0"', '"0.2.0"'),
         "kernel/Cargo.lock": 'name = "a"\nversion = "0.1.0"\n\nname = "pyspark-pulsar-kernel"\nversion = "0.2.0"\n',
@@ -78,7 +78,7 @@ def test_a_release_sets_it_everywhere() -> None:
 @pytest.mark.parametrize(
     ("wanted", "changes", "says"),
     [
-        ("two", FILES["CHANGELOG.md"], "expected a version of three numbers, as 0.1.0, got 'two'"),
+        ("two", FILES["CHANGELOG.md"], "expected a version of three numbers, such as 0.1.0, got 'two'"),
         ("0.2", FILES["CHANGELOG.md"], "expected a version of three numbers"),
         ("0.2.0rc1", FILES["CHANGELOG.md"], "expected a version of three numbers"),
         ("0.1.0", FILES["CHANGELOG.md"], "expected a version after 0.1.0"),
@@ -87,11 +87,11 @@ def test_a_release_sets_it_everywhere() -> None:
 )
 def test_a_release_that_cannot_be_says_why(wanted: str, changes: str, says: str) -> None:
     with pytest.raises(ValueError, match=re.escape(says)):
-        script("release").released({**FILES, "CHANGELOG.md": changes}, wanted, dt.date(2026, 2, 28))
+        script("release").release_files({**FILES, "CHANGELOG.md": changes}, wanted, dt.date(2026, 2, 28))
 
 
 def test_a_tag_is_checked_and_has_its_changes() -> None:
-    changed = script("release").released(FILES, "0.2.0", dt.date(2026, 2, 28))
+    changed = script("release").release_files(FILES, "0.2.0", dt.date(2026, 2, 28))
     assert script("release").notes(changed, "v0.2.0") == "- new\n"
 
 

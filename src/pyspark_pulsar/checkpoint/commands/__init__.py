@@ -1,1 +1,1 @@
-"""What `pyspark-pulsar checkpoint` does, without a word on a screen."""
+"""The actions of the command `pyspark-pulsar checkpoint`, without its output."""

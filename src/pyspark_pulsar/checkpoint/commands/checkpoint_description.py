@@ -1,4 +1,4 @@
-"""What there is to know of a checkpoint, as lines of a name and a text."""
+"""The description of a checkpoint, as lines of a name and a text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ from pyspark_pulsar.checkpoint.messages.message_position import position_text
 
 
 def describe(checkpoint: Checkpoint, entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
-    """`entries`: all of it, or of the folder that is described."""
+    """Yield the lines of a description.
+
+    Args:
+        checkpoint: The checkpoint.
+        entries: The files and folders to count, of the whole checkpoint or of a folder.
+
+    """
     logs = checkpoint.current(Deadline.after(CALL_SECONDS))
 
     def look(replay: Replay) -> tuple[str, str, str, int, dict[int, int]]:
@@ -26,7 +32,7 @@ def describe(checkpoint: Checkpoint, entries: Sequence[Entry]) -> Iterator[tuple
     files = [entry for entry in entries if entry.id]
     inline = [entry for entry in files if not entry.chunks]
     yield "checkpoint", str(checkpoint.name)
-    yield "owner", owner or "nobody"
+    yield "owner", owner or "none"
     yield "files", f"{len(files)}, {sum(entry.length for entry in files)} bytes"
     yield "in the index", f"{len(inline)}, {sum(entry.length for entry in inline)} bytes"
     yield "index", f"{logs.index_partition}"

@@ -1,7 +1,7 @@
-"""Whole checkpoints to local folders and back, and looking whether all of one is readable.
+"""Copying whole checkpoints to local folders and back, and checking whether a whole checkpoint is readable.
 
-What is copied from Pulsar is the state at one time, also of a query that runs: its files by their ids. What is copied
-into it makes a checkpoint that holds no file yet, and its owner is this copy until a query takes over.
+A copy from Pulsar contains the state at one time, also for a running query, because the files are read by their ids. A
+copy to Pulsar needs a checkpoint without files. This copy owns the checkpoint until a query takes over.
 """
 
 from __future__ import annotations
@@ -32,19 +32,23 @@ _PIECE: Final = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file or folder below the place that was asked for."""
+    """A file or folder at or below the requested path.
+
+    Attributes:
+        id: The id of a file; empty for a folder.
+        chunks: The number of chunks; 0 for a file in the index.
+
+    """
 
     path: Path
     length: int
     modified_ms: int
     id: str
-    """Empty for a folder."""
     chunks: int
-    """0 for a file that lies in the index."""
 
 
 def entries(checkpoint: Checkpoint, top: Path = ()) -> list[Entry]:
-    """All from `top` on, itself first, as it is now. Raises `CheckpointPathNotFound`."""
+    """List the path `top` and all below it, as of now. Raises `CheckpointPathNotFound`."""
     logs = checkpoint.current(_deadline())
 
     def look(state: IndexState) -> list[Entry]:
@@ -64,15 +68,22 @@ def entries(checkpoint: Checkpoint, top: Path = ()) -> list[Entry]:
 
 
 def content(checkpoint: Checkpoint, entry: Entry) -> Iterator[bytes]:
-    """Of a file, in pieces, each checked. Raises `CheckpointLost`; `CheckpointPathNotFound` for one that was deleted
-    meanwhile and is not known any more."""
+    """Yield the bytes of a file in checked pieces.
+
+    Raises:
+        CheckpointLost: Content that the file needs was removed or is damaged.
+        CheckpointPathNotFound: The file was deleted, and this process does not know it any more.
+
+    """
     for offset in range(0, entry.length, _PIECE):
         yield checkpoint.read(entry.id, entry.path, offset, _PIECE, _deadline())
 
 
 def verify(checkpoint: Checkpoint) -> Iterator[tuple[Entry, PulsarError | None]]:
-    """Every file, and what is wrong with it. That the records of the index are whole was seen when it was read. A file
-    that is deleted meanwhile is left out."""
+    """Yield every file, with its error or None.
+
+    Reading the index has checked its records already. Files that are deleted during the check are left out.
+    """
     for entry in entries(checkpoint):
         if not entry.id:
             continue
@@ -93,12 +104,28 @@ def verify(checkpoint: Checkpoint) -> Iterator[tuple[Entry, PulsarError | None]]
         )
 
 
-def copy_out(checkpoint: Checkpoint, top: Path, folder: LocalPath, told: Callable[[str, int], None]) -> None:
-    """Into a folder that is empty or does not exist. `told` of each file: its path and length."""
+def copy_out(
+    checkpoint: Checkpoint, top: Path, folder: LocalPath, report: Callable[[str, int], None]
+) -> None:
+    """Copy `top` and all below it into a local folder.
+
+    Args:
+        checkpoint: The source.
+        top: The path to copy.
+        folder: A folder that is empty or does not exist.
+        report: Called with path and length of each copied file.
+
+    Raises:
+        OptionError: The folder has content.
+
+    """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise OptionError(f"folder {folder}: expected one that is empty or does not exist, got another")
+        raise OptionError(
+            f"folder {folder}: expected one that is empty or does not exist, got one with content; "
+            f"choose another folder"
+        )
     present = entries(checkpoint, top)
-    # What is replaced while the copy runs is read all the same.
+    # Files that the query replaces during the copy stay readable.
     for entry in present:
         if entry.id:
             checkpoint.hold(entry.id)
@@ -111,16 +138,24 @@ def copy_out(checkpoint: Checkpoint, top: Path, folder: LocalPath, told: Callabl
         with target.open("xb") as file:
             for piece in content(checkpoint, entry):
                 file.write(piece)
-        told(path_text(entry.path), entry.length)
+        report(path_text(entry.path), entry.length)
 
 
 def copy_in(
-    store: Store, folder: LocalPath, target: CheckpointPath, told: Callable[[str, int], None]
+    store: Store, folder: LocalPath, target: CheckpointPath, report: Callable[[str, int], None]
 ) -> None:
-    """Into a checkpoint that holds no file at that place. Files that Hadoop's local file system keeps beside others
-    (`.name.crc`) are left out: here each chunk has a checksum. Raises `CheckpointPathExists`."""
+    """Copy a local folder into a checkpoint path that has no files.
+
+    The checksum files (`.name.crc`) of Hadoop's local file system are left out, because each chunk here has its own
+    checksum.
+
+    Raises:
+        CheckpointPathExists: There are files at the path.
+        OptionError: The folder does not exist.
+
+    """
     if not folder.is_dir():
-        raise OptionError(f"folder {folder}: expected one that exists, got none")
+        raise OptionError(f"folder {folder}: expected one that exists, got none; check the path")
     checkpoint = store.checkpoint(target.checkpoint)
     try:
         is_free = not any(entry.id for entry in entries(checkpoint, target.parts))
@@ -128,7 +163,7 @@ def copy_in(
         is_free = True
     if not is_free:
         raise CheckpointPathExists(
-            f"{target}: expected a place without files, got some; delete them first (pyspark-pulsar checkpoint rm), or "
+            f"{target}: expected a path without files, got some; delete them first (pyspark-pulsar checkpoint rm), or "
             f"choose another name"
         )
     owner = f"pyspark-pulsar checkpoint copy {new_id()}"
@@ -139,7 +174,7 @@ def copy_in(
             checkpoint.mkdirs(inside, owner, _deadline())
         elif not _is_hadoop_checksum(path):
             _upload(checkpoint, path, inside, owner)
-            told(path_text(inside), path.stat().st_size)
+            report(path_text(inside), path.stat().st_size)
 
 
 def _upload(checkpoint: Checkpoint, source: LocalPath, path: Path, owner: str) -> None:
@@ -151,8 +186,10 @@ def _upload(checkpoint: Checkpoint, source: LocalPath, path: Path, owner: str) -
 
 
 def remove(store: Store, target: CheckpointPath) -> bool:
-    """A file or folder, or all of a checkpoint. It is taken over first: a query that uses it fails at its next write.
-    Whether there was something."""
+    """Delete a file, a folder or a whole checkpoint, and return whether it existed.
+
+    The caller becomes the owner first, so a query that uses the checkpoint fails at its next write.
+    """
     checkpoint = store.checkpoint(target.checkpoint)
     try:
         checkpoint.status(target.parts, _deadline())
@@ -164,7 +201,7 @@ def remove(store: Store, target: CheckpointPath) -> bool:
 
 
 def is_folder(checkpoint: Checkpoint, path: Path) -> bool:
-    """Raises `CheckpointPathNotFound`."""
+    """Return whether a path is a folder. Raises `CheckpointPathNotFound`."""
     logs = checkpoint.current(_deadline())
     return logs.index.look(lambda state: isinstance(state.tree.find(path), Folder))
 

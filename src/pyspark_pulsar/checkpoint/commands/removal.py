@@ -1,4 +1,4 @@
-"""Deleting the topics of a checkpoint, which needs the admin REST API."""
+"""Deleting the topics of a checkpoint with the admin REST API."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from pyspark_pulsar.options import ReadOptions
 
 
 def remove_topics(options: ReadOptions, name: CheckpointName) -> bool:
-    """Whether there was one. Raises `CatalogUnsupported` while processes use them, `PermissionDenied`."""
+    """Delete the topics, and return whether there was one.
+
+    Raises:
+        CatalogUnsupported: Producers or consumers use a topic.
+        PermissionDenied: The role may not delete topics.
+
+    """
     with AdminClient.for_planning(options) as admin:
         removed = [admin.topics.delete_idle(topic) for topic in (name.index, name.content)]
     return any(removed)

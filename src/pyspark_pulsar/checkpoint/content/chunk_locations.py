@@ -1,4 +1,4 @@
-"""Where chunks are fetched from: brokers, or past them bookies and tiered storage."""
+"""Fetching chunks from the broker, or directly from bookies and tiered storage."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from pyspark_pulsar.read.sources.broker import BrokerEntries
 
 _log: Final = logging.getLogger(__name__)
 
-_FAR: Final = 16
-"""So many foreign messages between two chunks are read through; for more another reader begins."""
+_LARGEST_GAP: Final = 16
+"""The number of foreign messages between two chunks that are read and skipped. A larger gap starts another reader."""
 
 _PERMITS: Final = 32
-_PATIENCE_SECONDS: Final = CALL_SECONDS - 10.0
+_POLL_SECONDS: Final = CALL_SECONDS - 10.0
 
 
 class ChunkLocations:
-    """Of the content log of one checkpoint. Used by several threads."""
+    """A reader of chunks in one checkpoint's content log. Threads may share it."""
 
     def __init__(self, cluster: Cluster, partition: TopicPartition) -> None:
         self._cluster = cluster
@@ -44,8 +44,18 @@ class ChunkLocations:
         self._ledgers = LedgerLocations(cluster, partition)
 
     def fetch(self, chunks: Sequence[Chunk], where: str) -> Iterator[tuple[Chunk, bytes]]:
-        """Each of the chunks, checked, in their order. `where` names the file. Raises `CheckpointLost`,
-        `DeadlineExceeded`."""
+        """Yield each of the chunks with its checked bytes, in order.
+
+        Args:
+            chunks: The chunks to read.
+            where: The name of the file, for error texts.
+
+        Raises:
+            CheckpointLost: A chunk was removed or is damaged.
+            DeadlineExceeded: The broker did not answer in time.
+            LedgerUnavailable: The location that `readFrom` names cannot serve a chunk.
+
+        """
         for run in _runs(chunks):
             read = 0
             location = self._location(run, where)
@@ -59,14 +69,17 @@ class ChunkLocations:
                     if not self._ledgers.falls_back:
                         raise LedgerUnavailable(f"{where}: {fault}") from fault
                     _log.warning(
-                        "%s: not read from %s, the broker is asked: %s", where, location.title, fault
+                        "Reading from the broker, because reading from %s failed (%s): %s",
+                        location.title,
+                        fault,
+                        where,
                     )
             if read < len(run):
                 yield from self._all_from_broker(run[read:], where)
 
     def _location(self, run: Sequence[Chunk], where: str) -> EntryLocation | None:
         try:
-            return self._ledgers.of(run[0].ledger)
+            return self._ledgers.find_location(run[0].ledger)
         except PulsarError as fault:
             raise LedgerUnavailable(f"{where}: {fault}") from fault
 
@@ -78,7 +91,7 @@ class ChunkLocations:
             read += 1
             yield chunk, data
         if read < len(run):
-            raise gone(run[read], where, self._partition, "the topic goes on behind it")
+            raise chunk_gone(run[read], where, self._partition, "later messages of the topic exist")
 
     def _checked(
         self, run: Sequence[Chunk], messages: Iterator[tuple[MessagePosition, bytes]], where: str
@@ -113,8 +126,10 @@ class ChunkLocations:
 def messages(
     client: object, partition: TopicPartition, first: MessagePosition, last: MessagePosition, where: str
 ) -> Iterator[tuple[MessagePosition, bytes]]:
-    """The messages from `first` to `last`, both inclusive, as far as they are there, from the broker. Raises
-    `CheckpointLost`, `DeadlineExceeded`."""
+    """Read the messages from `first` to `last`, both inclusive, from the broker; removed messages are missing.
+
+    Raises `CheckpointLost`, `DeadlineExceeded`.
+    """
     start, end = Position(*first), Position(last[0], last[1] + 1)
     entries = BrokerEntries(
         client,  # type: ignore[arg-type]
@@ -122,7 +137,7 @@ def messages(
         start,
         end,
         permits=_PERMITS,
-        poll_seconds=_PATIENCE_SECONDS,
+        poll_seconds=_POLL_SECONDS,
     )
     reader = MessageReader(partition.name, start, end)
     try:
@@ -136,7 +151,7 @@ def messages(
 
 
 def check(chunk: Chunk, data: bytes, where: str, partition: TopicPartition) -> None:
-    """Raises `CheckpointLost` unless these are the bytes that were written."""
+    """Compare a chunk with the length and checksum that were written. Raises `CheckpointLost`."""
     if len(data) == chunk.length and crc32c(data) == chunk.checksum:
         return
     raise CheckpointLost(
@@ -146,19 +161,20 @@ def check(chunk: Chunk, data: bytes, where: str, partition: TopicPartition) -> N
     )
 
 
-def gone(chunk: Chunk, where: str, partition: TopicPartition, why: object) -> PulsarError:
+def chunk_gone(chunk: Chunk, where: str, partition: TopicPartition, why: object) -> PulsarError:
+    """Return the error for a removed chunk. `why` explains how the removal was detected."""
     return CheckpointLost(
-        f"{where}: expected a chunk of {chunk.length} bytes in message {position_text(chunk.position)} of {partition}, "
-        f"got none: it was removed, by a truncation, message TTL, backlog eviction, or a subscription that was moved "
-        f"or deleted ({why}); restore the checkpoint from a copy (pyspark-pulsar checkpoint copy)"
+        f"{where}: expected a chunk of {chunk.length} bytes in message {position_text(chunk.position)} of "
+        f"{partition}, got none ({why}). It was removed by a truncation, message TTL, backlog eviction or a "
+        f"subscription that was moved or deleted; restore the checkpoint from a copy (pyspark-pulsar checkpoint copy)"
     )
 
 
 def _runs(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:
-    """Those that one reader fetches: in order, in one ledger, with little between."""
+    """Split chunks into runs that one reader fetches: in order, in one ledger, with small gaps."""
     run: list[Chunk] = []
     for chunk in chunks:
-        if run and not (chunk.ledger == run[-1].ledger and 0 < chunk.entry - run[-1].entry <= _FAR):
+        if run and not (chunk.ledger == run[-1].ledger and 0 < chunk.entry - run[-1].entry <= _LARGEST_GAP):
             yield run
             run = []
         run.append(chunk)

@@ -1,7 +1,7 @@
-"""Chunks of the content log, each checked, a run of them at a time.
+"""Reading chunks of the content log, each checked, several at a time.
 
-Files are read from their beginning on, mostly: so who asks for a chunk has its run of `RUN` chunks fetched by one
-reader, and the next run before it is asked for. What was fetched is kept while `CACHE_BYTES` hold it.
+Most files are read from their beginning to their end. So a request for a chunk fetches its run of `RUN` chunks with one
+reader. The next run is fetched before it is requested. Fetched chunks stay in memory, up to `CACHE_BYTES`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FETCHERS: Final = 4
 
 
 class ContentReader:
-    """Of one content log. Close it."""
+    """A reader of one content log, with a cache. Close it."""
 
     def __init__(self, locations: ChunkLocations) -> None:
         self._locations = locations
@@ -38,20 +38,32 @@ class ContentReader:
     def read(
         self, chunks: Sequence[Chunk], offset: int, length: int, where: str, deadline: Deadline
     ) -> bytes:
-        """Bytes of the file that the chunks make; fewer at its end. `where` names the file. Raises `CheckpointLost`
-        for a chunk that is gone or damaged, `DeadlineExceeded`."""
+        """Return up to `length` bytes of the file that the chunks form; fewer at its end.
+
+        Args:
+            chunks: All chunks of the file, in order.
+            offset: The first byte, from 0.
+            length: The largest number of bytes to return.
+            where: The name of the file, for error texts.
+            deadline: When the call fails.
+
+        Raises:
+            CheckpointLost: A chunk was removed or is damaged.
+            DeadlineExceeded: The chunks did not arrive in time.
+
+        """
         parts: list[bytes] = []
         begin = 0
         for index, chunk in enumerate(chunks):
-            first, behind = max(offset, begin), min(offset + length, begin + chunk.length)
-            if first < behind:
+            first, end = max(offset, begin), min(offset + length, begin + chunk.length)
+            if first < end:
                 data = self._chunk(chunks, index, where, deadline)
-                parts.append(data[first - begin : behind - begin])
+                parts.append(data[first - begin : end - begin])
             begin += chunk.length
         return b"".join(parts)
 
     def close(self) -> None:
-        """Whoever waits for a chunk gets `ConnectionFailed`, as does whoever asks for one later."""
+        """Fail all pending and later reads with `ConnectionFailed`."""
         with self._lock:
             self._is_closed = True
             pending = [answer for answer in self._fetched.values() if not answer.done()]
@@ -60,16 +72,17 @@ class ContentReader:
             _fail(answer, ConnectionFailed("the content was closed"))
 
     def _chunk(self, chunks: Sequence[Chunk], index: int, where: str, deadline: Deadline) -> bytes:
-        answer = self._wanted(chunks, index, where)
+        answer = self._request(chunks, index, where)
         if index % RUN >= RUN // 2 and (index // RUN + 1) * RUN < len(chunks):
-            self._wanted(chunks, (index // RUN + 1) * RUN, where)
+            self._request(chunks, (index // RUN + 1) * RUN, where)
         try:
-            return answer.result(timeout=deadline.left(f"reading {where}"))
+            return answer.result(timeout=deadline.seconds_left(f"reading {where}"))
         except TimeoutError:
-            deadline.left(f"reading {where}")
+            deadline.seconds_left(f"reading {where}")
             raise
 
-    def _wanted(self, chunks: Sequence[Chunk], index: int, where: str) -> Future[bytes]:
+    def _request(self, chunks: Sequence[Chunk], index: int, where: str) -> Future[bytes]:
+        """Return the future of a chunk, after starting to fetch its run where necessary."""
         first = index // RUN * RUN
         with self._lock:
             if self._is_closed:
@@ -96,9 +109,9 @@ class ContentReader:
                 self._forget(position)
 
     def _forget(self, position: MessagePosition) -> None:
-        gone = self._fetched.pop(position, None)
-        if gone is not None and gone.done() and gone.exception() is None:
-            self._nbytes -= len(gone.result())
+        dropped = self._fetched.pop(position, None)
+        if dropped is not None and dropped.done() and dropped.exception() is None:
+            self._nbytes -= len(dropped.result())
 
     def _fetch(self, run: Sequence[Chunk], answers: dict[MessagePosition, Future[bytes]], where: str) -> None:
         try:
@@ -118,6 +131,6 @@ class ContentReader:
 
 
 def _fail(answer: Future[bytes], fault: BaseException) -> None:
-    """Unless it has an answer: closing and fetching may both give one."""
+    """Fail a future, unless it is done already: closing and fetching may both complete it."""
     with contextlib.suppress(InvalidStateError):
         answer.set_exception(fault)

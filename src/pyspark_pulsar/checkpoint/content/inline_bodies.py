@@ -1,4 +1,4 @@
-"""Bytes of small files, which lie in records of the index: in the file's own, or in a part of a snapshot."""
+"""Bytes of small files, which records of the index contain: the file's own record, or a part of a snapshot."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pyspark_pulsar.checkpoint.index.snapshot import entries_of
 from pyspark_pulsar.checkpoint.index.state import IndexState
 from pyspark_pulsar.checkpoint.index.tree import File
 from pyspark_pulsar.checkpoint.messages.message_position import MessagePosition, position_text
-from pyspark_pulsar.checkpoint.refusals import gone
+from pyspark_pulsar.checkpoint.refusals import file_gone
 from pyspark_pulsar.errors import CheckpointLost
 from pyspark_pulsar.model.topic import TopicPartition
 
 
 class InlineBodies:
-    """Of one index."""
+    """A reader of the small files in one index."""
 
     def __init__(self, cluster: Cluster, partition: TopicPartition, index: IndexLog) -> None:
         self._cluster = cluster
@@ -25,8 +25,19 @@ class InlineBodies:
         self._index = index
 
     def read(self, file: File, where: str, deadline: Deadline) -> bytes:
-        """What `index` keeps, else from the topic. `where` names the file. Raises `CheckpointLost`,
-        `CheckpointPathNotFound` for a file that was deleted since and whose content is gone, `DeadlineExceeded`."""
+        """Return the bytes of a small file, from memory or from the topic.
+
+        Args:
+            file: The file in the index.
+            where: The name of the file, for error texts.
+            deadline: When the call fails.
+
+        Raises:
+            CheckpointLost: The record with the bytes was removed.
+            CheckpointPathNotFound: The file was deleted, and its bytes were removed.
+            DeadlineExceeded: The broker did not answer in time.
+
+        """
         if file.length == 0:
             return b""
         known = self._index.body(file.id)
@@ -37,19 +48,23 @@ class InlineBodies:
             try:
                 body = self._fetch(file.id, at, where)
             except CheckpointLost:
-                # A snapshot that this process has not read yet may hold it, and what is before that be removed.
+                # The owner may have written the bytes into a snapshot that this process has not read yet, and removed
+                # the older records.
                 self._index.sync(deadline)
                 if self._index.look(lambda state: file.id not in state.tree.files):
-                    raise gone(where, file.id) from None
-                former, at = at, self._position(file)
-                if at == former:
+                    raise file_gone(where, file.id) from None
+                previous, at = at, self._position(file)
+                if at == previous:
                     raise
             else:
                 self._index.keep_body(file.id, body)
                 return body
 
     def _position(self, file: File) -> MessagePosition | None:
-        """Where a snapshot has put it meanwhile; of a file that is deleted, where it was."""
+        """Return the position of the record with the bytes; a later snapshot moves it.
+
+        For a deleted file it is the last known position.
+        """
 
         def look(state: IndexState) -> MessagePosition | None:
             now = state.tree.files.get(file.id)
@@ -58,7 +73,7 @@ class InlineBodies:
         return self._index.look(look)
 
     def _fetch(self, file_id: str, at: MessagePosition | None, where: str) -> bytes:
-        """Raises `CheckpointLost` where it is not there."""
+        """Read the bytes from the topic. Raises `CheckpointLost` if the record does not contain them."""
         if at is not None:
             with self._cluster.borrowed() as client:
                 for position, payload in messages(client, self._partition, at, at, where):
@@ -67,9 +82,9 @@ class InlineBodies:
                     if body is not None:
                         return body
         raise CheckpointLost(
-            f"{where}: expected its content in message {position_text(at)} of {self._partition}, got none: it was "
-            f"removed, by a truncation, an expiry or a subscription that was moved; restore the checkpoint from a copy "
-            f"(pyspark-pulsar checkpoint copy)"
+            f"{where}: expected the content of the file in message {position_text(at)} of {self._partition}, got "
+            f"none. It was removed by a truncation, an expiry or a subscription that was moved; restore the "
+            f"checkpoint from a copy (pyspark-pulsar checkpoint copy)"
         )
 
 

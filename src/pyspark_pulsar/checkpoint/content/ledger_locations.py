@@ -1,7 +1,7 @@
-"""Where closed ledgers of a content log lie, past the broker: bookies and tiered storage, as reads of topics find them.
+"""Locations of a content log's closed ledgers in bookies and tiered storage.
 
-Asked of the admin REST API where `admin.url` is given and `readFrom` is not `broker`. What is not told is read from the
-broker.
+The planning of reads finds them in the same way. The admin REST API returns them, if `admin.url` is set and `readFrom`
+is not `broker`. The broker serves all other ledgers.
 """
 
 from __future__ import annotations
@@ -21,30 +21,35 @@ from pyspark_pulsar.read.planning.placement.ledger_placement import find_placeme
 
 _log: Final = logging.getLogger(__name__)
 
-_AGAIN_SECONDS: Final = 60.0
-_PATIENCE_MS: Final = 5_000
+_RETRY_SECONDS: Final = 60.0
+_ADMIN_TIMEOUT_MS: Final = 5_000
 _AUTO: Final = "auto"
 _BROKER: Final = "broker"
 
 
 class LedgerLocations:
-    """Safe to use from several threads."""
+    """A cache of the locations of one partition's closed ledgers. Threads may share it."""
 
     def __init__(self, cluster: Cluster, partition: TopicPartition) -> None:
         self._options = cluster.options_of(partition)
         self._partition = partition
         self._lock = Lock()
         self._known: dict[int, EntryLocation] = {}
-        self._asked_at: dict[int, float] = {}
+        self._requested_at: dict[int, float] = {}
 
     @property
     def falls_back(self) -> bool:
-        """Whether the broker is asked for what is not read from elsewhere: not where `readFrom` names a location."""
+        """Return whether a failed location falls back to the broker: not if `readFrom` names a location."""
         return self._options.read_from in {_AUTO, _BROKER}
 
-    def of(self, ledger: int) -> EntryLocation | None:
-        """Of a closed ledger that can be read past the broker; None else. Where `readFrom` names a location, raises
-        `LedgerUnavailable` for one that is not there, and what asking raises."""
+    def find_location(self, ledger: int) -> EntryLocation | None:
+        """Return the location of a closed ledger, or None if the broker is to be used.
+
+        Raises:
+            LedgerUnavailable: The ledger is not at the location that `readFrom` names.
+            PulsarError: A request failed, and `readFrom` names a location.
+
+        """
         if self._options.admin_url is None or self._options.read_from == _BROKER:
             return None
         with self._lock:
@@ -52,20 +57,20 @@ class LedgerLocations:
             if known is not None:
                 return known
             now = time.monotonic()
-            if now - self._asked_at.get(ledger, -_AGAIN_SECONDS) < _AGAIN_SECONDS:
+            if now - self._requested_at.get(ledger, -_RETRY_SECONDS) < _RETRY_SECONDS:
                 return None
-            self._asked_at[ledger] = now
+            self._requested_at[ledger] = now
             try:
                 known = self._find(ledger)
             except PulsarError as fault:
                 if not self.falls_back:
-                    del self._asked_at[ledger]
+                    del self._requested_at[ledger]
                     raise
                 _log.info(
-                    "%s, ledger %d: where it lies is not known, so the broker is asked: %s",
+                    "Reading from the broker, because finding the location failed (%s): %s, ledger %d",
+                    fault,
                     self._partition,
                     ledger,
-                    fault,
                 )
                 return None
             if known is not None:
@@ -73,12 +78,12 @@ class LedgerLocations:
             return known
 
     def forget(self, ledger: int) -> None:
-        """It could not be read from there: for a while the broker is asked."""
+        """Drop the location of a ledger after a failed read, so that the broker is used for a while."""
         with self._lock:
             self._known.pop(ledger, None)
 
     def _find(self, ledger: int) -> EntryLocation | None:
-        with AdminClient(self._options, patience_ms=_PATIENCE_MS) as admin:
+        with AdminClient(self._options, patience_ms=_ADMIN_TIMEOUT_MS) as admin:
             known = fetch_ledgers(admin, [self._partition])[self._partition]
             closed = known.by_id().get(ledger)
             if closed is None or closed.is_open:

@@ -1,1 +1,1 @@
-"""The index log of a checkpoint: what its records are, the state that they make, and the topic that they lie in."""
+"""The index log of a checkpoint: its records, the state that they form, and the topic that stores them."""

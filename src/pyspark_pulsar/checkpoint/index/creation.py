@@ -1,8 +1,9 @@
 """The first record of an index.
 
-It is written by an exclusive producer. Brokers count with the topic how often one has taken it, and tell every
-producer. So an empty topic that was never taken is a new one; another has lost what it had. A process that dies between
-taking and writing leaves a topic that looks emptied: an error too many, never an empty state in silence.
+An exclusive producer writes it. Brokers count for each topic how often an exclusive producer was opened, and report the
+count to every producer. So an empty topic with a count of zero is new. An empty topic with another count has lost its
+records. A process that dies between opening the producer and writing the record leaves a topic that looks emptied. The
+result is an unneeded error, and never an empty state without an error.
 """
 
 from __future__ import annotations
@@ -17,14 +18,17 @@ from pyspark_pulsar.errors import WriterFenced
 
 
 def format_index(client: BrokerClient, topic: str, owner: str, timeout_seconds: float) -> None:
-    """Unless another process has meanwhile. Raises `SendError`, `DeadlineExceeded`, `PermissionDenied`."""
+    """Write the first record, unless another process has written it.
+
+    Raises `SendError`, `DeadlineExceeded`, `PermissionDenied`.
+    """
     try:
         producer = open_producer(client, topic, timeout_seconds, exclusive=True)
     except WriterFenced:
-        # Another one is at it.
+        # Another process is writing the first record.
         return
     try:
-        # Nobody else can write now.
+        # Only this producer can write now, so the check and the write are one step.
         consumer = subscribe(client, topic, None)
         try:
             is_empty = consumer.end().is_earliest

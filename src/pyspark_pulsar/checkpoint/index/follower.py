@@ -1,27 +1,27 @@
 """The thread that reads the topic of an index and applies its records.
 
-    step    | what happens                                                               | ends with
-    find    | the last record names the anchor of the last snapshot; without one it is   | a position to begin at
-            | the beginning                                                              |
-    search  | `replay` looks for a state from there on, else from the beginning          | follow, or missed
-    follow  | records are applied as they come                                           | a lost connection, or missed
-    resume  | begins at the last record that was applied                                 | follow, or find if it is gone
-    missed  | records did not come that were written: a state is found anew              | find, or it raises
+    step    | action                                                                | ends with
+    find    | read the last record, which names the anchor of the last snapshot;    | a start position
+            | without an anchor, start at the beginning                             |
+    search  | `replay` looks for a state from the start on, then from the beginning | follow, or missed
+    follow  | apply records as they arrive                                          | a lost connection, or missed
+    resume  | read again from the last applied record on                            | follow, or find if it was removed
+    missed  | records are missing: find a state from scratch                        | find, or an error
 
-How missing records are seen
-    A record names the last one that its writer had seen (`replay`). The writer may not have seen the last records of a
-    ledger, so where a ledger ends the reader also asks how far the broker has moved its cursor.
+How missing records are detected
+    A record names the last record that its writer had seen (`replay`). The writer may not have seen the last records of
+    a ledger. So at the end of a ledger, the reader also requests how far the broker has moved the reader's cursor.
 
 Missed, or lost
-    The broker removes what lies before the anchor of a snapshot (`upkeep`), also under a reader that is there and has
-    not read it: its cursor is moved on without a word. Such a reader misses records of which nothing is lost, as the
-    snapshot says what they said.
-    So who misses records before one at P searches anew. Upkeep removes from the front and leaves the anchor. So a
-    search that begins now does not miss them: it begins at that anchor or a later one, or at the first record that is
-    left, which is behind what was removed. If it misses records before P or an earlier one all the same, they were not
-    removed by upkeep: `CheckpointLost`. If it misses others, later ones, upkeep has removed those meanwhile, and the
-    same goes for them. So each search but the last needs another snapshot, and the end of the searches is that of the
-    snapshots.
+    The broker removes records before the anchor of a snapshot (`upkeep`), also if a connected reader has not read them.
+    It moves the reader's cursor and reports nothing. Such a reader misses records, but nothing is lost, because the
+    snapshot contains their effects.
+    So a reader that misses records before a position P searches again. Upkeep removes records from the front and keeps
+    the anchor. So it cannot remove the records that a search beginning now needs. The search begins at that anchor or a
+    later one, or at the first remaining record, which is after the removed ones. If it still misses records before P or
+    before an earlier position, upkeep did not remove them: `CheckpointLost`. If it misses other, later records, upkeep
+    has removed them during the search, and the same reasoning applies to them. So each search except the last needs
+    another snapshot, and the searches end when the snapshots do.
 """
 
 from __future__ import annotations
@@ -49,17 +49,21 @@ _PAUSES: Final = (0.05, 0.1, 0.2, 0.5, 1.0)
 
 
 class IndexFollower:
-    """Of one topic; `run` is its thread, which ends when `view` is closed or has failed."""
+    """The reader of one index topic.
+
+    `run` is the body of its thread. It ends when `view` is closed or has failed.
+    """
 
     def __init__(self, client: BrokerClient, topic: str, view: IndexView) -> None:
-        """`client`: for the thread alone; whoever closes the view closes it."""
+        """Keep the client, which only the thread uses. The owner of the view closes the client."""
         self.topic = topic
         self._client = client
         self._view = view
         self._missed: MessagePosition | None = None
-        """Before this record some were missed, the last time."""
+        """Position of the record after the gap that was detected last."""
 
     def run(self) -> None:
+        """Follow the topic until the view is closed or has failed, and connect again after a lost connection."""
         attempt = 0
         while not self._view.closed:
             try:
@@ -83,13 +87,13 @@ class IndexFollower:
                 with self._view.changed:
                     self._view.fail(fault)
                 return
-            except Exception as fault:  # noqa: BLE001 -- a thread that dies must tell its waiters why
+            except Exception as fault:  # noqa: BLE001 -- a thread that dies must report the reason to its waiters
                 with self._view.changed:
                     self._view.fail(CheckpointLost(f"{self.topic}: reading the index failed: {fault!r}"))
                 return
 
     def _follow(self) -> None:
-        """Until the connection is lost."""
+        """Apply records until the connection is lost."""
         with self._view.changed:
             last = self._view.replay.last if self._view.replay.state is not None else None
         if last is not None:
@@ -101,8 +105,11 @@ class IndexFollower:
         self._search(None)
 
     def _find_starts(self) -> list[MessagePosition]:
-        """Anchors to begin at, of which the last record tells: its own if it ends a snapshot, and the one that its
-        writer knew. None of them may be there any more."""
+        """Return the anchors that the last record names, as positions to begin at.
+
+        They are its own anchor, if it completes a snapshot, and the anchor that its writer knew. Each anchor
+        may be removed by now.
+        """
         consumer = subscribe(self._client, self.topic, None)
         try:
             end = consumer.end()
@@ -120,13 +127,21 @@ class IndexFollower:
                 entries = consumer.take(_TAKE_SECONDS)
                 if entries is not None:
                     for position, payload in reader.read(entries):
-                        return anchors_in(decode(payload, self._where(position)))
+                        return anchors_in(decode(payload, self._describe(position)))
         finally:
             consumer.close()
-        raise DeadlineExceeded(f"{self.topic}: expected the last record at {start}, got none in time")
+        raise DeadlineExceeded(
+            f"{self.topic}: expected the last record at {start}, got no record within "
+            f"{self._client.request_seconds:.0f} s; check that the brokers can be reached"
+        )
 
     def _search(self, start: MessagePosition | None) -> bool:
-        """Whether a state was found from there on; then it is followed until the connection is lost."""
+        """Look for a state from a position on; follow it until the connection is lost.
+
+        Returns:
+            Whether a state was found.
+
+        """
         replay = Replay(self.topic)
         consumer = subscribe(self._client, self.topic, Position(*start) if start else EARLIEST)
         try:
@@ -143,7 +158,7 @@ class IndexFollower:
                 if position >= target:
                     break
             if replay.state is None:
-                self._raise_unfounded(start, replay)
+                self._raise_if_beginning_lost(start, replay)
                 return False
             self._view.begin(replay, consumer)
             self._apply_all(consumer, reader)
@@ -151,19 +166,19 @@ class IndexFollower:
             consumer.close()
         return True
 
-    def _raise_unfounded(self, start: MessagePosition | None, replay: Replay) -> None:
+    def _raise_if_beginning_lost(self, start: MessagePosition | None, replay: Replay) -> None:
         if start is not None or replay.searched_from is None:
             return
         raise RecordsMissed(
-            f"{self.topic}: expected a FORMAT record or a whole snapshot at the beginning of the index, got neither in "
-            f"its records up to {position_text(replay.last)}: the beginning was removed, by a truncation, message TTL, "
-            f"backlog eviction or a subscription {'pyspark-pulsar-checkpoint'!r} that was moved or deleted; restore "
-            f"the checkpoint from a copy (pyspark-pulsar checkpoint copy)",
+            f"{self.topic}: expected a FORMAT record or a whole snapshot at the beginning of the index, got neither "
+            f"in its records up to {position_text(replay.last)}. The beginning was removed by a truncation, message "
+            f"TTL, backlog eviction or a subscription {'pyspark-pulsar-checkpoint'!r} that was moved or deleted; "
+            f"restore the checkpoint from a copy (pyspark-pulsar checkpoint copy)",
             replay.searched_from,
         )
 
     def _wait_for_first(self, consumer: EntryConsumer) -> None:
-        """An empty log, until there is a record."""
+        """Wait until an empty log has a record, and follow the log from this record on."""
         with self._view.changed:
             self._view.is_empty, self._view.consumer = True, consumer
             self._view.changed.notify_all()
@@ -173,8 +188,9 @@ class IndexFollower:
             replay.take(position, record)
             if replay.state is None:
                 raise RecordsMissed(
-                    f"{self.topic}: expected a FORMAT record as the first one, got {record.kind}; the index was "
-                    f"emptied or made again while it was in use; restore the checkpoint from a copy",
+                    f"{self.topic}: expected a FORMAT record as the first one, got {record.kind}: the index was "
+                    f"emptied or created again while it was in use; restore the checkpoint from a copy "
+                    f"(pyspark-pulsar checkpoint copy)",
                     position,
                 )
             self._view.begin(replay, consumer)
@@ -187,8 +203,11 @@ class IndexFollower:
             log = consumer.log_end()
             if log.end == EARLIEST:
                 if EARLIEST < log.mark_delete <= Position(*last):
-                    # The cursor is where it was put, so the record is there: the topic is not whole again yet.
-                    raise ConnectionFailed(f"{self.topic}: expected a last message, got none of the broker")
+                    # The cursor is at most at the last record, so the broker has that record: it is still loading the
+                    # topic.
+                    raise ConnectionFailed(
+                        f"{self.topic}: expected a last message, got none from the broker; trying again"
+                    )
                 self._view.forget_state()
                 return
             try:
@@ -212,10 +231,16 @@ class IndexFollower:
                     self._view.take(position, record)
 
     def _records(
-        self, consumer: EntryConsumer, reader: MessageReader, patience_seconds: float = math.inf
+        self, consumer: EntryConsumer, reader: MessageReader, timeout_seconds: float = math.inf
     ) -> Iterator[tuple[MessagePosition, Record]]:
-        """Endless, until the log is closed or the connection is lost; raises `DeadlineExceeded` when none comes for so
-        long. Another iterator over the same consumer and reader goes on where one was left."""
+        """Yield the records without end, until the log is closed or the connection is lost.
+
+        A new iterator over the same consumer and reader resumes where the previous one stopped.
+
+        Raises:
+            DeadlineExceeded: No record arrived for `timeout_seconds`.
+
+        """
         since = time.monotonic()
         if not reader.is_granted:
             consumer.add_permits(_PERMITS)
@@ -226,34 +251,39 @@ class IndexFollower:
                 if reader.last is not None and position[0] != reader.last[0]:
                     self._require_nothing_between(consumer, reader.last, position)
                 reader.last = position
-                yield position, decode(payload, self._where(position))
+                yield position, decode(payload, self._describe(position))
             entries = consumer.take(_TAKE_SECONDS)
             if entries is not None:
                 consumer.add_permits(entries.num_messages)
                 reader.decoded.extend(reader.read(entries))
                 since = time.monotonic()
-            elif time.monotonic() - since > patience_seconds:
+            elif time.monotonic() - since > timeout_seconds:
                 raise DeadlineExceeded(
-                    f"{self.topic}: expected records, got none within {patience_seconds:.0f} s"
+                    f"{self.topic}: expected records, got none within {timeout_seconds:.0f} s"
                 )
         raise ConnectionFailed(f"{self.topic}: the index was closed")
 
     def _require_nothing_between(
         self, consumer: EntryConsumer, last: MessagePosition, position: MessagePosition
     ) -> None:
-        """Where a ledger ends: that the broker has not moved the cursor over the rest of it. Raises `RecordsMissed`.
+        """Check that the broker has not moved the cursor over the rest of a ledger that ends.
 
-        The reader acknowledges nothing, so its cursor moves for no other reason: behind the entries that are removed.
-        One that stands there already may be moved on to entry 0 of the next ledger, which tells nothing
-        (`read.log_end` says how brokers do this)."""
+        The reader acknowledges nothing. So only a removal moves its cursor, to the position after the removed entries.
+        One move means nothing: a cursor at the end of a ledger may move to entry 0 of the next one. `read.log_end`
+        describes how brokers do this.
+
+        Raises:
+            RecordsMissed: The broker has removed records that were not read.
+
+        """
         passed = consumer.log_end().mark_delete
         if passed > Position(last[0], last[1] + 1) and passed.entry != 0:
             raise RecordsMissed(
-                f"{self.topic}: expected the records behind {position_text(last)}, got the one at "
-                f"{position_text(position)}, as the broker has removed all up to {passed}, by a truncation or an "
-                f"expiry; restore the checkpoint from a copy (pyspark-pulsar checkpoint copy)",
+                f"{self.topic}: expected the records after {position_text(last)}, got the one at "
+                f"{position_text(position)}: the broker has removed all up to {passed}, by a truncation or an expiry; "
+                f"restore the checkpoint from a copy (pyspark-pulsar checkpoint copy)",
                 position,
             )
 
-    def _where(self, position: MessagePosition) -> str:
+    def _describe(self, position: MessagePosition) -> str:
         return f"{self.topic}, message {position_text(position)}"

@@ -1,10 +1,12 @@
-"""The topic of an index, for whoever asks or appends. `follower` has the thread that applies its records.
+"""The topic of an index, for callers that query its state or append records.
 
-Reading after writing: `sync` asks the broker for the end of the log and waits until all up to there is applied. So what
-any process was told is written before is seen.
+`follower` has the thread that applies records.
 
-A record of our own is applied when its receipt comes, if it lies directly behind the last one in the same ledger: then
-nothing can lie between. Else it is applied when the thread comes to it. Either way in the order of the log.
+Reading after writing: `sync` requests the end of the log from the broker, and waits until all records before it are
+applied. So a caller sees all records that were reported as stored to any process.
+
+A record of our own is applied when its receipt arrives, if it directly follows the last record in the same ledger. No
+record can be between them. Otherwise, the thread applies the record when it reads it. Both keep the order of the log.
 """
 
 from __future__ import annotations
@@ -36,17 +38,17 @@ _log: Final = logging.getLogger(__name__)
 
 _POLL_SECONDS: Final = 0.5
 _STATE_SECONDS: Final = 15.0
-"""Beside the time of a call: the JVM waits for 20 s longer than a call may take."""
+"""How long a query of the state may wait in addition to a call. The JVM waits 20 s longer than a call may last."""
 _PAUSES: Final = (0.05, 0.1, 0.2, 0.5, 1.0)
 
 T = TypeVar("T")
 
 
 class IndexLog:
-    """Of one checkpoint whose topic exists. Close it."""
+    """The index log of one checkpoint whose topic exists. Close it."""
 
     def __init__(self, client: BrokerClient, writer: LogWriter, topic: str) -> None:
-        """`client`: for the thread alone; closed by `close`, as is `writer`."""
+        """Start the thread. `client` is for this thread alone; `close` closes it and `writer`."""
         self.topic = topic
         self.writer = writer
         self._client = client
@@ -57,37 +59,48 @@ class IndexLog:
 
     @property
     def failure(self) -> PulsarError | None:
-        """Why this log is of no use any more."""
+        """Why this log cannot be used any more; None while it can."""
         return self._view.failure
 
     def look(self, question: Callable[[IndexState], T]) -> T:
-        """What `question` makes of the state, which must not change meanwhile and must not be kept. Waits while a state
-        is found anew. Raises `CheckpointLost` for a log without a record, `DeadlineExceeded`."""
+        """Return the result of `question` for the state; wait while the state is searched again.
+
+        The question must be quick, and must neither change nor keep the state, because it runs under the lock.
+
+        Raises:
+            CheckpointLost: The log has no record, or records were removed.
+            DeadlineExceeded: No state was found in time.
+
+        """
         with self._view.changed:
             return question(self._await_state())
 
     def look_at_replay(self, question: Callable[[Replay], T]) -> T:
+        """Return the result of `question` for the replay, which may have no state yet."""
         with self._view.changed:
             return question(self._view.replay)
 
     @property
     def owner(self) -> str:
-        """The last that is known here; empty of a log without a record. Waits and raises as `look` does."""
+        """The last owner that is known here; empty for a log without a record. Waits and raises as `look` does."""
         with self._view.changed:
             return "" if self._view.is_empty else self._await_state().owner
 
     def body(self, file_id: str) -> bytes | None:
-        """Of an inline file, if it is kept here."""
+        """Return the bytes of a small file, if they are in memory."""
         with self._view.changed:
             return self._view.replay.bodies.get(file_id)
 
     def keep_body(self, file_id: str, body: bytes) -> None:
+        """Keep the bytes of a small file in memory, if they fit."""
         with self._view.changed:
             self._view.replay.bodies.put(file_id, body)
 
     def sync(self, deadline: Deadline) -> bool:
-        """Apply all that is stored by now; False for a log without a record. Raises `CheckpointLost`,
-        `DeadlineExceeded`, `PermissionDenied`, `TopicNotFoundError`."""
+        """Apply all records that are stored by now; return False for a log without a record.
+
+        Raises `CheckpointLost`, `DeadlineExceeded`, `PermissionDenied`, `TopicNotFoundError`.
+        """
         doing = f"reading {self.topic} to its end"
         while True:
             consumer = self._ready(deadline, doing)
@@ -108,11 +121,27 @@ class IndexLog:
         record_id: str | None = None,
         wait: bool = True,
     ) -> Outcome:
-        """Returns what became of it, and without `wait` DONE as soon as it is stored. Raises `SendError`,
-        `DeadlineExceeded`: whether it is stored is not known then; and what `sync` raises."""
+        """Append a record, and return its outcome.
+
+        Args:
+            kind: The kind of the record.
+            owner: The owner in whose name it is written.
+            deadline: When the call fails.
+            details: The further keys of the record (`records`).
+            body: The bytes of small files.
+            record_id: The id; a new one by default.
+            wait: False returns DONE as soon as the record is stored, without its outcome.
+
+        Raises:
+            SendError: The broker refused the record.
+            DeadlineExceeded: No answer in time; whether the record is stored is unknown.
+            PulsarError: See `sync`.
+
+        """
         outcome: Future[Outcome] = Future()
         with self._view.changed:
-            # In one piece: a state that is found anew later fails `outcome`, one that is there says what comes of it.
+            # These steps hold the lock, so that `outcome` is registered for this state: a search for another state
+            # fails `outcome`.
             self._await_state()
             seen, anchor = self._view.replay.last, self._view.replay.anchor
             now = time.time_ns() // 1_000_000
@@ -128,7 +157,7 @@ class IndexLog:
                 self._view.waiting.pop(record.id, None)
 
     def close(self) -> None:
-        """Ends the thread; whoever waits gets `ConnectionFailed`."""
+        """End the thread; waiting calls fail with `ConnectionFailed`."""
         with self._view.changed:
             self._view.closed = True
             self._view.failure = self._view.failure or ConnectionFailed(f"{self.topic}: the index was closed")
@@ -139,7 +168,7 @@ class IndexLog:
             self._thread.join(timeout=5.0)
 
     def _await_state(self) -> IndexState:
-        """Under the lock, which others take meanwhile."""
+        """Wait for a state, under the lock, which waiting releases."""
         deadline = Deadline.after(_STATE_SECONDS)
         while True:
             self._view.raise_failure()
@@ -147,12 +176,15 @@ class IndexLog:
             if state is not None:
                 return state
             if self._view.is_empty:
-                raise CheckpointLost(f"{self.topic}: expected the index to be read, got an empty one")
-            left = deadline.left(f"reading {self.topic}", self._view.fault)
+                raise CheckpointLost(
+                    f"{self.topic}: expected an index with records, got an empty topic; restore the "
+                    f"checkpoint from a copy (pyspark-pulsar checkpoint copy)"
+                )
+            left = deadline.seconds_left(f"reading {self.topic}", self._view.fault)
             self._view.changed.wait(min(_POLL_SECONDS, left))
 
     def _ready(self, deadline: Deadline, doing: str) -> EntryConsumer | None:
-        """The consumer of a log whose state is known; None for an empty log."""
+        """Return the consumer of a log whose state is known; None if the log is empty."""
         with self._view.changed:
             while True:
                 self._view.raise_failure()
@@ -161,26 +193,29 @@ class IndexLog:
                         return self._view.consumer
                     if self._view.is_empty:
                         return None
-                self._view.changed.wait(min(_POLL_SECONDS, deadline.left(doing, self._view.fault)))
+                self._view.changed.wait(min(_POLL_SECONDS, deadline.seconds_left(doing, self._view.fault)))
 
     def _end(self, consumer: EntryConsumer, deadline: Deadline, doing: str) -> MessagePosition | None:
-        """Of the last message; None when the connection was lost meanwhile, or there is none any more."""
+        """Return the position of the last message.
+
+        The result is None if the connection was lost, or if the topic has no message any more.
+        """
         try:
             answer = consumer.request_log_end()
             while True:
                 try:
                     last = await_answer(
-                        answer, doing, min(_POLL_SECONDS, deadline.left(doing))
+                        answer, doing, min(_POLL_SECONDS, deadline.seconds_left(doing))
                     ).last_message_id
                 except DeadlineExceeded:
-                    deadline.left(doing, self._view.fault)
+                    deadline.seconds_left(doing, self._view.fault)
                     if not consumer.is_open:
                         return None
                     continue
                 position = signed(last.ledgerId), signed(last.entryId)
                 if min(position) >= 0:
                     return position
-                self._emptied(consumer)
+                self._check_emptied(consumer)
                 return None
         except DeadlineExceeded:
             raise
@@ -190,11 +225,14 @@ class IndexLog:
             time.sleep(_PAUSES[0])
             return None
 
-    def _emptied(self, consumer: EntryConsumer) -> None:
-        """A log that had records has none: let the thread see whether the one that it knows is there."""
-        _log.warning("%s: expected records, got an empty topic", self.topic)
+    def _check_emptied(self, consumer: EntryConsumer) -> None:
+        """Close the consumer of a log that suddenly has no record.
+
+        The thread then looks for its last record again.
+        """
+        _log.warning("Reopening an index, because its topic has no messages any more: %s", self.topic)
         consumer.close()
-        consumer.on_closed(ConnectionFailed(f"{self.topic}: the topic was emptied"))
+        consumer.on_closed(ConnectionFailed(f"{self.topic}: the topic has no messages any more"))
 
     def _reach(self, consumer: EntryConsumer, end: MessagePosition, deadline: Deadline, doing: str) -> bool:
         with self._view.changed:
@@ -205,19 +243,21 @@ class IndexLog:
                     return True
                 if not consumer.is_open or consumer is not self._view.consumer:
                     return False
-                self._view.changed.wait(min(_POLL_SECONDS, deadline.left(doing, self._view.fault)))
+                self._view.changed.wait(min(_POLL_SECONDS, deadline.seconds_left(doing, self._view.fault)))
 
     def _outcome(self, record: Record, outcome: Future[Outcome], deadline: Deadline) -> Outcome:
-        doing = f"{self.topic}: waiting for what became of a {record.kind} record"
+        doing = f"{self.topic}: waiting for the outcome of a {record.kind} record"
         while True:
             try:
-                return outcome.result(timeout=min(_POLL_SECONDS, deadline.left(doing, self._view.fault)))
+                return outcome.result(
+                    timeout=min(_POLL_SECONDS, deadline.seconds_left(doing, self._view.fault))
+                )
             except TimeoutError:
                 with self._view.changed:
                     self._view.raise_failure()
 
     def _stored(self, record: Record, answer: Future[MessagePosition | None]) -> None:
-        """On the connection's thread: apply it at once where that is its turn."""
+        """Apply a record immediately if it is the next one. Runs on the connection's thread."""
         if answer.cancelled() or answer.exception() is not None:
             return
         position = answer.result()
@@ -231,6 +271,6 @@ class IndexLog:
             ):
                 return
             if position == (last[0], last[1] + 1):
-                # What is wrong is noted, for whoever waits.
+                # The view keeps the failure, and waiting callers raise it.
                 with contextlib.suppress(PulsarError):
                     self._view.take(position, record)

@@ -4,13 +4,13 @@ A record is the payload of one message:
 
     "PPCK"  u8 version  u32 length of the header  header  body  u32 CRC-32C of all before
 
-Numbers are big endian. The header is a JSON object in UTF-8; the body holds the content of small files. Version 1 has
-these headers; a reader refuses a version, or a kind, that it does not know, since it may change the state.
+Numbers are big endian. The header is a JSON object in UTF-8. The body contains the content of small files. Version 1
+has the headers below. A reader refuses an unknown version or kind, because it may change the state.
 
     key  in           meaning
     k    all          the kind, below
     n    all          id of the record: 16 hexadecimal digits; a record that is stored twice counts once
-    o    all          owner: whoever wrote it; it counts only if the last TAKEOVER names the same one
+    o    all          owner: the writer; the record counts only if the last TAKEOVER names the same owner
     t    all          Unix milliseconds, by the writer's clock
     p    all          "ledger:entry" of the last record that the writer had applied; null before the first
     s    all          "ledger:entry" of the anchor of the last snapshot that the writer knows; null without one
@@ -18,15 +18,15 @@ these headers; a reader refuses a version, or a kind, that it does not know, sin
     kind           further keys
     FORMAT         begins the log
     TAKEOVER       from now on only records of `o` count
-    PUT            path, length, and chunks or else the body; replaces a file
-    PUT_IF_ABSENT  the same; nothing where there is something at the path
+    PUT            path, length, and either chunks or a body; replaces a file
+    PUT_IF_ABSENT  the same; no effect if the path exists
     DELETE         path, recursive
     RENAME         path, target, overwrite
-    MKDIR          path; folders above it are made too
-    MOVE           file, chunks: the same bytes lie elsewhere now; nothing where there is no file of that id
-    UPLOAD         file, at: chunks of it lie in the content log from there on, although no PUT names them yet; at null
-                   ends that
-    FLOOR          at: nothing in the content log before it is needed, and PUTs that name chunks there do not count
+    MKDIR          path; creates the folders above it too
+    MOVE           file, chunks: the new positions of the same bytes; no effect without a file of that id
+    UPLOAD         file, at: the content log contains chunks of the file from this position on, and no PUT names them
+                   yet; null ends this
+    FLOOR          at: the first position of the content log that is needed; a PUT with an earlier chunk does not count
     SNAPSHOT       snapshot, part, parts, anchor and a part of the state; see `snapshot`
 
 Chunks are `[ledger, entry, length, CRC-32C]`, in the order of the file's bytes.
@@ -53,7 +53,7 @@ _COMMON: Final = frozenset({"k", "n", "o", "t", "p", "s"})
 
 
 class Kind(StrEnum):
-    """See the module's head."""
+    """The kinds of records, which the head of this module describes."""
 
     FORMAT = "FORMAT"
     TAKEOVER = "TAKEOVER"
@@ -82,15 +82,26 @@ class Chunk:
 
     @property
     def position(self) -> MessagePosition:
+        """Position of the message."""
         return (self.ledger, self.entry)
 
     def as_json(self) -> list[int]:
+        """Return the form in headers."""
         return [self.ledger, self.entry, self.length, self.checksum]
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One change. `details` are the keys that its kind has beside the common ones."""
+    """A record of the index: a change, its writer and its time.
+
+    Attributes:
+        time_ms: Unix milliseconds by the writer's clock.
+        seen: Position of the last record that the writer had applied.
+        anchor: Anchor of the last snapshot that the writer knows.
+        details: The keys of the record's kind, without the common ones.
+        body: The bytes of small files.
+
+    """
 
     kind: Kind
     id: str
@@ -103,15 +114,17 @@ class Record:
 
 
 def new_id() -> str:
+    """Return a random id of a record or file."""
     return secrets.token_hex(8)
 
 
 def chunks_of(value: Any) -> tuple[Chunk, ...]:
-    """Raises ValueError, TypeError."""
+    """Parse the chunks of a header. Raises ValueError, TypeError."""
     return tuple(Chunk(*(int(number) for number in chunk)) for chunk in value)
 
 
 def encode(record: Record) -> bytes:
+    """Return the payload of a record's message."""
     header = {
         "k": record.kind.value,
         "n": record.id,
@@ -127,18 +140,27 @@ def encode(record: Record) -> bytes:
 
 
 def decode(data: bytes, where: str) -> Record:
-    """`where` names topic and message. Raises `CheckpointLost` for damage, `UnsupportedEntryError` for a record of a
-    later version."""
+    """Decode a record.
+
+    Args:
+        data: The payload of a message.
+        where: Topic and message, for error texts.
+
+    Raises:
+        CheckpointLost: The bytes are damaged, or are no record.
+        UnsupportedEntryError: A later version wrote the record.
+
+    """
     whole, checksum = data[: -_CHECKSUM.size], data[-_CHECKSUM.size :]
     if not data.startswith(_MAGIC) or len(data) < _HEAD.size + _CHECKSUM.size:
         raise CheckpointLost(
-            f"{where}: expected a record of a checkpoint's index, got {len(data)} bytes of something else; nothing but "
-            f"pyspark-pulsar may write to this topic"
+            f"{where}: expected a record of a checkpoint's index, got {len(data)} other bytes; let only "
+            f"pyspark-pulsar write to this topic"
         )
     if crc32c(whole) != _CHECKSUM.unpack(checksum)[0]:
         raise CheckpointLost(
-            f"{where}: expected a record whose CRC-32C fits, got damaged bytes; restore the checkpoint from a copy "
-            f"(pyspark-pulsar checkpoint copy)"
+            f"{where}: expected a record with a matching CRC-32C, got damaged bytes; restore the checkpoint from a "
+            f"copy (pyspark-pulsar checkpoint copy)"
         )
     _, version, length = _HEAD.unpack_from(whole)
     if version != VERSION:
@@ -148,8 +170,8 @@ def decode(data: bytes, where: str) -> Record:
         return _record(header, whole[_HEAD.size + length :], where)
     except (ValueError, KeyError, TypeError) as fault:
         raise CheckpointLost(
-            f"{where}: expected a record of a checkpoint's index, got one with another form ({fault!r}); nothing but "
-            f"pyspark-pulsar may write to this topic"
+            f"{where}: expected a record of a checkpoint's index, got one with another form ({fault!r}); let only "
+            f"pyspark-pulsar write to this topic"
         ) from None
 
 
@@ -171,6 +193,6 @@ def _record(header: dict[str, Any], body: bytes, where: str) -> Record:
 
 def _unsupported(where: str, what: str) -> UnsupportedEntryError:
     return UnsupportedEntryError(
-        f"{where}: expected a record of version {VERSION}, got {what}, which a later pyspark-pulsar has written; use "
-        f"that"
+        f"{where}: expected a record of version {VERSION}, got {what}, which a later pyspark-pulsar has written; "
+        f"upgrade pyspark-pulsar"
     )

@@ -1,18 +1,17 @@
-"""From what an index log holds to the state that it stands for. No I/O.
+"""Replaying the records of an index log into its state. No I/O.
 
-    state      is                                        ends with                                      and then is
-    searching  what comes is kept                        FORMAT as the first record; or all parts of a  known
-                                                         snapshot whose anchor was kept
-    known      each record changes the state             a record whose writer had seen one that did    `RecordsMissed`
-                                                         not come
+    state      meaning                               ends with                                           next state
+    searching  records are kept                      FORMAT as the first record; or all parts of a       known
+                                                     snapshot whose anchor was kept
+    known      each record changes the state         a record whose writer had seen a missing record     `RecordsMissed`
 
-Why nothing is missed in silence
-    At the front: only a FORMAT, or a snapshot with all from its anchor on, makes a state. A log that was emptied, or
-    has lost its beginning, makes none, and whoever reads it to its end raises.
-    In between: each record names the last one that its writer had applied. One that is later than the last that came
-    here has been removed. Whether it is lost, or a snapshot says what it said, `follower` sees.
-    After a pause: whoever reads on begins with the last record that it has applied, and looks whether it is there
-    (`log`).
+Why no missing record stays undetected
+    At the front: only a FORMAT, or a snapshot with all records from its anchor on, makes a state. A log that was
+        emptied, or has lost its beginning, makes none. A reader that reaches its end without a state raises.
+    In between: each record names the last record that its writer had applied. If that record is later than the last one
+        read here, it was removed. `follower` decides whether its effect is lost, or is in a snapshot.
+    After a pause: a resuming reader begins at the last record that it has applied, and checks that the record exists
+        (`follower`).
 """
 
 from __future__ import annotations
@@ -30,7 +29,10 @@ CACHE_BYTES = 128 * 1024 * 1024
 
 
 class RecordsMissed(CheckpointLost):
-    """Records right before the one at `before` did not come to this reader. `before` is all that tells two apart."""
+    """An error for records that did not reach this reader.
+
+    They are directly before the record at `before`. This position is all that distinguishes two such errors.
+    """
 
     def __init__(self, message: str, before: MessagePosition) -> None:
         super().__init__(message)
@@ -38,7 +40,7 @@ class RecordsMissed(CheckpointLost):
 
 
 class Bodies:
-    """What lies inline, by the files' ids, as far as `CACHE_BYTES` hold it; the last used stay."""
+    """The bytes of small files by the files' ids, in a cache of the most recently used ones."""
 
     def __init__(self, most_bytes: int = CACHE_BYTES) -> None:
         self._bodies: OrderedDict[str, bytes] = OrderedDict()
@@ -46,53 +48,61 @@ class Bodies:
         self._nbytes = 0
 
     def put(self, file_id: str, body: bytes) -> None:
+        """Add the bytes of a file, and drop the least recently used ones beyond the limit."""
         self.drop(file_id)
         self._bodies[file_id] = body
         self._nbytes += len(body)
         while self._nbytes > self._most_bytes:
-            _, gone = self._bodies.popitem(last=False)
-            self._nbytes -= len(gone)
+            _, dropped = self._bodies.popitem(last=False)
+            self._nbytes -= len(dropped)
 
     def get(self, file_id: str) -> bytes | None:
+        """Return the bytes of a file, or None."""
         body = self._bodies.get(file_id)
         if body is not None:
             self._bodies.move_to_end(file_id)
         return body
 
     def drop(self, file_id: str) -> None:
-        gone = self._bodies.pop(file_id, None)
-        self._nbytes -= len(gone) if gone is not None else 0
+        """Remove the bytes of a file, if it has any."""
+        dropped = self._bodies.pop(file_id, None)
+        self._nbytes -= len(dropped) if dropped is not None else 0
 
 
 class Replay:
-    """Not safe to use from several threads."""
+    """The state of an index, and how its records led to it. Threads must not share it without a lock."""
 
     def __init__(self, topic: str) -> None:
         self._topic = topic
         self.state: IndexState | None = None
-        """None while searching."""
+        """The state; None while searching."""
         self.last: MessagePosition | None = None
-        """Of the last record that came."""
+        """Position of the last record that was applied or kept."""
         self.first: MessagePosition | None = None
-        """Of the record that the state began with: FORMAT, or the anchor."""
+        """Position of the record that the state began with: FORMAT, or the anchor."""
         self.anchor: MessagePosition | None = None
-        """Of the last snapshot that is complete."""
+        """Anchor of the last complete snapshot."""
         self.bodies = Bodies()
         self.records_since = 0
-        """Records since that anchor, or the beginning."""
+        """The number of records since that anchor, or since the beginning."""
         self.bytes_since = 0
-        """What lies inline in them."""
+        """The bytes of small files in those records."""
         self._kept: list[tuple[MessagePosition, Record]] = []
         self._parts: dict[str, SnapshotParts] = {}
 
     @property
     def searched_from(self) -> MessagePosition | None:
-        """The first record that came, while searching."""
+        """Position of the first record that was read, while searching."""
         return self._kept[0][0] if self._kept else None
 
     def take(self, position: MessagePosition, record: Record) -> Outcome | None:
-        """The next record; None while searching. Raises `RecordsMissed`, and `CheckpointLost` for a record that is
-        wrong in itself."""
+        """Add the next record, and return its outcome, or None while searching.
+
+        Raises:
+            RecordsMissed: Records before this one are missing.
+            CheckpointLost: The record itself is wrong.
+
+        """
         try:
             if self.state is None:
                 self._search(position, record)
@@ -101,8 +111,8 @@ class Replay:
                 outcome = self._apply(self.state, position, record)
         except (ValueError, KeyError, TypeError) as fault:
             raise CheckpointLost(
-                f"{self._topic}, message {position_text(position)}: expected a {record.kind} record of pyspark-pulsar, "
-                f"got one with another form ({fault!r}); nothing but pyspark-pulsar may write to this topic"
+                f"{self._topic}, message {position_text(position)}: expected a {record.kind} record of "
+                f"pyspark-pulsar, got one with another form ({fault!r}); let only pyspark-pulsar write to this topic"
             ) from None
         self.last = position
         return outcome
@@ -130,8 +140,8 @@ class Replay:
     def _apply(self, state: IndexState, position: MessagePosition, record: Record) -> Outcome:
         if record.seen is not None and (self.last is None or record.seen > self.last):
             raise RecordsMissed(
-                f"{self._topic}: expected the record at {position_text(record.seen)}, which the writer of the one at "
-                f"{position_text(position)} has seen, but the last one before is at {position_text(self.last)}: "
+                f"{self._topic}: expected the record at {position_text(record.seen)}, which the writer of the record "
+                f"at {position_text(position)} has seen, got {position_text(self.last)} as the last one before. So "
                 f"records of the index were removed, by a truncation, an expiry or the loss of a ledger; restore the "
                 f"checkpoint from a copy (pyspark-pulsar checkpoint copy)",
                 position,
@@ -151,39 +161,42 @@ class Replay:
             self.bytes_since += len(record.body)
 
     def _add_part(self, position: MessagePosition, record: Record) -> SnapshotParts | None:
-        """The snapshot that is complete now."""
+        """Add a part of a snapshot, and return the snapshot if it is complete now."""
         if record.kind is not Kind.SNAPSHOT:
             return None
         snapshot_id = str(record.details["snapshot"])
-        parts = self._parts.setdefault(snapshot_id, SnapshotParts.of(record))
+        parts = self._parts.setdefault(snapshot_id, SnapshotParts.from_record(record))
         parts.add(position, record)
         if not parts.is_complete:
             return None
-        # What others began before is of no use once there is a whole one.
+        # Older unfinished snapshots are of no use after a complete one.
         self._parts = {key: other for key, other in self._parts.items() if other.anchor > parts.anchor}
         return parts
 
     def _end_snapshot(self, parts: SnapshotParts | None) -> None:
-        """Bytes of inline files move with it, so that what lies before the anchor is not needed."""
+        """Record that small files are in the snapshot now, so that no record before the anchor is needed."""
         if parts is None or (self.anchor is not None and parts.anchor <= self.anchor) or self.state is None:
             return
         self.anchor = parts.anchor
         self.records_since = self.bytes_since = 0
         loaded, _ = parts.load()
         for file_id, file in loaded.tree.files.items():
-            mine = self.state.tree.files.get(file_id)
-            if mine is not None and file.inline_at is not None:
-                mine.inline_at = file.inline_at
+            own = self.state.tree.files.get(file_id)
+            if own is not None and file.inline_at is not None:
+                own.inline_at = file.inline_at
 
 
 def anchors_in(record: Record) -> list[MessagePosition]:
-    """Where a search may begin, as far as this record tells, the best position first. Raises `CheckpointLost`."""
+    """Return the positions that a record offers as the start of a search, the best one first.
+
+    Raises `CheckpointLost`.
+    """
     anchors = [record.anchor]
     if record.kind is Kind.SNAPSHOT:
         try:
             ends = record.details["part"] == record.details["parts"] - 1
             anchors = [parse_position(record.details["anchor"]) if ends else None, record.anchor]
         except (ValueError, KeyError, TypeError):
-            # The search says what is wrong with it.
+            # The search reports what is wrong with the record.
             pass
     return [anchor for anchor in anchors if anchor is not None]

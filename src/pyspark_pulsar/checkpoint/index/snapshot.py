@@ -1,15 +1,15 @@
-"""A snapshot of an index: its state in SNAPSHOT records, so that all before it may go.
+"""A snapshot of an index: its state in SNAPSHOT records, so that all records before it can be removed.
 
     anchor    the position of the last record that the snapshot covers
-    parts     records of about `PART_BYTES`; the snapshot counts when the last of its parts is there
+    parts     records of about `PART_BYTES`; the snapshot counts when its last part is stored
 
-Whoever begins to read at the anchor keeps what follows until the last part is there, loads the snapshot, and applies
-what was kept. Other records may lie between the parts. A snapshot says what the records before it say, so it does not
-matter who wrote it: also one of an owner who was taken over is right.
+A reader that begins at the anchor keeps the following records until it has read the last part. Then it loads the
+snapshot, and applies the kept records. Other records may be between the parts. A snapshot contains the effect of the
+records before it. So it is right even if a previous owner wrote it.
 
-Header of a part: `snapshot`, `part` (from 0), `parts`, `anchor`, `entries`, and in part 0 `state`. An entry is
-`["d", path, modified]` or `["f", path, id, length, modified, chunks]`; where chunks is null the file's bytes are the
-next `length` of the body.
+Header of a part: `snapshot`, `part` (from 0), `parts`, `anchor`, `entries`, and in part 0 `state`. An entry is `["d",
+path, modified]` or `["f", path, id, length, modified, chunks]`. If chunks is null, the file's bytes are the next
+`length` bytes of the body.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Entry:
 
     @property
     def size(self) -> int:
-        """About so many bytes of a part."""
+        """The approximate number of bytes in a part."""
         if self.file is None:
             return _ENTRY_BYTES
         inline = 0 if self.file.chunks else self.file.length
@@ -45,14 +45,15 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The state behind the record at `anchor`, as plain data that later records do not change."""
+    """The state after the record at `anchor`, as plain data that later records do not change."""
 
     anchor: MessagePosition
     state: dict[str, Any]
     entries: tuple[_Entry, ...]
 
     @classmethod
-    def of(cls, state: IndexState, anchor: MessagePosition) -> Snapshot:
+    def from_state(cls, state: IndexState, anchor: MessagePosition) -> Snapshot:
+        """Copy the state after the record at `anchor`."""
         entries = []
         for path, node in state.tree.walk():
             if isinstance(node, Folder):
@@ -72,7 +73,14 @@ class Snapshot:
     def parts(
         self, snapshot_id: str, body_of: Callable[[File], bytes], part_bytes: int = PART_BYTES
     ) -> Iterator[tuple[dict[str, Any], bytes]]:
-        """Details and body of each record, made one at a time. Raises what `body_of` raises."""
+        """Yield details and body of each record, one at a time. Raises what `body_of` raises.
+
+        Args:
+            snapshot_id: The id in all parts.
+            body_of: Returns the bytes of a small file.
+            part_bytes: The approximate size of a part.
+
+        """
         groups = self._groups(part_bytes)
         for number, group in enumerate(groups):
             details = {
@@ -101,28 +109,31 @@ class Snapshot:
 
 @dataclass(slots=True)
 class SnapshotParts:
-    """Those of one snapshot that came so far."""
+    """The parts of one snapshot that were read so far."""
 
     anchor: MessagePosition
     parts: int
     records: dict[int, tuple[MessagePosition, Record]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, record: Record) -> SnapshotParts:
+    def from_record(cls, record: Record) -> SnapshotParts:
+        """Start with the first part that was read. Raises ValueError for a part without an anchor."""
         anchor = parse_position(record.details["anchor"])
         if anchor is None:
             raise ValueError("a snapshot without an anchor")
         return cls(anchor, int(record.details["parts"]))
 
     def add(self, position: MessagePosition, record: Record) -> None:
+        """Add a part; the first copy of a part counts."""
         self.records.setdefault(int(record.details["part"]), (position, record))
 
     @property
     def is_complete(self) -> bool:
+        """Return whether all parts were read."""
         return len(self.records) == self.parts
 
     def load(self) -> tuple[IndexState, dict[str, bytes]]:
-        """The state, and what lies inline by the files' ids."""
+        """Return the state, and the bytes of small files by the files' ids."""
         state, bodies = IndexState(), {}
         for number in range(self.parts):
             position, record = self.records[number]
@@ -141,7 +152,7 @@ class SnapshotParts:
 def entries_of(
     position: MessagePosition, record: Record
 ) -> Iterator[tuple[File | None, tuple[Path, int], bytes]]:
-    """The entries of a part: the file (None for a folder), its path and time, and what lies inline of it."""
+    """Yield the entries of a part: the file (None: a folder), its path and time, and its bytes in the body."""
     offset = 0
     for kind, path, *rest in record.details["entries"]:
         if kind == "d":

@@ -1,14 +1,15 @@
-"""The state that the records of an index make, one after the other. No I/O; the same in every process.
+"""The state that the records of an index form, one after the other. No I/O; the same in every process.
 
-    owner     the last TAKEOVER's; records of others change nothing
+    owner     the owner in the last TAKEOVER; records of others change nothing
     tree      files and folders
-    floor     the first position of the content log that may be needed; chunks before it count for nothing
-    uploads   from where on chunks lie that no file names yet, by id of the file, with the time they were begun
-    written   bytes in the content log by ledger, as far as records name them: what a file had, and what it never got
+    floor     the first needed position of the content log; a record that names an earlier chunk does not count
+    uploads   position of the first chunk and start time by id of a file, until a record names its chunks
+    written   bytes in the content log by ledger, as far as records name them, even if the record did not count
     recent    ids of the last records: a producer that lost its connection may have stored a record twice
 
-Why a record that is stored twice counts once: the second copy is sent before its writer has a receipt, so before the
-writer does anything else, and lies close behind the first. `RECENT` is far more than what writers have on their way.
+A record that is stored twice counts once. Its writer sends the second copy before it has a receipt, and so before any
+other record. The second copy is therefore close after the first. `RECENT` is far more than the number of unconfirmed
+records.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ RECENT: Final = 1024
 
 
 class IndexState:
-    """Not safe to use from several threads."""
+    """The owner, files, folders and uploads of a checkpoint. Threads must not share it without a lock."""
 
     def __init__(self) -> None:
         self.owner = ""
@@ -38,9 +39,11 @@ class IndexState:
 
     @property
     def recent(self) -> tuple[str, ...]:
+        """The ids of the last records, oldest first."""
         return tuple(self._order)
 
     def remember(self, ids: Iterable[str]) -> None:
+        """Add ids of records, and forget the oldest ones beyond `RECENT`."""
         for record_id in ids:
             self._order.append(record_id)
             self._known.add(record_id)
@@ -48,14 +51,14 @@ class IndexState:
                 self._known.discard(self._order.popleft())
 
     def apply(self, position: MessagePosition, record: Record) -> Outcome:
-        """Apply a record and return its outcome.
+        """Apply a record, and return its outcome.
 
         Args:
-            position: The record's own position, at which readers find content that is stored inline.
+            position: The record's own position, where readers find the bytes of small files.
             record: The next record of the index.
 
         Raises:
-            ValueError, KeyError, TypeError: This package has not written the record.
+            ValueError: This package has not written the record; also KeyError and TypeError.
 
         """
         if record.kind in {Kind.FORMAT, Kind.SNAPSHOT}:
@@ -123,7 +126,10 @@ class IndexState:
             self.uploads[file_id] = (at, time_ms)
 
     def _raise_floor(self, at: MessagePosition | None) -> Outcome:
-        """Nothing that is needed may lie before it: the owner has looked, but what came between counts."""
+        """Raise the floor, unless a needed chunk is before it.
+
+        The owner has checked this, but records that it had not seen count too.
+        """
         first = self.first_needed()
         if at is None or (first is not None and first < at):
             return Outcome.INVALID
@@ -142,15 +148,17 @@ class IndexState:
                 self.written[chunk.ledger] = self.written.get(chunk.ledger, 0) + chunk.length
 
     def first_needed(self) -> MessagePosition | None:
-        """The first position of the content log that a file or an upload needs; None where none does."""
+        """Return the first position of the content log that a file or an upload needs, or None."""
         positions = [chunk.position for file in self.tree.files.values() for chunk in file.chunks]
         positions.extend(at for at, _ in self.uploads.values())
         return min(positions, default=None)
 
 
 def path_of(text: str) -> Path:
+    """Split the text of a path in a record into its parts."""
     return tuple(part for part in text.split("/") if part)
 
 
 def path_text(path: Path) -> str:
+    """Return the text of a path for records and errors."""
     return "/".join(path)

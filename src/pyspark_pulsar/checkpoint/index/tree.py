@@ -1,6 +1,7 @@
 """Files and folders of a checkpoint. No I/O.
 
-Folders above a file are made with it, and stay when it goes, as in Hadoop's file systems. The root is always there.
+A file's missing parent folders are created with it, and stay when it is deleted, as in Hadoop's file systems. The root
+always exists.
 """
 
 from __future__ import annotations
@@ -16,23 +17,23 @@ Path = tuple[str, ...]
 
 
 class Outcome(StrEnum):
-    """What became of a change. All but DONE left everything as it was."""
+    """The outcome of a change. Every outcome except DONE leaves the state as it was."""
 
     DONE = "done"
     EXISTS = "exists"
     NOT_FOUND = "not found"
     IS_DIRECTORY = "is a folder"
-    NOT_DIRECTORY = "is no folder"
+    NOT_DIRECTORY = "is not a folder"
     NOT_EMPTY = "is not empty"
     INVALID = "is not possible"
     TAKEN_OVER = "another owner has taken over"
-    STALE = "names chunks that are given up"
+    STALE = "names chunks that were released"
     REPEATED = "was applied before"
 
 
 @dataclass(slots=True)
 class File:
-    """Its content is a body in the record at `inline_at`, or else chunks."""
+    """A file. Its content is either a body, in the record at `inline_at`, or chunks."""
 
     id: str
     length: int
@@ -43,7 +44,7 @@ class File:
 
 @dataclass(slots=True)
 class Folder:
-    """`modified_ms`: when it was made."""
+    """A folder. `modified_ms` is the time of its creation."""
 
     modified_ms: int
     children: dict[str, Node] = field(default_factory=dict)
@@ -53,14 +54,15 @@ Node = File | Folder
 
 
 class Tree:
-    """Used under the lock of its state."""
+    """The files and folders by path, and the files by id. The caller holds the lock of the state."""
 
     def __init__(self) -> None:
         self.root = Folder(0)
         self.files: dict[str, File] = {}
-        """By id."""
+        """All files by id."""
 
     def find(self, path: Path) -> Node | None:
+        """Return the file or folder at a path, or None."""
         node: Node = self.root
         for part in path:
             child = node.children.get(part) if isinstance(node, Folder) else None
@@ -70,7 +72,7 @@ class Tree:
         return node
 
     def walk(self, top: Path = ()) -> Iterator[tuple[Path, Node]]:
-        """The node at `top` and all below it, each folder before what is in it, in order of names."""
+        """Yield the node at `top` and all nodes below it by name, each folder before its content."""
         node = self.find(top)
         if node is None:
             return
@@ -83,22 +85,23 @@ class Tree:
                 waiting.extend(((*path, name), child) for name, child in below)
 
     def put(self, path: Path, file: File, *, replace: bool) -> Outcome:
+        """Store a file, and create its parents. With `replace`, the file replaces another file at the path."""
         parent = self._parent(path, file.modified_ms)
         if isinstance(parent, Outcome):
             return parent
-        former = parent.children.get(path[-1])
-        if isinstance(former, Folder):
+        previous = parent.children.get(path[-1])
+        if isinstance(previous, Folder):
             return Outcome.IS_DIRECTORY if replace else Outcome.EXISTS
-        if former is not None:
+        if previous is not None:
             if not replace:
                 return Outcome.EXISTS
-            del self.files[former.id]
+            del self.files[previous.id]
         parent.children[path[-1]] = file
         self.files[file.id] = file
         return Outcome.DONE
 
     def mkdir(self, path: Path, modified_ms: int) -> Outcome:
-        """A folder that is there already is none to make."""
+        """Create a folder and its parents; do nothing if it exists."""
         node = self.find(path)
         if isinstance(node, File):
             return Outcome.EXISTS
@@ -110,15 +113,15 @@ class Tree:
         return Outcome.DONE
 
     def delete(self, path: Path, *, recursive: bool) -> Outcome:
-        """Of the root all that is in it."""
+        """Delete a file or folder. Deleting the root deletes its content."""
         node = self.find(path)
         if node is None:
             return Outcome.NOT_FOUND
         if isinstance(node, Folder) and node.children and not recursive:
             return Outcome.NOT_EMPTY
-        for _, gone in self.walk(path):
-            if isinstance(gone, File):
-                del self.files[gone.id]
+        for _, node in self.walk(path):
+            if isinstance(node, File):
+                del self.files[node.id]
         if path:
             self._folder(path[:-1]).children.pop(path[-1])
         else:
@@ -126,7 +129,10 @@ class Tree:
         return Outcome.DONE
 
     def rename(self, source: Path, target: Path, modified_ms: int, *, overwrite: bool) -> Outcome:
-        """Folders above the target are made. `overwrite`: in place of a file, or of an empty folder, of its kind."""
+        """Rename a file or folder, and create the target's parents.
+
+        With `overwrite`, a file replaces a file, and a folder replaces an empty folder.
+        """
         moved = self.find(source)
         if moved is None:
             return Outcome.NOT_FOUND
@@ -134,25 +140,25 @@ class Tree:
             return Outcome.DONE
         if not source or not target or target[: len(source)] == source:
             return Outcome.INVALID
-        former = self.find(target)
-        if former is not None and not (overwrite and _is_replaceable(former, moved)):
+        previous = self.find(target)
+        if previous is not None and not (overwrite and _is_replaceable(previous, moved)):
             return Outcome.EXISTS
         parent = self._parent(target, modified_ms)
         if isinstance(parent, Outcome):
             return parent
-        if isinstance(former, File):
-            del self.files[former.id]
+        if isinstance(previous, File):
+            del self.files[previous.id]
         self._folder(source[:-1]).children.pop(source[-1])
         parent.children[target[-1]] = moved
         return Outcome.DONE
 
     def _folder(self, path: Path) -> Folder:
         node = self.find(path)
-        assert isinstance(node, Folder)  # noqa: S101 -- the caller has found what is in it
+        assert isinstance(node, Folder)  # noqa: S101 -- the caller has found a child of this folder
         return node
 
     def _parent(self, path: Path, modified_ms: int) -> Folder | Outcome:
-        """The folder that `path` lies in, made where it is missing; nothing is made where that is not possible."""
+        """Return the parent folder of a path, created where it is missing; if that fails, return the reason."""
         if not path:
             return Outcome.IS_DIRECTORY
         node, missing = self._deepest(path[:-1])
@@ -176,7 +182,7 @@ class Tree:
         return node, ()
 
 
-def _is_replaceable(former: Node, moved: Node) -> bool:
-    if isinstance(former, File):
+def _is_replaceable(previous: Node, moved: Node) -> bool:
+    if isinstance(previous, File):
         return isinstance(moved, File)
-    return isinstance(moved, Folder) and not former.children
+    return isinstance(moved, Folder) and not previous.children

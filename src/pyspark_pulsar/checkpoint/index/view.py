@@ -1,4 +1,4 @@
-"""What is known of an index, shared by the thread that applies its records (`follower`) and those that ask (`log`)."""
+"""The known state of an index, shared by the thread that applies records (`follower`) and its callers (`log`)."""
 
 from __future__ import annotations
 
@@ -14,32 +14,38 @@ from pyspark_pulsar.errors import ConnectionFailed, PulsarError
 
 
 class IndexView:
-    """Whoever reads or changes an attribute holds `changed`, which is notified of each change. `failure` and `closed`
-    are set once and may be read without it."""
+    """The state of an index log, and the calls that wait for it.
+
+    A thread that reads or changes an attribute holds `changed`, and notifies it of each change. `failure` and `closed`
+    are set once and may be read without the lock.
+    """
 
     def __init__(self, topic: str) -> None:
         self.topic = topic
         self.changed = threading.Condition()
         self.replay = Replay(topic)
         self.consumer: EntryConsumer | None = None
-        """That the thread reads from; None before the first, and where a state is to be found anew."""
+        """The consumer that the thread reads from; None before the first one, and during a search for a state."""
         self.is_empty = False
         """Whether the topic has no record."""
         self.failure: PulsarError | None = None
-        """Why nothing is applied any more."""
+        """Why no record is applied any more; None while records are applied."""
         self.fault: ConnectionFailed | None = None
-        """The last that may pass."""
+        """The last temporary failure."""
         self.closed = False
         self.waiting: dict[str, Future[Outcome]] = {}
-        """By the id of a record: for what becomes of it."""
+        """Futures of the outcomes of records, by the records' ids."""
 
     def raise_failure(self) -> None:
+        """Raise the failure, if there is one."""
         if self.failure is not None:
             raise self.failure
 
     def take(self, position: MessagePosition, record: Record) -> None:
-        """Applies the next record of the log. Raises what `Replay.take` raises, which is then the failure, but for
-        `RecordsMissed`."""
+        """Apply the next record of the log.
+
+        Raises what `Replay.take` raises. Each error except `RecordsMissed` becomes the failure.
+        """
         try:
             outcome = self.replay.take(position, record)
         except RecordsMissed:
@@ -53,18 +59,21 @@ class IndexView:
         self.changed.notify_all()
 
     def fail(self, fault: PulsarError) -> None:
+        """Set the failure, unless there is one. The caller holds `changed`."""
         self.failure = self.failure or fault
         self.changed.notify_all()
 
     def begin(self, replay: Replay, consumer: EntryConsumer) -> None:
-        """A state is known, and `consumer` gives what follows. Takes `changed`."""
+        """Set a state, and the consumer of the following records. Acquires `changed`."""
         with self.changed:
             self.replay, self.consumer, self.is_empty, self.fault = replay, consumer, False, None
             self.changed.notify_all()
 
     def forget_state(self) -> None:
-        """What follows the record that was applied last is not there any more: a state is to be found anew. Whoever
-        waits for an outcome gets `ConnectionFailed`, since it is never learnt. Takes `changed`."""
+        """Drop the state, because the records after the last applied one were removed. Acquires `changed`.
+
+        Calls that wait for an outcome fail with `ConnectionFailed`, because their outcome stays unknown.
+        """
         with self.changed:
             self.replay, self.consumer, self.is_empty = Replay(self.topic), None, False
             waiting, self.waiting = self.waiting, {}
@@ -73,7 +82,7 @@ class IndexView:
             if not outcome.done():
                 outcome.set_exception(
                     ConnectionFailed(
-                        f"{self.topic}: read too slowly, or not at all for a while, so that what became of a record is "
-                        f"not known"
+                        f"{self.topic}: the outcome of a record is unknown, because its index was read too slowly, or "
+                        f"not at all for a while"
                     )
                 )

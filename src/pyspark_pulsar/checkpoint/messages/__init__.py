@@ -1,1 +1,1 @@
-"""Messages of a checkpoint's two topics: where they lie, writing them, reading them."""
+"""Messages of a checkpoint's two topics: positions, writing, reading."""

@@ -7,7 +7,7 @@ MessagePosition = tuple[int, int]
 
 
 def position_text(position: MessagePosition | None) -> str | None:
-    """Return `ledger:entry`; None for None."""
+    """Return `ledger:entry`, or None if there is no position."""
     return None if position is None else f"{position[0]}:{position[1]}"
 
 

@@ -1,4 +1,4 @@
-"""Messages of a checkpoint's topics out of entries: each is an entry of its own."""
+"""Decoding messages of a checkpoint's topics, where each message is an entry of its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyspark_pulsar.schema.read_schema import resolve_read_schema
 
 
 class MessageReader:
-    """Of one topic partition; used by one thread."""
+    """A decoder of one topic partition, for one thread."""
 
     def __init__(self, topic: str, start: Position | None = None, end: Position | None = None) -> None:
         self._decoder = EntryDecoder(
@@ -25,13 +25,16 @@ class MessageReader:
             end=end.as_tuple() if end else None,
         )
         self.decoded: deque[tuple[MessagePosition, bytes]] = deque()
-        """What was read and not taken yet; for whoever uses it so."""
+        """Messages that were read and not consumed yet. Only `index.follower` uses this queue."""
         self.is_granted = False
         self.last: MessagePosition | None = None
-        """Of what was taken of `decoded`."""
+        """Position of the last message that was consumed from `decoded`."""
 
     def read(self, entries: EntryBatch) -> Iterator[tuple[MessagePosition, bytes]]:
-        """Raises `CorruptEntryError`, `DecodeError`, `UnsupportedEntryError`."""
+        """Yield position and payload of each message.
+
+        Raises `CorruptEntryError`, `DecodeError`, `UnsupportedEntryError`.
+        """
         for batch in (*self._decoder.decode(entries), *self._decoder.finish()):
             positions = batch.column("__messageId").to_pylist()
             values = batch.column("value")

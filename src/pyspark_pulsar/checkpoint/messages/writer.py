@@ -1,13 +1,13 @@
-"""Appending to a topic from many threads, and learning where each message lies.
+"""Appending to a topic from many threads, with the position of each stored message.
 
-    state    | is                                   | ends with                             | and then is
+    state    | meaning                              | ends with                             | next state
     closed   | no producer                          | `send`                                | open
-    open     | messages go out, receipts come       | the connection is lost                | open: sent again
-             |                                      | the producer fails, or its time is up | closed; what waits fails
+    open     | messages are sent, receipts arrive   | the connection is lost                | open: sent again
+             |                                      | the producer fails, or times out      | closed; waiting calls fail
 
-Whoever sends does so on its own thread, under the lock. Receipts come on the connection's thread. Whoever waits for one
-looks now and then whether the connection is lost, and then sends again, for all. A message may be stored twice; the
-position is that of the one whose receipt came.
+A message is sent on the caller's thread, under the lock. Receipts arrive on the connection's thread. A waiting caller
+regularly checks whether the connection is lost. If it is, this caller sends all unconfirmed messages again, also those
+of other callers. A message may be stored twice. The reported position belongs to the copy whose receipt arrived.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from pyspark_pulsar.errors import ConnectionFailed, PulsarError
 from pyspark_pulsar.schema.write.write_schema import WriteSchema, resolve_write_schema
 
 KEEPER: Final = "pyspark-pulsar-checkpoint"
-"""The durable subscription for which a topic keeps what lies behind it."""
+"""The durable subscription that makes the broker keep all later messages."""
 
-_LOOK_SECONDS: Final = 0.2
+_CHECK_SECONDS: Final = 0.2
 _PRODUCER_ID: Final = 1
 _BUSY_SECONDS: Final = 10.0
 
 
 class LogWriter:
-    """Of one topic partition. Close it."""
+    """A writer to one topic partition. Threads may share it; close it."""
 
     def __init__(self, client: BrokerClient, topic: str, timeout_seconds: float) -> None:
-        """Connects lazily. `client`: of this writer alone, which closes it."""
+        """Keep the client, which this writer alone uses and closes. The first message opens the producer."""
         self.topic = topic
         self._client = client
         self._timeout_seconds = timeout_seconds
@@ -49,30 +49,45 @@ class LogWriter:
         self._open: _OpenWriter | None = None
 
     def send(self, payload: bytes, deadline: Deadline) -> Future[MessagePosition | None]:
-        """Its position when it is stored; None where the broker keeps that to itself, as it has deduplicated a message
-        that was sent again. Raises what opening a producer raises, `SendError`, `DeadlineExceeded`."""
+        """Send a message, and return a future of its position.
+
+        The future's result is None if the broker does not report the position, because it deduplicated a message that
+        was sent twice.
+
+        Raises:
+            SendError: The broker refused the message.
+            DeadlineExceeded: Another thread held the writer for too long.
+            PulsarError: Opening a producer failed.
+
+        """
         self._acquire(deadline)
         try:
             opened = self._opened()
             try:
                 return opened.send(payload)
             except PulsarError as fault:
-                self._give_up(fault)
+                self._close_failed(fault)
                 raise
         finally:
             self._lock.release()
 
     def wait(self, answer: Future[MessagePosition | None], deadline: Deadline) -> MessagePosition | None:
-        """Raises `SendError`, `DeadlineExceeded`."""
+        """Wait until a message is stored, and return its position as `send` describes.
+
+        Raises `SendError`, `DeadlineExceeded`.
+        """
         while True:
-            left = deadline.left(f"appending to {self.topic}")
+            left = deadline.seconds_left(f"appending to {self.topic}")
             try:
-                return answer.result(timeout=min(left, _LOOK_SECONDS))
+                return answer.result(timeout=min(left, _CHECK_SECONDS))
             except TimeoutError:
                 self._keep_going(deadline)
 
     def open(self, deadline: Deadline) -> None:
-        """Before the first message, so that the topic keeps what follows. Raises what opening a producer raises."""
+        """Open the producer before the first message, so that the topic keeps all messages.
+
+        Raises what opening a producer raises.
+        """
         self._acquire(deadline)
         try:
             self._opened()
@@ -80,27 +95,32 @@ class LogWriter:
             self._lock.release()
 
     def was_exclusive(self) -> bool:
-        """Whether the topic ever had an exclusive producer. Opens one that is not. Raises what that raises."""
+        """Return whether the topic ever had an exclusive producer.
+
+        The call opens a producer that is not exclusive. Raises what opening it raises.
+        """
         with self._lock:
-            # What an open one was told may be over.
-            self._give_up(ConnectionFailed(f"{self.topic}: the producer is opened anew"))
+            # The broker reports the topic's epoch only when a producer opens, so the epoch of an open producer may be
+            # outdated.
+            self._close_failed(ConnectionFailed(f"{self.topic}: the producer is being opened again"))
             return self._opened().producer.topic_epoch is not None
 
     @property
     def max_message_bytes(self) -> int:
-        """The broker's limit, once a message was sent."""
+        """The broker's limit, or 0 before the first message."""
         opened = self._open
         return opened.producer.max_message_bytes if opened else 0
 
     def close(self) -> None:
+        """Close the producer and the client; waiting calls fail."""
         with self._lock:
-            self._give_up(ConnectionFailed(f"{self.topic}: the writer was closed"))
+            self._close_failed(ConnectionFailed(f"{self.topic}: the writer was closed"))
         self._client.close()
 
     def _acquire(self, deadline: Deadline) -> None:
         doing = f"appending to {self.topic}"
-        if not self._lock.acquire(timeout=deadline.left(doing)):
-            deadline.left(doing)
+        if not self._lock.acquire(timeout=deadline.seconds_left(doing)):
+            deadline.seconds_left(doing)
 
     def _opened(self) -> _OpenWriter:
         if self._open is None:
@@ -113,18 +133,22 @@ class LogWriter:
             if self._open is not None:
                 self._open.producer.keep_going()
         except PulsarError as fault:
-            self._give_up(fault)
+            self._close_failed(fault)
         finally:
             self._lock.release()
 
-    def _give_up(self, fault: PulsarError) -> None:
+    def _close_failed(self, fault: PulsarError) -> None:
+        """Close the producer, and fail the calls that wait for its receipts."""
         opened, self._open = self._open, None
         if opened is not None:
             opened.close(fault)
 
 
 class _OpenWriter:
-    """An open producer and what waits for its receipts. Used under the writer's lock, but for receipts."""
+    """An open producer and the messages that wait for receipts.
+
+    The caller holds the writer's lock, except in `stored`.
+    """
 
     def __init__(self, client: BrokerClient, topic: str, timeout_seconds: float) -> None:
         self._waiting: dict[int, Future[MessagePosition | None]] = {}
@@ -142,7 +166,7 @@ class _OpenWriter:
         return answer
 
     def stored(self, sequence_id: int, position: MessagePosition | None) -> None:
-        """On the connection's thread."""
+        """Complete the future of a message. Runs on the connection's thread."""
         answer = self._waiting.pop(sequence_id, None)
         if answer is not None and not answer.done():
             answer.set_result(position)
@@ -163,6 +187,7 @@ def open_producer(
     *,
     exclusive: bool = False,
 ) -> Producer:
+    """Open a producer that creates the keeper with the topic. Raises what `Producer.open` raises."""
     producer = Producer(
         client,
         topic,
@@ -173,13 +198,13 @@ def open_producer(
         keep_for=KEEPER,
         on_stored=listener.stored if listener else None,
     )
-    # An exclusive producer may be writing the first record.
+    # An exclusive producer may be writing the first record, so retry until it is done.
     retry(producer.open, ProducerBusy, lambda _: _BUSY_SECONDS)
     return producer
 
 
 def encoder_of(producer: Producer) -> BatchEncoder:
-    """An entry for each message."""
+    """Return an encoder that makes an entry for each message."""
     encoder = BatchEncoder(
         _schema(producer.topic), topic=producer.topic, partitions=1, producing=Producing(batching="none")
     )
@@ -194,7 +219,7 @@ def encoder_of(producer: Producer) -> BatchEncoder:
 
 
 def send_alone(producer: Producer, payload: bytes) -> None:
-    """The first message of a producer that nobody else uses; returns when it is stored."""
+    """Send the first message of a producer that no other thread uses, and wait until it is stored."""
     schema = _schema(producer.topic).input_schema
     batch = pa.RecordBatch.from_arrays([pa.array([payload], pa.binary())], schema=schema)
     for frames in encoder_of(producer).encode(batch, time.time_ns() // 1_000_000):

@@ -1,1 +1,1 @@
-"""The process that the JVM asks: frames over its standard streams, and what may be called."""
+"""The process that keeps checkpoints for the JVM: frames over its standard streams, and the calls."""

@@ -1,7 +1,8 @@
-"""What the JVM may ask, by name: the arguments of the process's protocol to calls of a checkpoint, and back.
+"""The calls of the JVM by name: each converts the protocol's arguments to a call of a checkpoint, and the result back.
 
-Each is given the store, the arguments, the request's body, and until when it must be answered; returns what the
-protocol calls `result`, and a body."""
+Each call accepts the store, the arguments, the request's body and the deadline of the answer. It returns the `result`
+of the protocol, and a body.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +107,7 @@ def _upload_begin(store: Store, arguments: Arguments, body: bytes, deadline: Dea
 
 
 def _upload_write(store: Store, arguments: Arguments, body: bytes, deadline: Deadline) -> Answer:
-    _, _, upload = store.begun(int(arguments["upload"]))
+    _, _, upload = store.find_upload(int(arguments["upload"]))
     upload.write(body, deadline)
     return None, b""
 
@@ -114,7 +115,7 @@ def _upload_write(store: Store, arguments: Arguments, body: bytes, deadline: Dea
 def _upload_commit(store: Store, arguments: Arguments, body: bytes, deadline: Deadline) -> Answer:
     del body
     number = int(arguments["upload"])
-    checkpoint, owner, upload = store.begun(number)
+    checkpoint, owner, upload = store.find_upload(number)
     store.end(number)
     checkpoint.finish(upload, owner, deadline)
     return None, b""

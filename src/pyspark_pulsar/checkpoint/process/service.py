@@ -1,7 +1,7 @@
-"""The service of the process that keeps checkpoints (`spark.service`): `checkpoint.process.calls`, many at a time.
+"""The service of the process that keeps checkpoints (`spark.service`): it runs many calls of `calls` at a time.
 
-The first frame holds the settings of the cluster: `{"settings": {...}}`. Each call has a deadline from its arrival on,
-so every call is answered.
+The first frame contains the settings of the cluster: `{"settings": {...}}`. The deadline of a call begins when the call
+arrives, so every call gets an answer.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _KINDS: Final = (
 
 
 class CheckpointService:
-    """The service of the checkpoints in one cluster."""
+    """A service that answers the calls for the checkpoints of one cluster."""
 
     threads = 32
     idle_seconds: float | None = None
@@ -55,31 +55,36 @@ class CheckpointService:
     _store: Store
 
     def start(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Parse the settings in the first frame. Raises `OptionError`."""
         given = settings.get("settings")
         if not isinstance(given, dict):
-            raise OptionError("the first frame: expected the settings of the cluster, got another")
+            raise OptionError("the first frame: expected the settings of the cluster, got another frame")
         self._settings = ClusterSettings.parse(given)
         return {}
 
     def open(self) -> None:
+        """Create the store, before the first call."""
         from pyspark_pulsar.checkpoint.store import Store
 
         self._store = Store(self._settings)
 
     def answer(self, call: str, arguments: Mapping[str, Any], body: bytes) -> Answer:
+        """Answer one call. Raises `OptionError` for a missing argument, and what the call raises."""
         from pyspark_pulsar.checkpoint.process.calls import CALLS
 
         deadline = Deadline.after(CALL_SECONDS)
         try:
             return find_call(CALLS, call)(self._store, arguments, body, deadline)
         except KeyError as fault:
-            raise OptionError(f"the argument {fault} is missing") from fault
+            raise OptionError(f"call {call}: expected the argument {fault}, got none") from fault
 
     def error(self, call: str, fault: Exception) -> dict[str, str]:
+        """Return the error as the protocol sends it to the JVM."""
         del call
         return describe_error(fault, _kind)
 
     def close(self) -> None:
+        """Close the store."""
         self._store.close()
 
 

@@ -1,26 +1,27 @@
-"""Space is given back: what the owner does beside the query, on a thread of its process.
+"""Upkeep: the owner releases space, on a thread beside the query.
 
-    snapshots   the state of the index in a few records, so that those before its anchor may go
-    cleaner     old chunks that files still need are written again, so that the ledgers before them may go
-    keepers     the durable subscription of each topic moves on; the broker then deletes closed ledgers before it
+    snapshots   store the state of the index in a few records, so that the records before its anchor can be removed
+    cleaner     copies old chunks that files still need to the log end, so that the ledgers before can be removed
+    keepers     move the durable subscription of each topic forward; the broker then deletes closed ledgers before it
 
-Why nothing goes too early
-    Index: its keeper moves to the anchor when all parts of the snapshot are stored. Whoever starts begins at an anchor
-    that is there: the last record names one; if that one is gone, a later one is in the log. Whoever is reading what
-    goes begins anew (`index.follower`).
-    Content: its keeper moves to the floor, and only after a FLOOR record counts. The state refuses a floor behind a
-    chunk that a file needs, and PUTs and MOVEs whose chunks lie before the floor. So in the order of the log either the
-    chunk is needed first, and the floor stays before it, or the floor is first, and the file does not count.
-    Uploads: those of more than a chunk are records too, which hold the floor back. It never comes nearer to the end of
-    the log than where that was `loop.GRACE_SECONDS` ago. An upload whose chunks were given up all the same is refused
-    by the log, and written again.
-    A former owner: its records do not count, and it moves keepers only behind records of its own that do, or to anchors
-    of whole snapshots, which are right whoever wrote them.
+Why nothing is removed too early
+    Index: its keeper moves to the anchor after all parts of the snapshot are stored. A starting reader begins at an
+    anchor that exists. The last record names an anchor. If that one was removed, the log contains a later one. A reader
+    of records that are being removed searches again (`index.follower`).
+    Content: its keeper moves to the floor, and only after a FLOOR record counts. The state refuses a floor after a
+    chunk that a file needs, and PUTs and MOVEs with chunks before the floor. So the order of the log decides. If the
+    chunk is needed first, the floor stays before it. If the floor is first, the file does not count.
+    Uploads: an upload of more than one chunk has a record too, which holds the floor back. The floor never passes the
+    log end of `upkeep_thread.GRACE_SECONDS` ago. If the chunks of an upload were released nevertheless, the log refuses
+    its PUT, and the writer writes the file again.
+    A previous owner: its records do not count. This owner moves keepers only to the position of a FLOOR that counts, or
+    to the anchor of a complete snapshot. An anchor is right for every owner.
 
-How much stays: of closed content ledgers so much that no file needs as the largest ledger holds, then the cleaner
-writes the oldest again; and what is in the open one. Of the index what came since the anchor: no more than its small
-files hold together, or `snapshots.LEAST_BYTES`, and the rest of a ledger.
+How much space is kept: in closed content ledgers, at most as many unneeded bytes as the largest ledger has. Beyond
+this, the cleaner writes the oldest chunks again. The open ledger is kept too. In the index, the
+records since the anchor: no more than its small files together, or `snapshots.LEAST_BYTES`, and the rest of a ledger.
 
-A keeper that somebody moved lets the broker remove what is needed. The owner sees that it stands too far: it writes a
-snapshot, and what lies before the keeper again. What is gone by then is `CheckpointLost`, when it is read.
+If someone else moves a keeper, the broker may remove needed data. The owner detects a keeper that is too far. It then
+writes a snapshot, and writes the chunks before the keeper again. Reading what was removed by then raises
+`CheckpointLost`.
 """

@@ -1,4 +1,4 @@
-"""Which chunks are written again so that ledgers may go, and writing them."""
+"""Choosing old chunks, and writing them again so that their ledgers can be removed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pyspark_pulsar.checkpoint.upload import ChunkWriter
 
 @dataclass(frozen=True, slots=True)
 class OldFile:
-    """A file of which some chunks are to be written again."""
+    """A file with chunks to write again. `moved` contains the positions of these chunks."""
 
     path: str
     id: str
@@ -27,7 +27,10 @@ class OldFile:
 
 
 def overdue_ledgers(state: IndexState) -> frozenset[int]:
-    """The oldest closed ledgers, so many that what no file needs in the others is no more than one ledger holds."""
+    """Return the oldest closed ledgers whose chunks are to be written again.
+
+    After that, the unneeded bytes in the other closed ledgers are at most the bytes of one ledger.
+    """
     if not state.written:
         return frozenset()
     live: Counter[int] = Counter()
@@ -47,16 +50,23 @@ def overdue_ledgers(state: IndexState) -> frozenset[int]:
 
 
 def files_in(state: IndexState, ledgers: Collection[int]) -> list[OldFile]:
+    """Return the files with chunks in these ledgers, the oldest chunk first."""
     return _old(state, lambda chunk: chunk.ledger in ledgers) if ledgers else []
 
 
 def files_before(state: IndexState, position: MessagePosition) -> list[OldFile]:
+    """Return the files with chunks before this position, the oldest chunk first."""
     return _old(state, lambda chunk: chunk.position < position)
 
 
 def move(checkpoint: Checkpoint, logs: Logs, owner: str, old: OldFile, deadline: Deadline) -> bool:
-    """Whether it counts: the file may be gone meanwhile. Raises `CheckpointLost` for a chunk that cannot be read, and
-    what writing raises."""
+    """Write the chunks again, and return whether the move counts: the file may be deleted by then.
+
+    Raises:
+        CheckpointLost: A chunk cannot be read.
+        PulsarError: Writing failed.
+
+    """
     where = f"{checkpoint.name}/{old.path}"
     old_chunks = [chunk for chunk in old.chunks if chunk.position in old.moved]
     writer = ChunkWriter(logs.content_writer)
@@ -76,5 +86,5 @@ def _old(state: IndexState, is_old: Callable[[Chunk], bool]) -> list[OldFile]:
             moved = frozenset(chunk.position for chunk in node.chunks if is_old(chunk))
             if moved:
                 files.append(OldFile(path_text(path), node.id, node.chunks, moved))
-    # The oldest first, so that the floor rises while others are still copied.
+    # The files with the oldest chunks are first, so that the floor rises while others are still copied.
     return sorted(files, key=lambda old: min(old.moved))

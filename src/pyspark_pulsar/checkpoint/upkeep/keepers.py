@@ -1,4 +1,4 @@
-"""Moving the keepers: the durable subscriptions for which the two topics keep what lies behind them."""
+"""Moving the keepers: the durable subscriptions that make the broker keep later messages of the two topics."""
 
 from __future__ import annotations
 
@@ -15,25 +15,36 @@ from pyspark_pulsar.model.topic import TopicPartition
 def move_keeper(
     cluster: Cluster, partition: TopicPartition, to: MessagePosition | None
 ) -> MessagePosition | None:
-    """Let the broker delete whole ledgers before `to`; back is not possible. Returns where the keeper stood; None where
-    it was at the beginning. Raises `SubscriptionBusy`, `PermissionDenied`, `ConnectionFailed`."""
+    """Let the broker delete whole ledgers before `to`.
+
+    A keeper does not move backward, and does not move if `to` is None.
+
+    Returns:
+        The position of the keeper before the move; None at the beginning of the topic.
+
+    Raises:
+        SubscriptionBusy: Another consumer uses the subscription.
+        PermissionDenied: The role may not consume.
+        ConnectionFailed: No broker can be reached.
+
+    """
 
     def attempt(client: BrokerClient) -> MessagePosition | None:
         cursor = hold_cursor(client, partition.name, KEEPER)
         try:
-            stood = cursor.position()
-            if to is not None and Position(*to) > stood:
+            position = cursor.position()
+            if to is not None and Position(*to) > position:
                 cursor.settle(cursor.acknowledge(Position(*to)))
         finally:
             cursor.close()
-        return None if stood.is_earliest else (stood.ledger, stood.entry)
+        return None if position.is_earliest else (position.ledger, position.entry)
 
     with cluster.borrowed() as client:
         return client.retrying(lambda: attempt(client))
 
 
 def end_of(cluster: Cluster, partition: TopicPartition) -> MessagePosition | None:
-    """Behind the last message; None where there is none."""
+    """Return the position after the last message; None if the topic is empty."""
 
     def attempt(client: BrokerClient) -> MessagePosition | None:
         consumer = subscribe(client, partition.name, None)

@@ -1,5 +1,7 @@
-"""Policies of a checkpoint's topics that would let the broker remove what is needed; asked where `admin.url` is
-given."""
+"""Checking the policies of a checkpoint's topics, which could let the broker remove needed data.
+
+The check needs `admin.url`.
+"""
 
 from __future__ import annotations
 
@@ -15,34 +17,40 @@ from pyspark_pulsar.options import ReadOptions
 
 _log: Final = logging.getLogger(__name__)
 
-_PATIENCE_MS: Final = 5_000
+_ADMIN_TIMEOUT_MS: Final = 5_000
 _EVICTION: Final = "consumer_backlog_eviction"
 
 
 def check_policies(options: ReadOptions, topics: list[TopicName]) -> None:
-    """Raises `CheckpointUnsafe` for a message TTL, for a backlog quota that evicts, and for subscriptions that expire.
-    Warns of a quota that would stop the query. What a role may not see is not checked."""
+    """Check the policies of the topics. Policies that the role may not read are not checked.
+
+    A quota that would stop the query logs a warning.
+
+    Raises:
+        CheckpointUnsafe: There is a message TTL, a backlog quota that evicts, or an expiry of subscriptions.
+
+    """
     if options.admin_url is None:
         return
-    with AdminClient(options, patience_ms=_PATIENCE_MS) as admin:
+    with AdminClient(options, patience_ms=_ADMIN_TIMEOUT_MS) as admin:
         for topic in topics:
             _check_ttl(topic, _applied(admin, topic, "messageTTL"))
             _check_quota(topic, _applied(admin, topic, "backlogQuotaMap"))
         namespace = topics[0].namespace
-        expiry = _told(lambda: admin.policies.own(namespace, "subscriptionExpirationTime"))
+        expiry = _try_read(lambda: admin.policies.own(namespace, "subscriptionExpirationTime"))
         if isinstance(expiry, int) and expiry > 0:
             raise CheckpointUnsafe(
                 f"namespace {namespace}: expected subscriptions that do not expire, got subscriptionExpirationTime "
-                f"{expiry} minutes: while the query is stopped the subscription {KEEPER!r} would go, and then its "
-                f"checkpoint; set it to 0, or keep checkpoints in another namespace"
+                f"{expiry} minutes. While the query is stopped, the subscription {KEEPER!r} would expire, and the "
+                f"checkpoint would be lost; set the policy to 0, or keep checkpoints in another namespace"
             )
 
 
 def _check_ttl(topic: TopicName, seconds: Any) -> None:
     if isinstance(seconds, int) and seconds > 0:
         raise CheckpointUnsafe(
-            f"topic {topic}: expected no message TTL, got {seconds} s, after which the broker passes over what the "
-            f"checkpoint needs; remove it, or keep checkpoints in another namespace"
+            f"topic {topic}: expected no message TTL, got {seconds} s, after which the broker removes what the "
+            f"checkpoint needs; remove the TTL, or keep checkpoints in another namespace"
         )
 
 
@@ -56,36 +64,36 @@ def _check_quota(topic: TopicName, quotas: Any) -> None:
         if quota.get("policy") == _EVICTION:
             raise CheckpointUnsafe(
                 f"topic {topic}: expected no backlog quota that evicts, got {kind} with {_EVICTION} and {limits}: the "
-                f"broker would pass over what the checkpoint needs; give it another policy, or keep checkpoints in "
-                f"another namespace"
+                f"broker would remove what the checkpoint needs; set another policy, or keep checkpoints in another "
+                f"namespace"
             )
         _log.warning(
-            "topic %s has the backlog quota %s with %s and policy %s: what a checkpoint needs counts as backlog, and "
-            "beyond the quota the query stops",
-            topic,
+            "The data of a checkpoint counts as backlog, and its query stops beyond the backlog quota: quota %s, "
+            "limits %s, policy %s, topic %s",
             kind,
             limits,
             quota.get("policy"),
+            topic,
         )
 
 
 def _applied(admin: AdminClient, topic: TopicName, name: str) -> Any:
-    """Of a topic that is not there yet its namespace's, where it has one."""
+    """Return the policy of a topic; of its namespace, if the topic does not exist yet."""
     try:
         return admin.policies.applied(topic, name)
     except TopicNotFoundError:
-        return _told(lambda: admin.policies.own(topic.namespace, name))
+        return _try_read(lambda: admin.policies.own(topic.namespace, name))
     except PulsarError as fault:
-        return _untold(fault)
+        return _log_unread(fault)
 
 
-def _told(ask: Callable[[], Any]) -> Any:
+def _try_read(read: Callable[[], Any]) -> Any:
     try:
-        return ask()
+        return read()
     except PulsarError as fault:
-        return _untold(fault)
+        return _log_unread(fault)
 
 
-def _untold(fault: PulsarError) -> None:
+def _log_unread(fault: PulsarError) -> None:
     level = logging.WARNING if isinstance(fault, ConnectionFailed) else logging.INFO
-    _log.log(level, "policies of a checkpoint's topics are not checked: %s", fault)
+    _log.log(level, "Policies of a checkpoint's topics are not checked: %s", fault)

@@ -1,4 +1,4 @@
-"""Writing a snapshot of an index, and when."""
+"""Writing a snapshot of an index, and deciding when one is due."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEAST_BYTES: Final = 4 * 1024 * 1024
 
 
 def is_due(replay: Replay) -> bool:
-    """When there is more behind the last one than it would hold."""
+    """Return whether the records since the last snapshot are more than a snapshot would contain."""
     state = replay.state
     if state is None:
         return False
@@ -32,22 +32,27 @@ def is_due(replay: Replay) -> bool:
 
 
 def write_snapshot(checkpoint: Checkpoint, logs: Logs, owner: str, deadline: Deadline) -> MessagePosition:
-    """Returns its anchor. Raises what appending raises, `CheckpointLost` for the content of a small file that is
-    gone."""
+    """Write a snapshot, and return its anchor.
 
-    def taken(replay: Replay) -> Snapshot | None:
+    Raises:
+        CheckpointLost: The content of a small file was removed.
+        PulsarError: Appending failed.
+
+    """
+
+    def take_snapshot(replay: Replay) -> Snapshot | None:
         if replay.state is None or replay.last is None:
             return None
-        return Snapshot.of(replay.state, replay.last)
+        return Snapshot.from_state(replay.state, replay.last)
 
-    snapshot = logs.index.look_at_replay(taken)
+    snapshot = logs.index.look_at_replay(take_snapshot)
     if snapshot is None:
-        raise CheckpointError(f"{checkpoint.name}: expected an index to write a snapshot of, got none")
+        raise CheckpointError(f"{checkpoint.name}: expected an index with a state, got none; try again")
 
     def body(file: File) -> bytes:
         return logs.inline.read(file, f"{checkpoint.name}, file {file.id}", deadline)
 
-    # The last part is applied before the keeper moves, the others before it.
+    # `append` waits for each part, so all parts are applied before the keeper moves.
     for details, bodies in snapshot.parts(new_id(), body):
         logs.index.append(Kind.SNAPSHOT, owner, deadline, details, bodies)
     return snapshot.anchor

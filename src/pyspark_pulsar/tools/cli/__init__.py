@@ -1,4 +1,4 @@
-"""The command `pyspark-pulsar`. Heavy imports stay inside the commands, so that `--help` is instant."""
+"""The command `pyspark-pulsar`. Heavy imports are inside the commands, so that `--help` is fast."""
 
 import sys
 
@@ -40,7 +40,7 @@ cli.add_command(size)
 
 
 def main() -> None:
-    """Entry point of the console script: exit code 0, 1 after an error of ours, 2 for a wrong call."""
+    """Run the command: exit code 0, 1 after an error of this package, 2 for a wrong call."""
     try:
         cli()
     except PulsarError as error:

@@ -1,4 +1,4 @@
-"""`python -m pyspark_pulsar.tools.cli`."""
+"""Entry point of `python -m pyspark_pulsar.tools.cli`."""
 
 from pyspark_pulsar.tools.cli import main
 

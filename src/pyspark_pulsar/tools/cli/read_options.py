@@ -1,4 +1,4 @@
-"""The options of `spark.read` as options of a command, for commands about what a read would do."""
+"""The options of `spark.read` as options of a command, for commands about a planned read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 from pyspark_pulsar.options import ReadOptions, option_fields, parse_options
 from pyspark_pulsar.tools.cli.setting import key_and_value
 
-# Options that have a flag of their own; all others are given by --option.
+# Options with their own flag; `--option` sets all others.
 _FLAGS: Final = (
     "service_url", "admin_url", "starting_offsets", "ending_offsets", "starting_timestamp", "ending_timestamp",
     "starting_offsets_by_timestamp", "ending_offsets_by_timestamp", "ending_event_time",
@@ -26,9 +26,15 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def read_arguments(*, required: bool = True, flags: Sequence[str] = _FLAGS) -> Callable[[Command], Command]:
-    """Gives a command the argument TOPIC, a flag for each option that says what is read, or for those of `flags`, and
-    `--option`; the command gets them as `topics`, `settings` and keywords, which `parse_arguments` takes. `required`:
-    whether there must be a topic."""
+    """Return a decorator that adds the argument TOPIC, flags for options, and `--option` to a command.
+
+    The command receives them as `topics`, `settings` and keywords, for `parse_arguments`.
+
+    Args:
+        required: Require at least one topic.
+        flags: The options with their own flag; by default, all that select the messages to read.
+
+    """
 
     def decorate(command: Command) -> Command:
         option = click.option(
@@ -53,19 +59,25 @@ def read_arguments(*, required: bool = True, flags: Sequence[str] = _FLAGS) -> C
 def parse_arguments(
     topics: tuple[str, ...], settings: tuple[str, ...], flags: Mapping[str, str | None]
 ) -> ReadOptions:
-    """Raises `OptionError`, and `click.UsageError` for what is given twice or is missing."""
+    """Parse the arguments that `read_arguments` adds.
+
+    Raises:
+        OptionError: An option has a wrong value.
+        click.UsageError: An option is missing, or is set twice.
+
+    """
     table = option_fields(ReadOptions)
     texts = {table[name].key: value for name, value in flags.items() if value is not None}
     for setting in settings:
         key, value = key_and_value(setting, "--option")
         if key in texts:
-            msg = f"{key} is given twice."
+            msg = f"{key} is set twice; remove one of them."
             raise click.BadParameter(msg, param_hint="--option")
         texts[key] = value
     if not any(key.lower() in {"service.url", "serviceurl"} for key in texts):
         msg = "Missing option '--service-url'."
         raise click.UsageError(msg)
-    # An argument of a shell is what it is, with all commas and blanks.
+    # Pass the arguments as JSON, because names of topics may contain commas and blanks.
     names = {"topics": json.dumps(topics)}
     return parse_options(ReadOptions, {**names, **texts})
 

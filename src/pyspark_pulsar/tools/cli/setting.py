@@ -1,10 +1,10 @@
-"""`KEY=VALUE`, as options that may be repeated take it."""
+"""Parsing `KEY=VALUE`, the form of repeatable options."""
 
 import click
 
 
 def key_and_value(setting: str, hint: str) -> tuple[str, str]:
-    """Raises `click.BadParameter`, which names the option `hint`."""
+    """Return key and value. Raises `click.BadParameter`, which names the option `hint`."""
     key, equals, value = setting.partition("=")
     if not equals or not key.strip():
         msg = f"expected KEY=VALUE, got {setting!r}."

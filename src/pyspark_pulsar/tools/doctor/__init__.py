@@ -1,1 +1,1 @@
-"""`pyspark-pulsar doctor`: what must be there for a query to run, looked at from this machine and from executors."""
+"""`pyspark-pulsar doctor`: checks of all that a query needs, from this machine and from executors."""

@@ -1,4 +1,4 @@
-"""All that is looked at, in the order of the table."""
+"""The checks of the doctor, in the order of the table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.tools.doctor import cluster_findings as cluster, executors, installation, storage
 from pyspark_pulsar.tools.doctor.finding import NOT_ASKED, OK, Finding
 
-_PATIENCE_MS: Final = 5_000
+_TIMEOUT_MS: Final = 5_000
 
 
 def examine(
@@ -26,12 +26,23 @@ def examine(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> Iterator[Finding]:
-    """`topics`: of those in `options`, what is asked for. `writes`: whether they are to be written. `master`: of Spark,
-    for what executors have and reach; None looks at none. A wait is at most some seconds. Raises `OptionError`."""
+    """Run the checks, and yield a finding for each.
+
+    Args:
+        options: How to reach the cluster. No wait takes longer than some seconds.
+        topics: The topics to check, from `options`.
+        writes: Check that the topics may be written too.
+        master: Spark's master, to check executors; None skips them.
+        conf: The settings of the Spark session.
+
+    Raises:
+        OptionError: An option is wrong.
+
+    """
     brief = replace(
         options,
-        operation_timeout_ms=min(_PATIENCE_MS, options.operation_timeout_ms),
-        connection_timeout_ms=min(_PATIENCE_MS, options.connection_timeout_ms),
+        operation_timeout_ms=min(_TIMEOUT_MS, options.operation_timeout_ms),
+        connection_timeout_ms=min(_TIMEOUT_MS, options.connection_timeout_ms),
     )
     yield from installation.findings()
     reached = cluster.brokers(brief)
@@ -42,10 +53,10 @@ def examine(
             yield from cluster.topics(client, topics, partitions, writes=writes)
     else:
         for name in topics:
-            yield Finding(f"topic {name}", NOT_ASKED, "no broker could be asked")
+            yield Finding(f"topic {name}", NOT_ASKED, "no broker could be reached")
     admin = None if brief.admin_url is None else AdminClient.for_planning(brief)
     try:
-        # Nobody tells the ledgers of scalable topics.
+        # The admin REST API has no ledgers of scalable topics.
         known = [partition for partition in partitions.values() if not partition.is_segment]
         seen = list(cluster.administration(admin, known))
         yield from seen

@@ -1,4 +1,7 @@
-"""What executors have and reach: a small job that runs in Spark's Python workers. Needs PySpark and Java."""
+"""Checks of executors: their installation and the addresses that they reach, by a small job in Spark's Python workers.
+
+The checks need PySpark and Java.
+"""
 
 from __future__ import annotations
 
@@ -23,36 +26,36 @@ Address = tuple[str, int]
 def findings(
     master: str, conf: Mapping[str, str], brokers: Sequence[Address], bookies: Sequence[Address]
 ) -> Iterator[Finding]:
-    """Starts a session on `master`, with `conf`, and stops it."""
+    """Start a session on `master` with the settings, check its executors, and stop the session."""
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master(master).appName("pyspark-pulsar doctor")
     builder = builder.config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
     try:
         spark = builder.config(map=dict(conf)).getOrCreate()
-    except Exception as fault:  # noqa: BLE001 -- whatever hinders Spark from starting
+    except Exception as fault:  # noqa: BLE001 -- Spark fails to start for many reasons
         yield Finding(
             "Spark session", FAULT, f"{master}: {first_line(fault)}",
-            "check the master's address, JAVA_HOME, and the settings given by --conf",
+            "check the master's address, JAVA_HOME, and the settings in --conf",
         )  # fmt: skip
         return
     try:
         spark.sparkContext.setLogLevel("OFF")
         yield Finding("Spark session", OK, f"Spark {spark.version} on {master}")
-        yield from of_session(spark, brokers, bookies)
+        yield from check_session(spark, brokers, bookies)
     finally:
         spark.stop()
 
 
-def of_session(
+def check_session(
     spark: SparkSession, brokers: Sequence[Address], bookies: Sequence[Address]
 ) -> Iterator[Finding]:
-    """As `findings`, of a session that runs."""
+    """Check the executors of a running session, as `findings` does."""
     tasks = max(2, min(64, 2 * spark.sparkContext.defaultParallelism))
     before = time.time()
     try:
         reports = probe_workers(spark, tasks, [*brokers, *bookies])
-    except Exception as fault:  # noqa: BLE001 -- whatever Spark says of workers that do not start
+    except Exception as fault:  # noqa: BLE001 -- Spark raises many errors for workers that do not start
         yield Finding("executors", FAULT, *_no_worker(fault))
         return
     after = time.time()
@@ -60,28 +63,36 @@ def of_session(
     for report in reports:
         first.setdefault((report.host, report.executable, report.package), report)
     for report in first.values():
-        yield from of_worker(report, before, after, len(brokers))
+        yield from check_worker(report, before, after, len(brokers))
 
 
-def of_worker(report: WorkerReport, before: float, after: float, brokers: int) -> Iterator[Finding]:
-    """`brokers`: how many of the addresses, from the first on, are brokers'."""
+def check_worker(report: WorkerReport, before: float, after: float, brokers: int) -> Iterator[Finding]:
+    """Yield the findings for one worker.
+
+    Args:
+        report: The report of the worker.
+        before: Unix seconds by this machine's clock, before the job.
+        after: Unix seconds by this machine's clock, after the job.
+        brokers: The number of brokers among the addresses; they are first.
+
+    """
     where = f"executor {report.host}"
     expected = report.expected
     package = f"pyspark-pulsar {report.package}" if report.package else "no pyspark-pulsar"
-    has = f"Python {report.python} with {package}, at {report.executable}"
+    found = f"Python {report.python} with {package}, at {report.executable}"
     advice = (
-        f"set PYSPARK_PYTHON (or spark.pyspark.python) to a Python that has pyspark-pulsar {expected.package} on every "
-        f"node, or install it there"
+        f"set PYSPARK_PYTHON (or spark.pyspark.python) to a Python that has pyspark-pulsar {expected.package} on "
+        f"every node, or install it there"
     )
     if report.package != expected.package:
-        yield Finding(f"{where}: Python", FAULT, has, advice)
+        yield Finding(f"{where}: Python", FAULT, found, advice)
     elif report.python.split(".")[:2] != expected.python.split(".")[:2]:
-        yield Finding(f"{where}: Python", FAULT, f"{has}; the driver runs {expected.python}", advice)
+        yield Finding(f"{where}: Python", FAULT, f"{found}; the driver runs {expected.python}", advice)
     elif report.kernel:
-        yield Finding(f"{where}: Python", FAULT, f"{has}; the kernel cannot be loaded: {report.kernel}",
+        yield Finding(f"{where}: Python", FAULT, f"{found}; the kernel cannot be loaded: {report.kernel}",
             "install the wheel for that kind of machine")  # fmt: skip
     else:
-        yield Finding(f"{where}: Python", OK, has)
+        yield Finding(f"{where}: Python", OK, found)
     yield skew(f"{where}: clock", report.time, before, after, "the executor's")
     for number, (address, reason) in enumerate(report.reached.items()):
         is_broker = number < brokers
@@ -93,20 +104,20 @@ def of_worker(report: WorkerReport, before: float, after: float, brokers: int) -
         else:
             yield Finding(subject, OK, "reached")
     if not report.reached:
-        yield Finding(f"{where}: brokers", NOT_ASKED, "no address is known")
+        yield Finding(f"{where}: brokers", NOT_ASKED, "no broker address is known")
 
 
 def _no_worker(fault: Exception) -> tuple[str, str]:
     match = _NO_PROGRAM.search(str(fault))
     if match is not None:
         return (
-            f"no Python worker starts: there is no program {match[1]}",
-            "set PYSPARK_PYTHON (or spark.pyspark.python) to a Python that is there on every node, with pyspark-pulsar",
+            f"no Python worker starts, because the program {match[1]} does not exist",
+            "set PYSPARK_PYTHON (or spark.pyspark.python) to a Python with pyspark-pulsar that exists on every node",
         )
-    return first_line(fault), "look into the log of the executors"
+    return first_line(fault), "read the log of the executors"
 
 
 def first_line(fault: Exception) -> str:
-    """Of what Spark says, which goes on for pages."""
+    """Return the first line of an error, because Spark's errors have pages of stack traces."""
     lines = [line.strip() for line in str(fault).splitlines() if line.strip()]
     return (lines[0] if lines else type(fault).__name__)[:_SHOWN]

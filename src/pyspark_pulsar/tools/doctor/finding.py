@@ -1,4 +1,4 @@
-"""What was looked at, what was found, and what to do. Pure."""
+"""Results of checks: subject, state, text and advice. Pure."""
 
 from __future__ import annotations
 
@@ -18,32 +18,45 @@ NOT_ASKED: Final = "not asked"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the table."""
+    """A line of the table.
+
+    Attributes:
+        state: `fault`: queries fail, or will. `warning`: queries run, but worse than they could. `not asked`: the check
+            was skipped, because something that it needs is missing.
+        advice: What to do; empty if nothing is to be done.
+
+    """
 
     subject: str
     state: State
-    """`fault`: queries fail, or will. `warning`: they run, and less well than they could. `not asked`: something before
-    it is missing."""
     found: str
     advice: str = ""
-    """What to do; empty where nothing is."""
 
 
-def look(subject: str, action: Callable[[], str], state: State = FAULT, advice: str = "") -> Finding:
-    """What `action` finds; of what it raises on purpose, a finding in `state`, with `advice` or the error's own."""
+def check(subject: str, action: Callable[[], str], state: State = FAULT, advice: str = "") -> Finding:
+    """Return the result of `action`, or a finding for its error.
+
+    Args:
+        subject: The subject of the finding.
+        action: Returns what was found.
+        state: The state for an error.
+        advice: The advice for an error; by default, the advice of the error itself.
+
+    """
     try:
         return Finding(subject, OK, action())
     except PulsarError as fault:
-        return of_error(subject, fault, state, advice)
+        return from_error(subject, fault, state, advice)
 
 
-def of_error(subject: str, fault: PulsarError, state: State = FAULT, advice: str = "") -> Finding:
-    """Errors of this package say what to do behind their last semicolon."""
-    text, semicolon, told = str(fault).rpartition("; ")
+def from_error(subject: str, fault: PulsarError, state: State = FAULT, advice: str = "") -> Finding:
+    """Return a finding for an error of this package, whose text ends with a semicolon and the advice."""
+    text, semicolon, advised = str(fault).rpartition("; ")
     if not semicolon:
-        text, told = told, ""
-    return Finding(subject, state, text, advice or told)
+        text, advised = advised, ""
+    return Finding(subject, state, text, advice or advised)
 
 
-def counted(number: int, word: str) -> str:
+def count_of(number: int, word: str) -> str:
+    """Return a number and its noun, in the singular or plural."""
     return f"{number} {word}" if number == 1 else f"{number} {word}s"

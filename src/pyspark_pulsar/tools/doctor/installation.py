@@ -1,5 +1,7 @@
-"""What is installed on this machine: Python, this package, its kernel and jar, PySpark, Java, and the interpreter of
-workers. Asks no cluster."""
+"""Checks of this machine's installation: Python, this package, PySpark, Java, and the Python of workers.
+
+No check connects to a cluster.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from typing import Final
 
 from pyspark_pulsar.errors import PrerequisiteMissing
 from pyspark_pulsar.session.configure import catalog_jar
-from pyspark_pulsar.tools.doctor.finding import FAULT, OK, WARNING, Finding, State, look
+from pyspark_pulsar.tools.doctor.finding import FAULT, OK, WARNING, Finding, State, check
 
 _EXTRAS: Final = {
     "encryption": "cryptography",
@@ -41,22 +43,22 @@ _PROBE: Final = (
 
 
 def findings() -> Iterator[Finding]:
-    """In the order of the table."""
+    """Yield the findings in the order of the table."""
     own = version("pyspark-pulsar")
     yield Finding("Python", OK, f"{platform.python_version()} at {sys.executable}")
     yield Finding("pyspark-pulsar", OK, f"{own}; extras: {_extras()}")
-    yield look("kernel", _kernel)
+    yield check("kernel", _kernel)
     for package in ("pyspark", "pyarrow"):
         yield _package(package)
-    yield look("jar", lambda: str(catalog_jar()))
+    yield check("jar", lambda: str(catalog_jar()))
     yield _java()
     yield _workers_interpreter(own)
 
 
 def _extras() -> str:
-    there = [extra for extra, module in _EXTRAS.items() if find_spec(module) is not None]
-    missing = [extra for extra in _EXTRAS if extra not in there]
-    return f"{', '.join(there) or 'none'}" + (f" (not {', '.join(missing)})" if missing else "")
+    installed = [extra for extra, module in _EXTRAS.items() if find_spec(module) is not None]
+    missing = [extra for extra in _EXTRAS if extra not in installed]
+    return f"{', '.join(installed) or 'none'}" + (f" (not {', '.join(missing)})" if missing else "")
 
 
 def _kernel() -> str:
@@ -64,14 +66,14 @@ def _kernel() -> str:
         import_module("pyspark_pulsar.codec.digests")
     except ImportError as fault:
         raise PrerequisiteMissing(
-            f"the Rust kernel cannot be loaded: {fault}; install the wheel for this kind of machine again, or build it "
-            f"(in a clone: make build)"
+            f"the Rust kernel cannot be loaded: {fault}; reinstall the wheel for this kind of machine, or build the "
+            f"kernel (in a clone: make build)"
         ) from None
     return "loads"
 
 
 def _package(name: str) -> Finding:
-    """Against what this package asks for."""
+    """Check an installed distribution against the versions that this package requires."""
     bounds = next(
         (text for text in requires("pyspark-pulsar") or () if re.match(rf"{name}\s*[<>=!]", text)), ""
     )
@@ -91,7 +93,7 @@ def _package(name: str) -> Finding:
 
 
 def within(installed: str, wanted: str) -> bool:
-    """Whether a version such as 4.3.0 is within bounds such as <4.4,>=4.2; what is neither is not looked at."""
+    """Return whether a version such as 4.3.0 is within bounds such as <4.4,>=4.2; other operators are ignored."""
     own = _numbers(installed)
     for sign, bound in _BOUNDS.findall(wanted):
         edge = _numbers(bound)
@@ -106,7 +108,7 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def _java() -> Finding:
-    """As Spark's scripts choose it."""
+    """Check the Java that Spark's scripts would run."""
     home = os.environ.get("JAVA_HOME")
     java = f"{home}/bin/java" if home else shutil.which("java")
     advice = f"install a JDK {_LEAST_JAVA} or later, and set JAVA_HOME to it"
@@ -120,7 +122,7 @@ def _java() -> Finding:
         return Finding("Java", FAULT, f"{java} cannot be run: {fault}", advice)
     match = _JAVA.search(done.stderr + done.stdout)
     if match is None:
-        return Finding("Java", FAULT, f"{java} tells no version", advice)
+        return Finding("Java", FAULT, f"{java} prints no version", advice)
     number = int(match[1])
     if number < _LEAST_JAVA:
         return Finding("Java", FAULT, f"{number} at {java}; expected {_LEAST_JAVA} or later", advice)
@@ -128,30 +130,32 @@ def _java() -> Finding:
 
 
 def _workers_interpreter(own: str) -> Finding:
-    """Which Python Spark's workers run, if they run on a machine like this one."""
+    """Check the Python that Spark's workers would run on a machine like this one."""
     subject = "Python of workers"
     chosen = os.environ.get("PYSPARK_PYTHON")
     name = chosen or "python3"
-    said = f"PYSPARK_PYTHON={chosen}" if chosen else "PYSPARK_PYTHON is not set, so python3"
+    setting = f"PYSPARK_PYTHON={chosen}" if chosen else "PYSPARK_PYTHON is not set, so python3"
     advice = f"on every node, set PYSPARK_PYTHON to {sys.executable}, or install pyspark-pulsar {own} there"
     if not chosen:
-        advice += "; sessions made with configure need neither"
+        advice += "; sessions that configure creates need neither"
     path = shutil.which(name)
     if path is None:
-        return Finding(subject, FAULT, f"{said}: no such program", advice)
+        return Finding(subject, FAULT, f"{setting}: no such program", advice)
     try:
         done = subprocess.run(  # noqa: S603 -- what Spark would run
             [path, "-c", _PROBE], capture_output=True, text=True, timeout=_SECONDS, check=True
         )
         python, installed = json.loads(done.stdout)
     except (OSError, subprocess.SubprocessError, ValueError) as fault:
-        return Finding(subject, FAULT, f"{said}: it cannot be run: {type(fault).__name__}", advice)
-    # The jar lets a session find its own; a session without it has what is found here.
+        return Finding(
+            subject, FAULT, f"{setting}: the program cannot be run: {type(fault).__name__}", advice
+        )
+    # With the jar, a session uses the driver's Python. A session without the jar uses the Python that is checked here.
     state: State = FAULT if chosen else WARNING
     if installed != own:
         return Finding(
-            subject, state, f"{said}: Python {python} with {installed or 'no'} pyspark-pulsar", advice
+            subject, state, f"{setting}: Python {python} with {installed or 'no'} pyspark-pulsar", advice
         )
     if python.split(".")[:2] != platform.python_version().split(".")[:2]:
-        return Finding(subject, state, f"{said}: Python {python}, unlike the driver's", advice)
-    return Finding(subject, OK, f"{said}: Python {python} with pyspark-pulsar {installed}")
+        return Finding(subject, state, f"{setting}: Python {python}, unlike the driver's", advice)
+    return Finding(subject, OK, f"{setting}: Python {python} with pyspark-pulsar {installed}")

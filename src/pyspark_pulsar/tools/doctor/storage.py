@@ -1,4 +1,4 @@
-"""Bookies and tiered storage, which reads go to past the broker: asked from this machine."""
+"""Checks of bookies and tiered storage, from which queries read directly, from this machine."""
 
 from __future__ import annotations
 
@@ -26,68 +26,75 @@ from pyspark_pulsar.tools.doctor.finding import (
     WARNING,
     Finding,
     State,
-    counted,
-    look,
-    of_error,
+    check,
+    count_of,
+    from_error,
 )
 
 _SECONDS: Final = 5.0
 _OPEN: Final = (
-    "open the bookies' port to this machine and to all executors, or say where they listen (bookieAddresses), or set "
-    "readFrom=broker"
+    "open the bookies' port to this machine and to all executors, or set bookieAddresses to the addresses where they "
+    "listen, or set readFrom=broker"
 )
 _LISTING: Final = (
-    "ask for the right of a superuser, or give bookieAddresses; until then bookies are found by the ledgers of "
-    "topics"
+    "use a role with superuser permissions, or set bookieAddresses; until then, bookies are found only through the "
+    "ledgers of topics"
 )
 _PROBE: Final = "pyspark-pulsar-doctor"
-"""Of no object: that there is none is what a store answers that can be read."""
+"""The key of an object that does not exist: a readable store answers that it has no such object."""
 
 
 def bookies(
     options: ReadOptions, admin: AdminClient | None, partitions: Sequence[TopicPartition]
 ) -> tuple[list[Finding], list[BookieAddress]]:
-    """What is found, and the addresses of all that are known."""
+    """Check the bookies.
+
+    Returns:
+        The findings, and the addresses of all known bookies.
+
+    """
     named = dict(options.bookie_addresses)
     state: State = FAULT if options.read_from == "bookie" else WARNING
     if admin is None and not named:
-        return [Finding("bookies", NOT_ASKED, "without the admin REST API nobody says where they are")], []
+        return [Finding("bookies", NOT_ASKED, "without the admin REST API, their addresses are unknown")], []
     findings: list[Finding] = []
     ids: set[str] = set(named)
     if admin is not None:
         try:
             ids = {*admin.bookies.ids()}
-            findings.append(Finding("right to list bookies", OK, f"given; {counted(len(ids), 'bookie')}"))
+            findings.append(Finding("right to list bookies", OK, f"granted; {count_of(len(ids), 'bookie')}"))
         except PulsarError as fault:
-            findings.append(of_error("right to list bookies", fault, WARNING, _LISTING))
-            ids |= _of_ledgers(admin, partitions)
+            findings.append(from_error("right to list bookies", fault, WARNING, _LISTING))
+            ids |= _find_by_ledgers(admin, partitions)
     known = {} if admin is None else find_addresses(options, admin, ids).addresses
     addresses: dict[str, BookieAddress] = {}
     for bookie in sorted(ids):
         try:
             addresses[bookie] = bookie_address(known.get(bookie, bookie), named)
         except OptionError as fault:
-            findings.append(of_error(f"bookie {bookie}", fault, state))
+            findings.append(from_error(f"bookie {bookie}", fault, state))
     try:
         lost = ask_bookies(
             addresses, min(_SECONDS, options.bookie_timeout_ms / 1000), bookie_security(options)
         )
     except PulsarError as fault:
-        return [*findings, of_error("bookies", fault, state)], list(addresses.values())
+        return [*findings, from_error("bookies", fault, state)], list(addresses.values())
     for bookie, address in addresses.items():
         subject = f"bookie {address}"
         event = lost.get(bookie)
         if event is None:
             findings.append(Finding(subject, OK, "answers a read"))
         elif event.fault is not None:
-            findings.append(of_error(subject, event.fault, state, "" if "; " in str(event.fault) else _OPEN))
+            findings.append(
+                from_error(subject, event.fault, state, "" if "; " in str(event.fault) else _OPEN)
+            )
         else:
             findings.append(Finding(subject, state, event.reason, _OPEN))
     return findings, list(addresses.values())
 
 
-def _of_ledgers(admin: AdminClient, partitions: Sequence[TopicPartition]) -> set[str]:
-    """Those that the topics' ledgers lie on, as far as this role may see them."""
+def _find_by_ledgers(admin: AdminClient, partitions: Sequence[TopicPartition]) -> set[str]:
+    """Return the bookies of the topics' ledgers, as far as this role may read them."""
     found: set[str] = set()
     for partition in partitions:
         try:
@@ -111,7 +118,7 @@ def _bookie_ids(metadata: str) -> list[str]:
 def tiered_storage(
     options: ReadOptions, admin: AdminClient | None, partitions: Sequence[TopicPartition]
 ) -> Iterator[Finding]:
-    """One for each place that topics are offloaded to."""
+    """Check each place to which topics are offloaded."""
     state: State = FAULT if options.read_from == "tiered" else WARNING
     seen: set[str] = set()
     refused = False
@@ -120,26 +127,26 @@ def tiered_storage(
             store = tiered_store(options, admin, partition.topic)
         except PulsarError as fault:
             refused = True
-            yield of_error(f"tiered storage of {partition.topic}", fault, state)
+            yield from_error(f"tiered storage of {partition.topic}", fault, state)
             continue
         if store is None or store.url in seen:
             continue
         seen.add(store.url)
         ledger = None if admin is None else _offloaded(admin, partition)
-        yield look(f"tiered storage {store.url}", partial(_open, store, partition, ledger), state)
+        yield check(f"tiered storage {store.url}", partial(_open, store, partition, ledger), state)
     if not partitions:
-        yield Finding("tiered storage", NOT_ASKED, "no topic is known whose ledgers could lie there")
+        yield Finding("tiered storage", NOT_ASKED, "no topic is known, so no offloaded ledger either")
     elif seen or refused:
         return
     elif admin is None:
         yield Finding(
-            "tiered storage", NOT_ASKED, "without the admin REST API nobody says which ledgers lie there"
+            "tiered storage", NOT_ASKED, "without the admin REST API, offloaded ledgers are unknown"
         )
     else:
         yield Finding(
             "tiered storage",
             OK,
-            "none is named, by tieredStorageUrl or an offload policy that this role sees",
+            "none is configured in tieredStorageUrl, or in an offload policy that this role may read",
         )
 
 
@@ -156,9 +163,9 @@ def _open(store: TieredStore, partition: TopicPartition, ledger: Ledger | None) 
         open_copy(store, partition, ledger).check()
         return f"the copy of ledger {ledger.id} can be read"
     try:
-        stored_bytes(store).size(_PROBE, f"looking whether {store.url} can be read")
+        stored_bytes(store).size(_PROBE, f"checking whether {store.url} can be read")
     except TieredStorageUnavailable:
         raise
     except LedgerUnavailable:
         pass
-    return "answers; none of these topics has a ledger there yet"
+    return "answers; these topics have no ledger there yet"

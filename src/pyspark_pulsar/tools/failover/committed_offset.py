@@ -1,11 +1,11 @@
-"""Spark's checkpoint of a streaming query, as far as it says what the query has read. Local folders.
+"""Spark's checkpoint of a streaming query, as far as it records what the query has read. Local folders only.
 
     metadata     {"id": "..."}
     offsets/7    v1, a line of JSON about the micro-batch, and a line with the offset of each source, or "-"
-    commits/7    there when micro-batch 7 is written
+    commits/7    exists when micro-batch 7 is written
 
-In v2 of an offset's file each source's line begins with its name and a colon. Beside a file lies a checksum of it,
-`.7.crc`, where Hadoop's file system wrote it.
+In v2 of an offset's file, the line of each source begins with the source's name and a colon. If Hadoop's file system
+wrote the file, its checksum is beside it, in `.7.crc`.
 """
 
 from __future__ import annotations
@@ -31,20 +31,30 @@ _SOURCE: Final = re.compile(r"(?P<name>[^{]*:)?(?P<offset>\{.*\})")
 
 @dataclass(frozen=True, slots=True)
 class CommittedOffset:
-    """What one source of a query has read."""
+    """The offset up to which one source of a query has read.
+
+    Attributes:
+        batch: The last micro-batch that was written; None if the offset is not from a checkpoint.
+        line: The line of the offset in its file, from 0.
+
+    """
 
     offset: StreamOffset
     batch: int | None = None
-    """The last micro-batch that is written; None where the offset is not of a checkpoint."""
     line: int | None = None
-    """That of its file."""
 
 
 def committed_offset(where: Path, source: int | None = None) -> CommittedOffset:
-    """Of the last micro-batch that is written. `where`: a checkpoint's folder, or a file with nothing but the JSON of
-    an offset, such as `endOffset` of a query's progress. `source`: which of the query's Pulsar sources, from 0.
+    """Return the offset of the last micro-batch that was written.
 
-    Raises `CheckpointError`, `ProtocolError`.
+    Args:
+        where: The folder of a checkpoint, or a file that contains only the JSON of an offset, such as `endOffset` of a
+            query's progress.
+        source: The number of the query's Pulsar source, from 0; None if there is only one.
+
+    Raises:
+        CheckpointError: The checkpoint cannot be read, or has no such source.
+
     """
     if where.is_file():
         return CommittedOffset(_offset(_text(where), where))
@@ -63,7 +73,8 @@ def committed_offset(where: Path, source: int | None = None) -> CommittedOffset:
             f"{number}: {min(known.offset.positions).topic}" for number, known in enumerate(of_pulsar)
         )
         raise CheckpointError(
-            f"{file}: expected one source that reads from Pulsar, got {len(of_pulsar)}; say which (--source): {topics}"
+            f"{file}: expected one source that reads from Pulsar, got {len(of_pulsar)}; choose one with --source: "
+            f"{topics}"
         )
     if (source or 0) >= len(of_pulsar):
         raise CheckpointError(
@@ -76,22 +87,38 @@ def committed_offset(where: Path, source: int | None = None) -> CommittedOffset:
 def copy_moved(
     where: Path, target: Path, committed: CommittedOffset, positions: Mapping[TopicPartition, Position]
 ) -> None:
-    """A copy of the checkpoint from which the query goes on at `positions`, with its state, as another query: it has
-    another id. `committed` is what `where` says. Raises `CheckpointError`, before anything is written."""
+    """Copy a checkpoint with other positions, for a query that resumes there with its state.
+
+    The copy has another query id, because it is another query for Spark.
+
+    Args:
+        where: The folder of the checkpoint.
+        target: The folder of the copy, which is empty or does not exist.
+        committed: The result of `committed_offset` for `where`.
+        positions: The next position of each topic partition in the other cluster.
+
+    Raises:
+        CheckpointError: A folder is not as described; nothing was written then.
+
+    """
     if committed.batch is None or committed.line is None:
-        raise CheckpointError(f"{where}: expected a checkpoint's folder to copy, got a file")
+        raise CheckpointError(
+            f"{where}: expected a checkpoint's folder to copy, got a file; pass the folder of the checkpoint"
+        )
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise CheckpointError(f"{target}: expected no such folder, or an empty one, got one with files")
+        raise CheckpointError(
+            f"{target}: expected no such folder, or an empty one, got one with files; choose another folder"
+        )
     shutil.copytree(where, target, dirs_exist_ok=True)
     for file in (target / "offsets").iterdir():
-        # What was planned and not written is planned again, from where the query goes on.
+        # Planned micro-batches that were not written are planned again, from the new positions.
         if file.name.isdecimal() and int(file.name) > committed.batch:
             _remove(file)
     file = target / "offsets" / str(committed.batch)
     lines = _text(file).splitlines()
-    former = _SOURCE.fullmatch(lines[committed.line])
+    previous = _SOURCE.fullmatch(lines[committed.line])
     moved = replace(committed.offset, positions=positions, starts={}, passed={}, ended=None)
-    name = (former and former["name"]) or ""
+    name = (previous and previous["name"]) or ""
     lines[committed.line] = name + json.dumps(moved.to_json(), sort_keys=True)
     _rewrite(file, "\n".join(lines))
     _rewrite(target / "metadata", json.dumps({"id": str(uuid.uuid4())}))
@@ -103,12 +130,12 @@ def _last_batch(where: Path) -> int:
     except OSError as fault:
         raise CheckpointError(
             f"{where}: expected the folder of a streaming query's checkpoint, with a folder commits, got none "
-            f"({fault}); copy a checkpoint that lies elsewhere to a local folder first, one in Pulsar with "
-            f"`pyspark-pulsar checkpoint copy`"
+            f"({fault}); copy a checkpoint to a local folder first, one in Pulsar with `pyspark-pulsar checkpoint "
+            f"copy`"
         ) from None
     if not written:
         raise CheckpointError(
-            f"{where}: expected a micro-batch that is written, got none; start the query as a new one"
+            f"{where}: expected a micro-batch that was written, got none; start the query as a new one"
         )
     return max(written)
 
@@ -118,25 +145,28 @@ def _text(file: Path) -> str:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as fault:
         raise CheckpointError(
-            f"{file}: expected a file of a checkpoint, got none that can be read: {fault}"
+            f"{file}: expected a file of a checkpoint, got an unreadable one ({fault}); check the path and its "
+            f"permissions"
         ) from None
 
 
 def _offset(text: str, file: Path) -> StreamOffset:
     try:
-        # What is not understood at all JSON's parser says why.
+        # JSON's parser explains what is wrong with a text that is no offset.
         document: Any = offset_document(text) or json.loads(text)
         if isinstance(document, str):
-            # As a progress has it that was written as JSON itself.
+            # A progress that was written as JSON contains the offset as a JSON string.
             document = json.loads(document)
         offset = StreamOffset.from_json(document)
     except (ValueError, AttributeError, ProtocolError) as fault:
         raise CheckpointError(
-            f"{file}: expected the offset of a query that reads from Pulsar: {fault}"
+            f"{file}: expected the offset of a query that reads from Pulsar, got another text ({fault}); check the "
+            f"path"
         ) from None
     if not offset.positions:
         raise CheckpointError(
-            f"{file}: expected an offset with positions, got one of a query that has read nothing"
+            f"{file}: expected an offset with positions, got one of a query that has read nothing; start the query as "
+            f"a new one"
         )
     return offset
 

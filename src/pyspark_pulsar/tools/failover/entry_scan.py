@@ -1,4 +1,4 @@
-"""A topic partition's entries as its broker gives them, until one is what is looked for. Driver only."""
+"""Scanning a topic partition's entries in its broker, until one meets a condition. Driver only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyspark_pulsar.client.broker.subscribe import subscribe
 from pyspark_pulsar.errors import DeadlineExceeded
 from pyspark_pulsar.model.position import Position, after_entry
 from pyspark_pulsar.model.topic import TopicPartition
-from pyspark_pulsar.tools.failover.topic_log import IsIt, Origin
+from pyspark_pulsar.tools.failover.topic_log import Condition, Origin
 
 _MOST_PERMITS: Final = 1000
 _MORE: Final = 8
@@ -21,41 +21,46 @@ _TAKE_SECONDS: Final = 30.0
 
 
 class EntryScan:
-    """Of one topic partition. Used by one thread. Raises `ConnectionFailed`, `DeadlineExceeded`, `TopicNotFoundError`,
-    `PermissionDenied`."""
+    """A scanner of one topic partition, for one thread.
+
+    Its methods raise `ConnectionFailed`, `DeadlineExceeded`, `TopicNotFoundError` and `PermissionDenied`.
+    """
 
     def __init__(self, client: BrokerClient, partition: TopicPartition) -> None:
-        """The caller closes the client."""
+        """Keep the client, which the caller closes."""
         self._client = client
         self._partition = partition
 
     def end(self) -> Position:
-        """Behind the last message."""
-        return self._client.retrying(self._ask_end)
+        """Return the position after the last message."""
+        return self._client.retrying(self._request_end)
 
-    def first(self, start: Position, end: Position, is_it: IsIt) -> Origin | None:
-        """See `topic_log.FirstEntry`."""
-        return self._client.retrying(partial(self._first, start, end, is_it))
+    def first(self, start: Position, end: Position, condition: Condition) -> Origin | None:
+        """Return the first entry in a range that meets a condition; see `topic_log.FirstEntry`."""
+        return self._client.retrying(partial(self._first, start, end, condition))
 
-    def _ask_end(self) -> Position:
+    def _request_end(self) -> Position:
         consumer = subscribe(self._client, self._partition.name, None)
         try:
             return consumer.end()
         finally:
             consumer.close()
 
-    def _first(self, start: Position, end: Position, is_it: IsIt) -> Origin | None:
+    def _first(self, start: Position, end: Position, condition: Condition) -> Origin | None:
         consumer = subscribe(self._client, self._partition.name, start)
         try:
             for origin in self._origins(consumer, end):
-                if is_it(origin):
+                if condition(origin):
                     return origin
             return None
         finally:
             consumer.close()
 
     def _origins(self, consumer: EntryConsumer, end: Position) -> Iterator[Origin]:
-        """Of the entries up to `end`. Most searches end at the first one, so few are asked for at first."""
+        """Yield the entries before `end`.
+
+        Most searches end at the first entry, so the first request is for one message.
+        """
         permits, expected = 1, 0
         while True:
             while expected <= 0:
@@ -64,7 +69,8 @@ class EntryScan:
             entries = consumer.take(_TAKE_SECONDS)
             if entries is None:
                 raise DeadlineExceeded(
-                    f"{self._partition}: expected messages up to {end}, got none within {_TAKE_SECONDS:.0f} s"
+                    f"{self._partition}: expected messages up to {end}, got none within {_TAKE_SECONDS:.0f} s; check "
+                    f"that the broker can be reached"
                 )
             expected -= entries.num_messages
             for origin in origins(entries):
@@ -76,6 +82,6 @@ class EntryScan:
 
 
 def origins(entries: EntryBatch) -> Iterator[Origin]:
-    """Of each entry, in their order."""
+    """Yield the origin of each entry, in order."""
     for at, published, cluster, source in entries.origins():
         yield Origin(Position(*at), published, cluster, source)

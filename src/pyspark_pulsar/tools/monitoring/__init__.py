@@ -1,1 +1,1 @@
-"""What a program learns of its running queries: how far behind they are, and when they have read all."""
+"""Monitoring of a program's running queries: their lag, their metrics, and whether they have read all."""

@@ -1,6 +1,6 @@
-"""Metrics in the ways that Prometheus takes them: a file for its node exporter, an endpoint, a registry to push from.
+"""Exposition of metrics to Prometheus: a file for the node exporter, an HTTP endpoint, or a registry to push from.
 
-The formats and the server are those of prometheus_client, which the extra `metrics` installs.
+The formats and the server are from prometheus_client, which the extra `metrics` installs.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _log: Final = logging.getLogger(__name__)
 
 
 class Exposition:
-    """A collector of prometheus_client: `REGISTRY.register` and `push_to_gateway` take it. Safe in threads."""
+    """A collector of prometheus_client, for `REGISTRY.register` and `push_to_gateway`. Threads may share it."""
 
     def __init__(self, metrics: Callable[[], Iterable[Metric]]) -> None:
-        """`metrics`: asked at each scrape. Raises `PrerequisiteMissing`."""
+        """Keep `metrics`, which each scrape calls. Raises `PrerequisiteMissing`."""
         require_client()
         self._metrics = metrics
         self._server: Any = None
@@ -33,6 +33,7 @@ class Exposition:
         self._could_write = True
 
     def collect(self) -> Iterator[Family]:
+        """Yield the metrics as families of prometheus_client."""
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
         for metric in self._metrics():
@@ -43,7 +44,11 @@ class Exposition:
             yield family
 
     def write(self, file: Path) -> None:
-        """Atomically. A fault is logged once, until it works again: a query must not fail for a full disk."""
+        """Replace a file atomically, and log a failure.
+
+        A failure does not raise, because a full disk must not fail a query. It is logged once, until writing works
+        again.
+        """
         from prometheus_client import write_to_textfile
 
         try:
@@ -52,12 +57,14 @@ class Exposition:
         except OSError as fault:
             if self._could_write:
                 self._could_write = False
-                _log.warning("the metrics cannot be written to %s: %s", file, fault)
+                _log.warning("Cannot write the metrics (%s): %s", fault, file)
 
     def serve(self, address: str) -> str:
-        """Answer at `host:port` from now on; port 0 is any that is free. The address with the port that it is.
+        """Answer at `host:port` from now on, and return the address. Port 0 chooses a free port.
 
-        Raises `OptionError` for what is no address of this machine, and for a port that is taken.
+        Raises:
+            OptionError: The address is not of this machine, or the port is in use.
+
         """
         from prometheus_client import start_http_server
 
@@ -73,7 +80,7 @@ class Exposition:
         return f"{address.rpartition(':')[0]}:{self._server.server_port}"
 
     def close(self) -> None:
-        """No longer answer."""
+        """Stop answering."""
         if self._server is not None:
             self._server.shutdown()
             self._server.server_close()
@@ -81,8 +88,13 @@ class Exposition:
 
 
 def read_samples(file: Path) -> list[tuple[str, Mapping[str, str], float]]:
-    """What another process has written: names as `QueryMetrics.restore` takes them, labels, values. Nothing where there
-    is no file; a damaged one is logged, and counts as none."""
+    """Read the metrics that another process has written to a file.
+
+    Returns:
+        Names as `QueryMetrics.restore` needs them, labels and values. A missing file has none. A damaged file is
+        logged, and has none.
+
+    """
     from prometheus_client.parser import text_string_to_metric_families
 
     try:
@@ -95,18 +107,20 @@ def read_samples(file: Path) -> list[tuple[str, Mapping[str, str], float]]:
     except FileNotFoundError:
         return []
     except (OSError, ValueError) as fault:
-        _log.warning("the former metrics in %s are not taken over: %s", file, fault)
+        _log.warning(
+            "Counters start from zero, because the previous metrics cannot be read (%s): %s", fault, file
+        )
         return []
 
 
 def require_client() -> None:
-    """Raises `PrerequisiteMissing`."""
+    """Raise `PrerequisiteMissing` if prometheus_client is not installed."""
     try:
         import prometheus_client  # noqa: F401
     except ModuleNotFoundError:
         raise PrerequisiteMissing(
             "metrics for Prometheus: expected the package prometheus_client in the program that adds the listener, got "
-            "none; pip install 'pyspark-pulsar[metrics]'"
+            "none; run `pip install 'pyspark-pulsar[metrics]'`"
         ) from None
 
 

@@ -1,9 +1,9 @@
-"""Lags of topic partitions put together, so that a query over thousands of topics has few series. Pure.
+"""Combining the lags of topic partitions, so that a query over thousands of topics has few series. Pure.
 
-A series is a label of Prometheus: each costs memory there, and in every query of a dashboard. So the lag is told of
-the finest of these of which a source has no more than it may:
+A series is a label of Prometheus. Each costs memory there, and in every query of a dashboard. So the lag is reported at
+the finest of these levels at which a source has no more series than allowed:
 
-    topic partition    if it was asked for
+    topic partition    if requested
     topic              persistent://tenant/namespace/name
     namespace          persistent://tenant/namespace/*
     all                *
@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from pyspark_pulsar.tools.monitoring.source_lag import Behind
+from pyspark_pulsar.tools.monitoring.source_lag import Lag
 
 _PARTITION: Final = re.compile(r"-partition-\d+$")
 _ALL: Final = "*"
@@ -24,10 +24,19 @@ NameOf = Callable[[str], str]
 
 
 def lag_series(
-    partitions: Mapping[str, Behind], total: Behind, most: int, *, by_partition: bool = False
-) -> dict[str, Behind]:
-    """From the label `topic` to the lag. `partitions`: by full name; `total`: of all of them; `most`: how many series
-    there may be. One that is not known of a part is not known of the whole; the seconds are those of the worst."""
+    partitions: Mapping[str, Lag], total: Lag, most: int, *, by_partition: bool = False
+) -> dict[str, Lag]:
+    """Return the lag by the label `topic`.
+
+    If the lag of a part is unknown, the lag of the whole is unknown. The seconds are the largest of the parts.
+
+    Args:
+        partitions: The lag of each topic partition, by full name.
+        total: The lag of all of them together.
+        most: The largest number of series.
+        by_partition: Allow a series for each topic partition.
+
+    """
     levels: tuple[NameOf, ...] = (_topic, _namespace)
     if by_partition:
         levels = (str, *levels)
@@ -46,18 +55,18 @@ def _namespace(partition: str) -> str:
     return f"{partition.rpartition('/')[0]}/*"
 
 
-def _grouped(partitions: Mapping[str, Behind], names: Mapping[str, str]) -> dict[str, Behind]:
-    groups: dict[str, list[Behind]] = {}
-    for partition, behind in partitions.items():
-        groups.setdefault(names[partition], []).append(behind)
+def _grouped(partitions: Mapping[str, Lag], names: Mapping[str, str]) -> dict[str, Lag]:
+    groups: dict[str, list[Lag]] = {}
+    for partition, lag in partitions.items():
+        groups.setdefault(names[partition], []).append(lag)
     return {name: _together(group) for name, group in groups.items()}
 
 
-def _together(group: list[Behind]) -> Behind:
-    known = [behind.seconds for behind in group if behind.seconds is not None]
-    return Behind(
-        _sum(behind.messages for behind in group),
-        _sum(behind.bytes for behind in group),
+def _together(group: list[Lag]) -> Lag:
+    known = [lag.seconds for lag in group if lag.seconds is not None]
+    return Lag(
+        _sum(lag.messages for lag in group),
+        _sum(lag.bytes for lag in group),
         max(known, default=None),
     )
 

@@ -1,6 +1,6 @@
-"""How far the streams of a Spark session are behind, and what they have done: for users, and for Prometheus.
+"""A listener that reports the lag and the progress of a session's streams, to users and to Prometheus.
 
-Runs in the process of the user's program.
+The listener runs in the process of the user's program.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from pyspark_pulsar.tools.monitoring.exposition import Exposition, read_samples
 from pyspark_pulsar.tools.monitoring.query_metrics import Metric, QueryMetrics
-from pyspark_pulsar.tools.monitoring.source_lag import NOT_BEHIND, SourceLag, lag_document, source_lag
+from pyspark_pulsar.tools.monitoring.source_lag import NO_LAG, SourceLag, lag_document, source_lag
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric as Family
@@ -29,22 +29,25 @@ if TYPE_CHECKING:
 
 
 class PulsarProgressListener(StreamingQueryListener):
-    """Add it with `spark.streams.addListener`; it follows all queries that read or write with `format("pulsar")`.
+    """A listener for the lag and the metrics of all queries that read or write with `format("pulsar")`.
 
-    `prometheus_file` is rewritten at each event, atomically, in Prometheus' text format; for the textfile collector of
-    its node exporter its name has to end in `.prom`. The folder must exist. Counters in it go on where the process
-    before has left them, so one file is for one program at a time.
+    Add it with `spark.streams.addListener`. `lags` contains the lag of all topic partitions. All else needs the extra
+    `metrics`. The listener is also a collector of prometheus_client, for `REGISTRY.register` and `push_to_gateway`.
 
-    `prometheus_address`, a `host:port`, is where this process answers Prometheus by HTTP, to anybody who reaches it,
-    until `close` or its end; `address` says the port where 0 was given.
+    Args:
+        prometheus_file: A file in Prometheus' text format, which is replaced atomically at each event. The folder must
+            exist. For the `textfile` collector of the node exporter, the name must end in `.prom`. Counters continue
+            from the values in the file, so only one program at a time may use the file.
+        prometheus_address: A `host:port` where this process answers Prometheus over HTTP, without authentication, until
+            `close` or its end. Port 0 chooses a free port, which `address` contains.
+        most_series: The largest number of topics of a source with a lag of their own in Prometheus. With more topics,
+            there is one lag per namespace, or one for all topics.
+        by_partition: Report the lag in Prometheus per topic partition, if these are at most `most_series`.
 
-    `most_series` bounds how many topics of a source have a lag of their own: where there are more, it is that of their
-    namespace, or of all. `by_partition` tells it of each topic partition, if there are no more than that. Both are
-    about Prometheus alone; `lags` has all partitions.
+    Raises:
+        PrerequisiteMissing: The extra `metrics` is not installed.
+        OptionError: The address is not free, or not on this machine.
 
-    The listener is a collector of prometheus_client besides, which `REGISTRY.register` and `push_to_gateway` take. All
-    this but `lags` needs the extra `metrics`. Raises `PrerequisiteMissing` without it, and `OptionError` for an address
-    that cannot be had.
     """
 
     def __init__(
@@ -69,16 +72,16 @@ class PulsarProgressListener(StreamingQueryListener):
 
     @property
     def lags(self) -> list[SourceLag]:
-        """Of the queries that run, as they last told."""
+        """The lags of the running queries, from their last progress."""
         with self._lock:
             return list(self._lags.values())
 
     def collect(self) -> Iterator[Family]:
-        """All metrics, as prometheus_client takes them. Raises `PrerequisiteMissing`."""
+        """Return all metrics as families of prometheus_client. Raises `PrerequisiteMissing`."""
         return self._exposition().collect()
 
     def close(self) -> None:
-        """No longer answer at `prometheus_address`."""
+        """Stop answering at `prometheus_address`."""
         if self._exposed is not None:
             self._exposed.close()
 
@@ -98,13 +101,13 @@ class PulsarProgressListener(StreamingQueryListener):
                 ours.append(number)
                 key = (str(progress.id), number)
                 rows = source.numInputRows + (self._lags[key].rows if key in self._lags else 0)
-                known = SourceLag(key[0], progress.name, number, progress.batchId, rows, 0, NOT_BEHIND)
+                known = SourceLag(key[0], progress.name, number, progress.batchId, rows, 0, NO_LAG)
                 self._lags[key] = source_lag(document, known)
             self._metrics.progress(progress, ours)
         self._write()
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
-        """Spark found nothing new at a trigger: the query is not behind."""
+        """Set the lag to 0, because Spark found no new message at a trigger."""
         now_ms = int(time.time() * 1000)
         with self._lock:
             for key, lag in self._lags.items():

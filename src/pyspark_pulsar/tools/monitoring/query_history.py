@@ -1,4 +1,4 @@
-"""What a streaming query has told in its progress, source by source, as it is shown while one waits. Pure."""
+"""The progress of a streaming query, source by source, for display while the query runs. Pure."""
 
 from __future__ import annotations
 
@@ -9,37 +9,47 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 _POINTS: Final = 60
-"""How many micro-batches back the lag is shown."""
+"""The number of micro-batches for which the lag is shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One source after one micro-batch; None is not known."""
+    """The state of one source after one micro-batch; unknown numbers are None.
+
+    Attributes:
+        rows_per_second: Rows read, divided by the duration of the micro-batch.
+        messages: Lag in messages when the micro-batch was planned.
+        bytes: Lag in bytes when the micro-batch was planned.
+        seconds: Lag in seconds when the micro-batch was planned.
+        read_from: The locations from which the micro-batch read; empty if the session has no jar.
+
+    """
 
     batch_id: int
     rows: int
     rows_per_second: float | None
-    """Read, by the time that the micro-batch took."""
     messages: int | None
     bytes: int | None
     seconds: float | None
-    """How far it was behind when the micro-batch was planned."""
     read_from: str = ""
-    """The places of the micro-batch; empty where the session has no jar."""
 
 
 @dataclass(slots=True)
 class QueryHistory:
-    """Of one query."""
+    """The last micro-batches of one query.
+
+    Attributes:
+        name: The name of the query, or its id.
+        sources: By Spark's description of the source; the oldest micro-batch is first.
+
+    """
 
     name: str
-    """Or its id, where it has none."""
     state: str = "starting"
     sources: dict[str, deque[Point]] = field(default_factory=dict)
-    """By Spark's description of the source, the oldest micro-batch first."""
 
     def take(self, progress: Mapping[str, Any]) -> None:
-        """The JSON of one progress. One that was taken before changes nothing."""
+        """Add the JSON of a progress. A progress that was added before changes nothing."""
         for number, source in enumerate(progress.get("sources") or ()):
             title = str(source.get("description") or f"source {number}")
             points = self.sources.setdefault(title, deque(maxlen=_POINTS))
@@ -64,7 +74,7 @@ def _point(batch_id: int, source: Mapping[str, Any]) -> Point:
 
 
 def _lag(offset: Any) -> Mapping[str, Any]:
-    """Of an offset that Spark gives as text or as an object; nothing of a source that is not ours."""
+    """Return the lag in an offset, which is text or an object; an offset of another source has none."""
     if isinstance(offset, str):
         try:
             offset = json.loads(offset)

@@ -1,7 +1,7 @@
-"""What is counted of the streaming queries of a session, as metrics that any monitoring system can take. Pure.
+"""Counters and gauges for the streaming queries of a session, for any monitoring system. Pure.
 
-Counters and times of success outlive a query, so that a run that ends soon leaves its numbers behind; of the queries
-that have ended, the last hundred are kept.
+Counters and times of success outlive a query, so a short run leaves its numbers. They are kept for the last hundred
+ended queries.
 """
 
 from __future__ import annotations
@@ -26,77 +26,98 @@ TOPIC: Final = (*SOURCE, "topic")
 PREFIX: Final = "pyspark_pulsar_"
 MOST_ENDED: Final = 100
 _PLACES: Final = re.compile(r"([a-z]+) (\d+)")
-# What a task counts, as it stands in `sources[].metrics` of the progress before a dot and the place.
+# The counts of tasks, by their names in `sources[].metrics` of the progress. A dot and the location follow each name.
 _TASK_COUNTS: Final = {"readBytes": "read_bytes", "readEntries": "read_entries", "fallbacks": "fallbacks"}
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One name, with its series."""
+    """A metric and its series.
+
+    Attributes:
+        name: The name without prefix, and without the `_total` of a counter.
+        values: By the values of the labels.
+
+    """
 
     name: str
-    """Without prefix, and of a counter without `_total`."""
     kind: Kind
     text: str
     labels: Labels
     values: dict[Labels, float] = field(default_factory=dict)
-    """By the values of the labels."""
 
     def copy(self) -> Metric:
-        """As it is now."""
+        """Return a copy that later changes do not reach."""
         return replace(self, values=dict(self.values))
 
 
-def _kept() -> dict[str, Metric]:
+def _new_kept_metrics() -> dict[str, Metric]:
     metrics = (
         Metric("epochs_committed", "counter", "Micro-batches that were committed.", QUERY),
-        Metric("epochs_aborted", "counter", "Runs that failed, and with them their last micro-batch.", QUERY),
+        Metric("epochs_aborted", "counter", "Failed runs. The last micro-batch of each was aborted.", QUERY),
         Metric("written_rows", "counter", "Rows written by a sink that counts them.", QUERY),
-        Metric("last_success_timestamp_seconds", "gauge", "When a run last ended without a fault.", QUERY),
+        Metric("last_success_timestamp_seconds", "gauge", "When a run last ended without an error.", QUERY),
         Metric("last_failure_timestamp_seconds", "gauge", "When a run last failed.", QUERY),
         Metric("rows", "counter", "Rows read.", SOURCE),
         Metric(
-            "read_ranges", "counter", "Ranges of ledgers that were planned to be read from a place.", PLACE
+            "read_ranges", "counter", "Ranges of ledgers that were planned to be read from a location.", PLACE
         ),
-        Metric("read_entries", "counter", "Entries that came from a place.", PLACE),
-        Metric("read_bytes", "counter", "Bytes of entries, as stored, that came from a place.", PLACE),
-        Metric("fallbacks", "counter", "Ranges that a place gave since another had failed.", PLACE),
+        Metric("read_entries", "counter", "Entries read from a location.", PLACE),
+        Metric("read_bytes", "counter", "Stored bytes of the entries read from a location.", PLACE),
+        Metric("fallbacks", "counter", "Ranges read from a location after another location failed.", PLACE),
     )
     return {metric.name: metric for metric in metrics}
 
 
 @dataclass(slots=True)
 class _QueryRun:
-    """One run of a query, from its start to its end."""
+    """A query from its start to its end.
+
+    Attributes:
+        counts: The counts of its sources since its start, by number of the source and name.
+
+    """
 
     labels: Labels
     run_id: str
     batch_id: int | None = None
-    told: dict[tuple[int, str], int] = field(default_factory=dict)
-    """What its sources have counted since it was started, by number of the source and name."""
+    counts: dict[tuple[int, str], int] = field(default_factory=dict)
 
 
 class QueryMetrics:
-    """Used under the lock of whoever holds it."""
+    """The metrics of a session. Calls need a lock of the caller."""
 
     def __init__(
         self, most_series: int = 100, *, by_partition: bool = False, clock: Callable[[], float] = time.time
     ) -> None:
-        """`most_series`, `by_partition`: see `lag_series`. `clock`: Unix seconds."""
+        """Start without queries.
+
+        Args:
+            most_series: See `lag_series`.
+            by_partition: See `lag_series`.
+            clock: Returns Unix seconds.
+
+        """
         self._most_series, self._by_partition = most_series, by_partition
         self._clock = clock
         self._running: dict[str, _QueryRun] = {}
         self._ended: dict[str, Labels] = {}
-        self._kept = _kept()
+        self._kept_metrics = _new_kept_metrics()
 
-    # What Spark tells
+    # Events of Spark
 
     def start(self, query_id: str, name: str | None, run_id: str) -> None:
+        """Register a run of a query."""
         self._run(query_id, name, run_id)
 
     def progress(self, progress: Any, ours: Iterable[int]) -> None:
-        """Of a micro-batch that is committed; `ours`: the numbers of its sources that read from Pulsar. A query that
-        neither reads from Pulsar nor writes to it is not followed."""
+        """Count a committed micro-batch, unless the query neither reads from Pulsar nor writes to it.
+
+        Args:
+            progress: Spark's progress.
+            ours: The numbers of the sources that read from Pulsar.
+
+        """
         query_id, numbers = str(progress.id), list(ours)
         sink = getattr(progress, "sink", None)
         if not numbers and "pulsar" not in str(getattr(sink, "description", "")).lower():
@@ -112,31 +133,36 @@ class QueryMetrics:
         if written >= 0:
             self._add("written_rows", run.labels, written)
         for number in numbers:
-            self._take(run, number, progress.sources[number])
+            self._count_source(run, number, progress.sources[number])
 
     def end(self, query_id: str, *, failed: bool) -> None:
-        """A run has ended by itself, was stopped, or has failed."""
+        """Count the end of a run, which ended by itself, was stopped, or failed."""
         run = self._running.pop(query_id, None)
         if run is None:
             return
         if failed:
             self._add("epochs_aborted", run.labels, 1)
         name = "last_failure_timestamp_seconds" if failed else "last_success_timestamp_seconds"
-        self._kept[name].values[run.labels] = self._clock()
-        self._has_ended(run.labels)
+        self._kept_metrics[name].values[run.labels] = self._clock()
+        self._keep_ended(run.labels)
 
     def restore(self, samples: Iterable[tuple[str, Mapping[str, str], float]]) -> None:
-        """What another process has told last: names without prefix, labels, values."""
+        """Restore the counters of a previous process.
+
+        Args:
+            samples: Names without prefix, labels and values.
+
+        """
         for name, labels, value in samples:
-            metric = self._kept.get(name)
+            metric = self._kept_metrics.get(name)
             if metric is not None and set(metric.labels) == set(labels):
                 metric.values[tuple(labels[label] for label in metric.labels)] = value
-                self._has_ended((labels["query"], labels["query_id"]))
+                self._keep_ended((labels["query"], labels["query_id"]))
 
-    # What is told
+    # Results
 
     def metrics(self, lags: Iterable[SourceLag]) -> Iterator[Metric]:
-        """All, those without a series among them; what is not known is left out."""
+        """Yield all metrics, even those without a series. Unknown values are left out."""
         sources = list(lags)
         yield from self._lag(sources)
         running = {run.labels: 1.0 for run in self._running.values()}
@@ -146,23 +172,27 @@ class QueryMetrics:
             run.labels: float(run.batch_id) for run in self._running.values() if run.batch_id is not None
         }
         yield Metric("batch_id", "gauge", "The last micro-batch that made progress.", QUERY, batches)
-        yield from self._kept.values()
+        yield from self._kept_metrics.values()
 
     def _lag(self, sources: list[SourceLag]) -> Iterator[Metric]:
-        messages = Metric("lag_messages", "gauge", "Messages that the query has not committed, about.", TOPIC)
-        size = Metric("lag_bytes", "gauge", "Stored bytes that the query has not committed, about.", TOPIC)
+        messages = Metric(
+            "lag_messages", "gauge", "Messages that the query has not committed, estimated.", TOPIC
+        )
+        size = Metric(
+            "lag_bytes", "gauge", "Stored bytes that the query has not committed, estimated.", TOPIC
+        )
         seconds = Metric(
             "lag_seconds", "gauge", "Age of the oldest message that the query has not committed.", TOPIC
         )
         measured = Metric(
-            "lag_measured_timestamp_seconds", "gauge", "When the query was last found behind, or not.", SOURCE
+            "lag_measured_timestamp_seconds", "gauge", "When the lag of the query was last measured.", SOURCE
         )
         for lag in sources:
             labels = (lag.query_name or "", lag.query_id, str(lag.source))
             measured.values[labels] = lag.measured_ms / 1000
             series = lag_series(lag.partitions, lag.total, self._most_series, by_partition=self._by_partition)
-            for topic, behind in series.items():
-                parts = (behind.messages, behind.bytes, behind.seconds)
+            for topic, part in series.items():
+                parts = (part.messages, part.bytes, part.seconds)
                 for metric, value in zip((messages, size, seconds), parts, strict=True):
                     if value is not None:
                         metric.values[*labels, topic] = value
@@ -173,33 +203,33 @@ class QueryMetrics:
         if known is None or known.run_id != run_id:
             known = self._running[query_id] = _QueryRun((name or "", query_id), run_id)
             self._ended.pop(query_id, None)
-            # From 0 on, as what a series begins with is no increase to Prometheus.
+            # Counters begin at 0, because Prometheus sees no increase in the first value of a series.
             for counter in ("epochs_committed", "epochs_aborted"):
                 self._add(counter, known.labels, 0)
         return known
 
-    def _take(self, run: _QueryRun, number: int, source: Any) -> None:
+    def _count_source(self, run: _QueryRun, number: int, source: Any) -> None:
         labels = (*run.labels, str(number))
         rows = int(source.numInputRows)
         self._add("rows", labels, rows)
         self._add("fallbacks", (*labels, "broker"), 0)
-        told = getattr(source, "metrics", None) or {}
+        reported = getattr(source, "metrics", None) or {}
         if rows:
-            # Else it is of an earlier micro-batch.
-            for place, count in _PLACES.findall(str(told.get("readFrom", ""))):
+            # Without rows, `readFrom` is from an earlier micro-batch.
+            for place, count in _PLACES.findall(str(reported.get("readFrom", ""))):
                 self._add("read_ranges", (*labels, place), int(count))
-        for key, text in told.items():
+        for key, text in reported.items():
             name, _, place = key.partition(".")
             if name in _TASK_COUNTS and place:
-                value, before = int(text), run.told.get((number, key), 0)
-                run.told[number, key] = value
+                value, before = int(text), run.counts.get((number, key), 0)
+                run.counts[number, key] = value
                 self._add(_TASK_COUNTS[name], (*labels, place), value - before if value >= before else value)
 
     def _add(self, name: str, labels: Labels, amount: float) -> None:
-        values = self._kept[name].values
+        values = self._kept_metrics[name].values
         values[labels] = values.get(labels, 0.0) + amount
 
-    def _has_ended(self, labels: Labels) -> None:
+    def _keep_ended(self, labels: Labels) -> None:
         query_id = labels[1]
         self._ended.pop(query_id, None)
         self._ended[query_id] = labels
@@ -208,6 +238,6 @@ class QueryMetrics:
 
     def _forget(self, query_id: str) -> None:
         self._ended.pop(query_id, None)
-        for metric in self._kept.values():
+        for metric in self._kept_metrics.values():
             for series in [each for each in metric.values if each[1] == query_id]:
                 del metric.values[series]

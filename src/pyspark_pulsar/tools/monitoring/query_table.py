@@ -1,4 +1,4 @@
-"""A streaming query as a table: for a terminal by rich, for a notebook as HTML with a plot of the lag. Pure."""
+"""A table of a streaming query: for a terminal by rich, for a notebook as HTML with a plot of the lag. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyspark_pulsar.errors import printable
 from pyspark_pulsar.tools.monitoring.query_history import Point, QueryHistory
 
 COLUMNS: Final = (
-    "source", "batch", "rows/s", "messages behind", "bytes behind", "age of the oldest", "read from", "lag",
+    "source", "batch", "rows/s", "lag in messages", "lag in bytes", "age of the oldest message", "read from", "lag",
 )  # fmt: skip
 _BLOCKS: Final = "▁▂▃▄▅▆▇█"
 _NUMBERS: Final = range(1, 6)
@@ -24,7 +24,7 @@ _STEP: Final = 1024
 
 
 def text_table(history: QueryHistory) -> Table:
-    """For `rich.live`."""
+    """Return a table for `rich.live`."""
     table = Table(
         title=Text(printable(heading(history)), style="bold"), title_justify="left", box=box.SIMPLE_HEAD
     )
@@ -38,12 +38,12 @@ def text_table(history: QueryHistory) -> Table:
 
 
 def html_table(history: QueryHistory) -> str:
-    """One `<div>`; nothing in it is fetched from elsewhere."""
+    """Return one `<div>` that loads nothing from other places."""
     head = "".join(f"<th>{escape(column)}</th>" for column in COLUMNS)
     rows = []
     for source, points in history.sources.items():
-        told = "".join(f"<td>{escape(printable(cell))}</td>" for cell in cells(source, points[-1]))
-        rows.append(f"<tr>{told}<td>{plot(lags(points))}</td></tr>")
+        row_cells = "".join(f"<td>{escape(printable(cell))}</td>" for cell in cells(source, points[-1]))
+        rows.append(f"<tr>{row_cells}<td>{plot(lags(points))}</td></tr>")
     return (
         f"<div><b>{escape(printable(heading(history)))}</b><table><thead><tr>{head}</tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table></div>"
@@ -51,12 +51,12 @@ def html_table(history: QueryHistory) -> str:
 
 
 def heading(history: QueryHistory) -> str:
-    """The query, and what it is doing."""
+    """Return the name of the query and its state."""
     return f"{history.name}: {history.state}"
 
 
 def cells(source: str, point: Point) -> list[str]:
-    """All columns but the plot."""
+    """Return the cells of all columns except the plot."""
     return [
         source,
         str(point.batch_id),
@@ -69,7 +69,7 @@ def cells(source: str, point: Point) -> list[str]:
 
 
 def lags(points: Sequence[Point]) -> list[float]:
-    """What is plotted: messages behind, or seconds where nobody counts messages."""
+    """Return the numbers to plot: the lag in messages, or in seconds if messages are not counted."""
     counted = [point.messages for point in points]
     if None not in counted:
         return [float(messages or 0) for messages in counted]
@@ -77,7 +77,7 @@ def lags(points: Sequence[Point]) -> list[float]:
 
 
 def sparkline(values: Sequence[float]) -> str:
-    """The last of them as blocks; the highest is a full one, 0 the lowest."""
+    """Return the last values as blocks: the largest is a full block, 0 the lowest one."""
     shown = list(values)[-_SHOWN:]
     most = max(shown, default=0.0)
     return "".join(
@@ -86,7 +86,7 @@ def sparkline(values: Sequence[float]) -> str:
 
 
 def plot(values: Sequence[float]) -> str:
-    """An SVG of the same; its lower edge is 0."""
+    """Return the values as an SVG whose lower edge is 0."""
     most = max(values, default=0.0)
     step = _WIDTH / max(1, len(values) - 1)
     at = " ".join(

@@ -1,7 +1,7 @@
-"""Stopping streaming queries that have read all that they were asked for. Runs in the user's program.
+"""Stopping streaming queries that have read everything up to their ending options. Runs in the user's program.
 
-A source in Python cannot end a query: it has no way back to Spark, other than failing. It can say in its offsets that
-there is nothing more to come, and whoever holds the session can listen to that.
+A Python source cannot end a query: except for failing, it has no way to reach Spark. It can mark its offsets as the
+end. A listener of the session reads this mark.
 """
 
 from __future__ import annotations
@@ -21,12 +21,15 @@ _log: Final = logging.getLogger(__name__)
 
 
 def stop_at_end(spark: SparkSession) -> StreamingQueryListener:
-    """Stop each streaming query of this session, once the micro-batch is committed with which all its Pulsar sources
-    have reached the ends that they were given (`endingOffsets`, `endingTimestamp`, `endingEventTime`);
-    `awaitTermination` returns then.
+    """Stop each streaming query of a session when all its Pulsar sources have reached their ends.
 
-    Call it before the queries are started. A query with a source that has no end goes on. Returns the listener, for
-    `spark.streams.removeListener`.
+    The ends are the options `endingOffsets`, `endingTimestamp` and `endingEventTime`. The last micro-batch is committed
+    before, and `awaitTermination` returns then. Call this function before the queries start. A query with a source that
+    has no end continues.
+
+    Returns:
+        The listener, for `spark.streams.removeListener`.
+
     """
     listener = StopAtEnd(spark)
     spark.streams.addListener(listener)
@@ -34,29 +37,29 @@ def stop_at_end(spark: SparkSession) -> StreamingQueryListener:
 
 
 class StopAtEnd(StreamingQueryListener):
-    """See `stop_at_end`."""
+    """A listener that stops ended queries; see `stop_at_end`."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802
-        """Nothing to do."""
+        """Do nothing."""
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802
         sources = event.progress.sources
         if sources and all(has_ended(source.endOffset) for source in sources):
-            # In a thread: stopping waits for the query, which may be waiting for its listeners.
+            # Stop the query on another thread: stopping waits for the query, which may wait for its listeners.
             names = (str(event.progress.id), str(event.progress.runId))
             threading.Thread(target=self._stop, args=names, daemon=True).start()
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802
-        """Nothing to do."""
+        """Do nothing."""
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
-        """Nothing to do."""
+        """Do nothing."""
 
     def _stop(self, query_id: str, run_id: str) -> None:
         query = self._spark.streams.get(query_id)
         if query is not None and query.isActive and str(query.runId) == run_id:
-            _log.info("query %s has reached the ends that it was given, and is stopped", query_id)
+            _log.info("Stopping a query, because all its sources have reached their ends: %s", query_id)
             query.stop()

@@ -1,4 +1,4 @@
-"""Metrics of a service that tiers topics: what it has done, what failed, and how close retention is."""
+"""Metrics of a service that tiers topics: rows, failures, and how much of retention is used."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _TOPIC: Final = ("topic",)
 
 
 class TierMetrics:
-    """The metrics of one process, with a series for each topic. Safe in threads."""
+    """The metrics of one process, with a series for each topic. Threads may share it."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
-        """Take a clock of Unix seconds."""
+        """Start without topics. `clock` returns Unix seconds."""
         self._clock = clock
         self._lock = Lock()
         self._metrics = {metric.name: metric for metric in _metrics()}
@@ -39,8 +39,8 @@ class TierMetrics:
             files: The data files that were committed.
             size: The bytes of these files.
             is_fault: Whether the turn ended with an error.
-            retention_used: The used share of retention of the first ledger that is not tiered; None where the turn
-                left no ledger over, or where the topic has no retention.
+            retention_used: The used share of retention of the first ledger that is not tiered; None if the turn
+                left no ledger over, or if the topic has no retention.
 
         """
         labels = (topic,)
@@ -86,8 +86,8 @@ def _metrics() -> Iterable[Metric]:
         Metric(
             "tier_retention_used_ratio",
             "gauge",
-            "Share of retention that has passed for the first ledger that the last turn left over; from 1 on, rows may "
-            "be lost.",
+            "Share of retention that has passed for the first ledger that the last turn did not tier; from 1 on, rows "
+            "may be lost.",
             _TOPIC,
         ),
         Metric("tier_last_turn_timestamp_seconds", "gauge", "When all topics last had their turn.", ()),

@@ -1,6 +1,6 @@
-"""Watching a streaming query: its rate, its lag and where it reads from, in a terminal or a notebook.
+"""Watching a streaming query in a terminal or a notebook: its rate, its lag and the locations that it reads from.
 
-Runs in the user's program, over Spark Connect too: all that is shown stands in the query's progress.
+It runs in the user's program, also with Spark Connect, because all shown numbers are in the query's progress.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from rich.live import Live
 from pyspark_pulsar.tools.monitoring.query_history import QueryHistory
 from pyspark_pulsar.tools.monitoring.query_table import html_table, text_table
 
-_ENDED, _LEFT, _GONE = "ended", "still runs; watching was stopped", "cannot be asked any more"
+_ENDED, _LEFT, _GONE = "ended", "still running; watching was stopped", "cannot be reached any more"
 
 _SECONDS: Final = 1.0
 _COLUMNS: Final = 200
-"""Of a pipe or file, where rich would assume 80."""
+"""The width for a pipe or file; rich would use 80."""
 
 
 def watch(query: Any, seconds: float = _SECONDS) -> None:
-    """Show a table of the streaming query until it ends, anew every `seconds`.
+    """Show a table of a streaming query until the query ends, and update it every `seconds`.
 
-    In a notebook the table is the output of the cell; elsewhere it is drawn on the terminal, or printed once, at the
-    end, where standard output is none. Raises nothing of its own: a query that fails ends, as its own methods tell.
-    Interrupting it (Ctrl+C, or the notebook's stop button) leaves the query running.
+    In a notebook, the table is the output of the cell. In a terminal it is drawn in place. Otherwise, it is printed
+    once, at the end. A query that fails ends the table without an error; its own methods raise the error. An
+    interruption (Ctrl+C, or the notebook's stop button) leaves the query running.
     """
     history = QueryHistory(str(query.name or query.id))
     show, close = _notebook(history) or _terminal(history)
     try:
-        while not _ended(query, seconds, history):
+        while not _wait_for_end(query, seconds, history):
             show()
     except KeyboardInterrupt:
         history.state = _LEFT
@@ -45,7 +45,7 @@ def watch(query: Any, seconds: float = _SECONDS) -> None:
 
 
 class QueryView:
-    """What a notebook shows of a query."""
+    """The view of a query in a notebook."""
 
     def __init__(self, history: QueryHistory) -> None:
         self._history = history
@@ -60,14 +60,17 @@ class QueryView:
         return captured.get()
 
 
-def _ended(query: Any, seconds: float, history: QueryHistory) -> bool:
-    """Waits for at most `seconds`; what the query has told meanwhile is taken. One that cannot be asked has ended."""
+def _wait_for_end(query: Any, seconds: float, history: QueryHistory) -> bool:
+    """Wait for at most `seconds`, add the new progress, and return whether the query has ended.
+
+    A query that cannot be reached counts as ended.
+    """
     state, ended = _GONE, True
     with suppress(Exception):
         try:
             ended = bool(query.awaitTermination(max(1, round(seconds))))
             state = _ENDED if ended else str(query.status["message"])
-        except Exception as fault:  # noqa: BLE001 -- of the query, which tells it by its own methods
+        except Exception as fault:  # noqa: BLE001 -- the query's own methods raise its error
             first = next(iter(str(fault).splitlines()), type(fault).__name__)
             state = _GONE if query.isActive else f"failed: {first}"
         for progress in query.recentProgress:
@@ -77,7 +80,7 @@ def _ended(query: Any, seconds: float, history: QueryHistory) -> bool:
 
 
 Draw = tuple[Callable[[], None], Callable[[], None]]
-"""Shows the history as it is; and shows no more."""
+"""A function that shows the present history, and one that ends the display."""
 
 
 def _terminal(history: QueryHistory) -> Draw:
@@ -90,7 +93,7 @@ def _terminal(history: QueryHistory) -> Draw:
 
 
 def _notebook(history: QueryHistory) -> Draw | None:
-    """None where this is none: IPython is not loaded, or runs in a terminal."""
+    """Return how to draw in a notebook, or None outside of one: IPython is not loaded, or runs in a terminal."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     if shell is None or not hasattr(shell, "kernel"):

@@ -1,14 +1,14 @@
-"""Measures what messages cost on this machine: CPU of one thread, the least of several runs. No server, no Spark.
+"""Measuring the cost of messages on this machine: CPU of one thread, the smallest of several runs. No server, no Spark.
 
-Four kinds of entries tell four costs apart. Each run differs from the first one in one thing:
+Four kinds of entries separate four costs. Each run differs from the first one in one property:
 
-    run      messages an entry   columns   a text's bytes   gives
-    plain    1000                2         12               the cost of a message
-    wide     1000                14        12               of a column
-    large    1000                2         600              of a byte
-    single   1                   2         12               of an entry
+    run      messages an entry   columns   a text's bytes   measures the cost of
+    plain    1000                2         12               a message
+    wide     1000                14        12               a column
+    large    1000                2         600              a byte
+    single   1                   2         12               an entry
 
-What comes out below zero is noise, and counts as zero.
+A result below zero is noise, and counts as zero.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from pyspark_pulsar.schema.read_schema import resolve_read_schema
 from pyspark_pulsar.tools.sizing.costs import PLANNING
 from pyspark_pulsar.tools.sizing.entries import (
     TOPIC,
+    encode_entries,
     encode_only,
-    encoded,
     encoder_of,
     made_up_bytes,
     made_up_rows,
@@ -51,15 +51,14 @@ _LEDGER_ENTRIES, _LEDGER_BYTES = 50_000, 150 << 20
 
 @dataclass(frozen=True, slots=True)
 class _MessageCost:
-    """The measured CPU seconds and stored bytes of one message."""
+    """The cost of a kind of entries, for each message: CPU seconds and stored bytes."""
 
     cpu: float
     size: float
-    """Stored bytes."""
 
 
 def measure_costs(seconds: float = 20.0) -> dict[str, float]:
-    """Costs of `costs.KINDS` by key, in about so many seconds."""
+    """Measure the costs of `costs.KINDS` for about this many seconds, and return them by key."""
     measured: dict[str, float] = {}
     # Four runs of decoding and two of encoding for each format, and one of planning; each warms up once.
     share = seconds / (6 * len(FORMATS) + 1) / 1.3
@@ -101,13 +100,13 @@ def _decode_cost(kind: str, columns: int, text_bytes: int, messages: int, second
         made_up_bytes(rows, 2 * text_bytes) if kind == "BYTES" else made_up_rows(rows, columns, text_bytes)
     )
     info = schema_of_rows(kind, columns)
-    entries = encoded(encoder_of(batch, info, messages), batch)
+    entries = encode_entries(encoder_of(batch, info, messages), batch)
     cpu = least_cpu(lambda: decode(entries, info), seconds)
     return _MessageCost(cpu / rows, sum(map(len, entries)) / rows)
 
 
 def decode(entries: list[bytes], info: SchemaInfo | None) -> int:
-    """How many rows they are, all value columns decoded."""
+    """Decode all value columns of the entries, and return the number of rows."""
     schema = resolve_read_schema(info, topic=TOPIC, columns=["*"])
     decoder = EntryDecoder(schema, topic=TOPIC, partition=-1, fetch_schema=lambda _: info)
     rows = 0
@@ -127,7 +126,7 @@ def _encode_run(kind: str, columns: int, seconds: float) -> float:
 
 
 def _planning(seconds: float) -> float:
-    """Of one ledger: from the answers of the admin REST API to splits."""
+    """Return the CPU seconds of planning for one ledger, from the answers of the admin REST API to splits."""
     info, stats = (json.dumps(answer) for answer in _answers())
     partition = TopicPartition(TopicName.parse(TOPIC), -1)
     limits = Limits(64 << 20)
@@ -142,7 +141,7 @@ def _planning(seconds: float) -> float:
 
 
 def _answers() -> tuple[dict[str, Any], dict[str, Any]]:
-    """Of `internal-info` and `internalStats`, for a topic of many ledgers."""
+    """Return the answers `internal-info` and `internalStats` for a topic with many ledgers."""
     hour = 3_600_000
     info = [
         {
@@ -177,12 +176,12 @@ def _answers() -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def least_cpu(work: Callable[[], object], seconds: float) -> float:
-    """CPU seconds of this thread for one call: the least of at least three, after one that does not count."""
+    """Return the CPU seconds of this thread for one call: the smallest of at least three, after a warm-up call."""
     work()
-    took: list[float] = []
+    durations: list[float] = []
     ends = time.monotonic() + seconds
-    while len(took) < _LEAST_RUNS or time.monotonic() < ends:
+    while len(durations) < _LEAST_RUNS or time.monotonic() < ends:
         began = time.thread_time()
         work()
-        took.append(time.thread_time() - began)
-    return min(took)
+        durations.append(time.thread_time() - began)
+    return min(durations)

@@ -1,8 +1,9 @@
-"""What things cost: the committed costs, and those that were measured where they are used.
+"""The costs of the parts of a workload: committed costs, and costs that were measured on this machine.
 
-The committed ones lie in `default_costs.json`, which `bench/sizing.py` writes together with bench/results/sizing.json.
-A machine that measures (`calibration`) measures some. Of the rest, those that are time of a CPU are the committed ones
-times how long that machine takes beside the other: of planning as `PLANNING` says, else the median of all ratios.
+The committed costs are in `default_costs.json`, which `bench/sizing.py` writes together with bench/results/sizing.json.
+A machine that measures (`calibration`) measures some of the costs. Other costs in CPU time are scaled from the
+committed ones, by the slowness of this machine. For planning, the slowness is the ratio for `PLANNING`. For other
+costs, it is the median of all ratios.
 """
 
 from __future__ import annotations
@@ -21,107 +22,114 @@ DEFAULTS: Final = "default_costs.json"
 _REPORT: Final = "bench/results/sizing.json"
 
 _OF_A_FORMAT: Final = {
-    "decode.{}.entry": ("core*s/entry", "to check, unpack and take apart an entry"),
-    "decode.{}.message": ("core*s/message", "to decode a message, but for its columns and bytes"),
+    "decode.{}.entry": ("core*s/entry", "to check, unpack and split an entry"),
+    "decode.{}.message": ("core*s/message", "to decode a message, without its columns and bytes"),
     "decode.{}.column": ("core*s/message/column", "to decode a column of a message"),
-    "decode.{}.byte": ("core*s/B", "to check, unpack and pass over a stored byte"),
-    "encode.{}.message": ("core*s/message", "to encode a message that is written, but for its columns"),
+    "decode.{}.byte": ("core*s/B", "to check, unpack and scan a stored byte"),
+    "encode.{}.message": ("core*s/message", "to encode a message, without its columns"),
     "encode.{}.column": ("core*s/message/column", "to encode a column of a message"),
 }
 _OTHERS: Final = {
-    "table.message": ("core*s/message", "to read a row of a topic's table, in Spark, but for its columns"),
-    "table.column": ("core*s/message/column", "to read a column of such a row"),
-    "table.bytes": ("1", "bytes of a topic's table, for each byte of its ledgers"),
-    "spark.message": ("core*s/message", "of Spark and transport, for a message"),
-    "spark.entry": ("core*s/entry", "of Spark and transport, for an entry"),
-    "spark.byte": ("core*s/B", "of Spark and transport, for a stored byte"),
-    "spark.split": ("core*s/topic", "of Spark, Python and connections, for one topic of a task"),
-    "spark.task": ("core*s/task", "of Spark and Python, for a task"),
-    "spark.trigger": ("core*s", "of Spark's driver, for a micro-batch"),
-    "plan.topic": ("core*s/topic/plan", "of the driver, to find a topic partition and ask for its ledgers"),
-    "plan.ledger": ("core*s/ledger/plan", "of the driver, to be told of a ledger"),
-    "plan.read": ("core*s/ledger", "of the driver beside that, to plan the read of a ledger"),
-    "plan.split": ("core*s/split", "of the driver, to make a split and hand it to Spark"),
-    "trigger.topic": ("core*s/topic", "of the driver, for a topic partition at each trigger"),
-    "trigger.active": ("core*s/topic", "of the driver, for one with news beside that"),
-    "trigger.ledger": ("core*s/ledger", "of the driver, for each ledger of one with news"),
-    "memory.process": ("B", "of the Python process that plans, before it plans"),
-    "memory.topic": ("B/topic", "of that process, for a topic partition"),
-    "memory.ledger": ("B/ledger", "of that process, for a ledger that it is told of"),
-    "memory.read": ("B/ledger", "of that process beside that, for a ledger that its plan reads"),
-    "memory.split": ("B/split", "of that process, for a split"),
-    "sent.split": ("B/split", "of a split as Spark's JVM gets it"),
-    "answers.ledger": ("B/ledger/plan", "of the admin REST API's answers, for a ledger"),
+    "table.message": ("core*s/message", "to read a row of a topic's table in Spark, without its columns"),
+    "table.column": ("core*s/message/column", "to read a column of a row of a topic's table"),
+    "table.bytes": ("1", "bytes of a topic's table per byte of its ledgers"),
+    "spark.message": ("core*s/message", "for Spark and transport, per message"),
+    "spark.entry": ("core*s/entry", "for Spark and transport, per entry"),
+    "spark.byte": ("core*s/B", "for Spark and transport, per stored byte"),
+    "spark.split": ("core*s/topic", "for Spark, Python and connections, per topic of a task"),
+    "spark.task": ("core*s/task", "for Spark and Python, per task"),
+    "spark.trigger": ("core*s", "for Spark's driver, per micro-batch"),
+    "plan.topic": ("core*s/topic/plan", "for the driver, to find a topic partition and request its ledgers"),
+    "plan.ledger": ("core*s/ledger/plan", "for the driver, to receive the description of a ledger"),
+    "plan.read": ("core*s/ledger", "for the driver in addition, to plan the read of a ledger"),
+    "plan.split": ("core*s/split", "for the driver, to create a split and pass it to Spark"),
+    "trigger.topic": ("core*s/topic", "for the driver, per topic partition at each trigger"),
+    "trigger.active": ("core*s/topic", "for the driver in addition, per topic partition with new messages"),
+    "trigger.ledger": ("core*s/ledger", "for the driver, per ledger of a topic partition with new messages"),
+    "memory.process": ("B", "memory of the Python process that plans, before it plans"),
+    "memory.topic": ("B/topic", "memory of that process, per topic partition"),
+    "memory.ledger": ("B/ledger", "memory of that process, per ledger that it receives"),
+    "memory.read": ("B/ledger", "memory of that process in addition, per ledger that its plan reads"),
+    "memory.split": ("B/split", "memory of that process, per split"),
+    "sent.split": ("B/split", "size of a split as Spark's JVM receives it"),
+    "answers.ledger": ("B/ledger/plan", "answers of the admin REST API, per ledger"),
     "requests.topic": (
         "request/topic/plan",
-        "to the admin REST API, for a topic partition of which all is read",
+        "requests to the admin REST API, per topic partition that is read as a whole",
     ),
     "objects.ledger": (
         "object/ledger",
-        "small requests to object storage, for an offloaded ledger that is read",
+        "small requests to object storage, per offloaded ledger that is read",
     ),
-    "offset.topic": ("B/topic", "of a stream's offset, for a topic partition"),
-    "calibration.ledger": ("core*s/ledger", "to read a ledger's lines and cut it, without a server"),
+    "offset.topic": ("B/topic", "offset of a stream, per topic partition"),
+    "calibration.ledger": (
+        "core*s/ledger",
+        "to parse the description of a ledger and cut its splits, without a server",
+    ),
 }
 KINDS: Final[Mapping[str, tuple[str, str]]] = {
-    **{key.format(name): told for name in FORMATS for key, told in _OF_A_FORMAT.items()},
+    **{
+        key.format(name): unit_and_meaning
+        for name in FORMATS
+        for key, unit_and_meaning in _OF_A_FORMAT.items()
+    },
     **_OTHERS,
 }
-"""Of each cost its unit and its meaning."""
+"""Unit and meaning of each cost, by key."""
 PLANNING: Final = "calibration.ledger"
-"""What a machine can measure of planning without a server; costs of planning are scaled by it."""
+"""The part of planning that a machine can measure without a server. Costs of planning are scaled by it."""
 _OF_PLANNING: Final = ("plan.", "trigger.")
 OF_A_TOPIC: Final = "topic.message"
-"""Measured of the reader's own topic only: to fetch and decode one of its messages."""
+"""The cost to fetch and decode a message, which is measured only for a given topic."""
 _TOPICS_OWN: Final = ("core*s/message", "to fetch and decode a message of the topic that was measured")
 _CPU: Final = "core*s"
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """All of `KINDS`; those of `measured` were measured here."""
+    """A value for each of `KINDS`. The keys in `measured` were measured on this machine."""
 
     values: Mapping[str, float]
     measured: frozenset[str] = frozenset()
     slowness: Mapping[str, float] = field(default_factory=dict)
-    """By key: how many times the committed cost it is, of those that were scaled."""
+    """The factor of each scaled cost, by key."""
 
     def __getitem__(self, key: str) -> Quantity:
-        """Named like its key. Raises `KeyError`."""
+        """Return the cost as a quantity that is named like its key. Raises `KeyError`."""
         return quantity(self.values[key], _kind(key)[0], key, self._source(key))
 
     def __contains__(self, key: str) -> bool:
         return key in self.values
 
-    def of_format(self, kind: str, name: str, part: str) -> Quantity:
-        """`kind`: decode or encode; `name`: the format."""
+    def for_format(self, kind: str, name: str, part: str) -> Quantity:
+        """Return the cost of a format. `kind` is decode or encode, and `name` the name of the format."""
         return self[f"{kind}.{name}.{part}"]
 
     def all(self) -> Iterable[tuple[Quantity, str]]:
-        """Each with its meaning."""
+        """Return each cost with its meaning."""
         return [(self[key], _kind(key)[1]) for key in self.values]
 
     def _source(self, key: str) -> str:
         if key in self.measured:
             return "measured on this machine"
         if key in self.slowness:
-            return f"{_REPORT}, times {self.slowness[key]:.2f}, by what was measured on this machine"
+            return f"{_REPORT}, times {self.slowness[key]:.2f}, the ratio measured on this machine"
         return _REPORT
 
 
 def default_costs() -> Costs:
-    """The committed ones."""
+    """Return the committed costs."""
     return Costs(_committed()["costs"])
 
 
 def where_measured() -> str:
-    """The machine of the committed costs, and the day (UTC)."""
-    told = _committed()
-    return f"{told['machine']}, {str(told['when'])[:10]}"
+    """Return the machine of the committed costs, and the day (UTC)."""
+    committed = _committed()
+    return f"{committed['machine']}, {str(committed['when'])[:10]}"
 
 
 def costs_here(measured: Mapping[str, float]) -> Costs:
-    """The committed costs with those that were measured on this machine."""
+    """Return the committed costs, with the costs that were measured on this machine and the others scaled."""
     committed = _committed()["costs"]
     ratios = {
         key: value / committed[key]

@@ -1,4 +1,4 @@
-"""Entries as producers make them, for measuring: made-up rows of so many columns and bytes."""
+"""Entries for measuring, as producers write them: random rows with a given number of columns and bytes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PUBLISHED_MS: Final = 1_795_230_103_082
 _SEED: Final = 20261124
 _ENTRY_BYTES: Final = 1 << 20
 _KINDS: Final = ("long", "string", "double", "boolean")
-"""Of the columns, in turn."""
+"""The types of the columns, in turn."""
 _LETTERS: Final = string.ascii_letters + string.digits
 _PROTOBUF: Final = {
     "long": descriptor_pb2.FieldDescriptorProto.TYPE_INT64,
@@ -32,8 +32,10 @@ _PROTOBUF: Final = {
 
 
 def made_up_rows(rows: int, columns: int, text_bytes: int) -> pa.RecordBatch:
-    """Longs, texts, doubles and flags in turn, the texts of so many random letters, which no codec makes smaller; the
-    same in each run."""
+    """Return rows of longs, texts, doubles and flags in turn, the same in each run.
+
+    Each text has `text_bytes` random letters, which no codec compresses.
+    """
     source = random.Random(_SEED)  # noqa: S311 - nothing is to be hidden
 
     def column(kind: str) -> pa.Array:
@@ -45,28 +47,28 @@ def made_up_rows(rows: int, columns: int, text_bytes: int) -> pa.RecordBatch:
             return pa.array([round(source.uniform(0, 1000), 2) for _ in range(rows)])
         return pa.array([source.getrandbits(1) == 1 for _ in range(rows)])
 
-    return pa.RecordBatch.from_pydict({f"c{index}": column(kind) for index, kind in _kinds(columns)})
+    return pa.RecordBatch.from_pydict({f"c{index}": column(kind) for index, kind in _column_kinds(columns)})
 
 
 def made_up_bytes(rows: int, size: int) -> pa.RecordBatch:
-    """One column `value`."""
+    """Return rows with one column `value`."""
     source = random.Random(_SEED)  # noqa: S311 - nothing is to be hidden
     return pa.RecordBatch.from_pydict({"value": pa.array([source.randbytes(size) for _ in range(rows)])})
 
 
 def schema_of_rows(kind: str, columns: int) -> SchemaInfo | None:
-    """Of `made_up_rows`; None for BYTES."""
+    """Return the schema of `made_up_rows`; None if the format is BYTES."""
     if kind == "BYTES":
         return None
     if kind == "PROTOBUF_NATIVE":
         return SchemaInfo("Row", SchemaType.PROTOBUF_NATIVE, _protobuf(columns), version=bytes(8))
-    fields = [{"name": f"c{index}", "type": name} for index, name in _kinds(columns)]
+    fields = [{"name": f"c{index}", "type": name} for index, name in _column_kinds(columns)]
     document = json.dumps({"type": "record", "name": "Row", "fields": fields})
     return SchemaInfo("Row", SchemaType[kind], document.encode(), version=bytes(8))
 
 
 def encoder_of(rows: pa.RecordBatch, info: SchemaInfo | None, messages: int) -> BatchEncoder:
-    """For entries of so many messages, LZ4."""
+    """Return an encoder for LZ4 entries of this many messages."""
     schema = resolve_write_schema(rows.schema, info, topic=TOPIC)
     encoder = BatchEncoder(
         schema,
@@ -86,17 +88,18 @@ def encoder_of(rows: pa.RecordBatch, info: SchemaInfo | None, messages: int) -> 
     return encoder
 
 
-def encoded(encoder: BatchEncoder, rows: pa.RecordBatch) -> list[bytes]:
-    """The entries as they are stored."""
+def encode_entries(encoder: BatchEncoder, rows: pa.RecordBatch) -> list[bytes]:
+    """Return the entries as they are stored."""
     return [entry for sent in encoder.encode(rows, _PUBLISHED_MS) for entry in _entries(sent.frames)]
 
 
 def encode_only(encoder: BatchEncoder, rows: pa.RecordBatch) -> None:
+    """Encode the rows, and drop the entries."""
     encoder.encode(rows, _PUBLISHED_MS)
 
 
 def _entries(frames: bytes) -> Iterator[bytes]:
-    """Of SEND frames: `total size, command size, command, entry`."""
+    """Yield the entries of SEND frames: `total size, command size, command, entry`."""
     at = 0
     while at < len(frames):
         total, command = (int.from_bytes(frames[at + i : at + i + 4], "big") for i in (0, 4))
@@ -104,27 +107,27 @@ def _entries(frames: bytes) -> Iterator[bytes]:
         at += 4 + total
 
 
-def _kinds(columns: int) -> Sequence[tuple[int, str]]:
+def _column_kinds(columns: int) -> Sequence[tuple[int, str]]:
     return [(index, _KINDS[index % len(_KINDS)]) for index in range(columns)]
 
 
 def _protobuf(columns: int) -> bytes:
-    """The document of a PROTOBUF_NATIVE schema."""
+    """Return the document of a PROTOBUF_NATIVE schema."""
     field = descriptor_pb2.FieldDescriptorProto
     message = descriptor_pb2.DescriptorProto(
         name="Row",
         field=[
             field(name=f"c{index}", number=index + 1, type=_PROTOBUF[kind], label=field.LABEL_OPTIONAL)
-            for index, kind in _kinds(columns)
+            for index, kind in _column_kinds(columns)
         ],
     )
     file = descriptor_pb2.FileDescriptorProto(
         name="sizing.proto", package="sizing", syntax="proto3", message_type=[message]
     )
     files = descriptor_pb2.FileDescriptorSet(file=[file]).SerializeToString()
-    told = {
+    document = {
         "fileDescriptorSet": base64.b64encode(files).decode(),
         "rootMessageTypeName": "sizing.Row",
         "rootFileDescriptorName": "sizing.proto",
     }
-    return json.dumps(told).encode()
+    return json.dumps(document).encode()

@@ -1,4 +1,4 @@
-"""All figures of a workload, in the order in which they follow from each other."""
+"""The figures of a workload, in the order in which they follow from each other."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a workload needs."""
+    """The figures of a workload, with their inputs."""
 
     given: WorkloadQuantities
     costs: Costs
@@ -40,18 +40,21 @@ class Estimate:
     driver: Driver
 
     def sections(self) -> dict[str, tuple[Quantity, ...]]:
-        """Title to figures; each formula is of what the load says, of costs, of former figures, and of numbers."""
+        """Return the figures by the title of their section.
+
+        The formula of each contains only inputs of the workload, costs, previous figures, and numbers.
+        """
         past = () if self.catch_up is None else (*_figures(self.history), *_figures(self.catch_up))
         ledgers = (self.history.ledgers,) if self.catch_up is None else ()
         return {
             "A message": (mean_rate(self.given), *_figures(self.message)),
             "The history": (ledgers_a_day(self.given), *past, *ledgers),
             "Keeping up": _figures(self.steady),
-            "The driver and the others": _figures(self.driver),
+            "The driver and other services": _figures(self.driver),
         }
 
     def summary(self) -> tuple[Quantity, ...]:
-        """The figures that one orders hardware by."""
+        """Return the figures that matter for choosing hardware."""
         past = self.catch_up
         return (
             self.steady.executors,
@@ -67,12 +70,12 @@ class Estimate:
         )
 
     def figures(self) -> dict[str, Quantity]:
-        """By name."""
+        """Return all figures by name."""
         return {figure.name: figure for section in self.sections().values() for figure in section}
 
 
 def estimate(workload: Workload, costs: Costs) -> Estimate:
-    """Raises `OptionError` for what cannot be done in the time that is wanted."""
+    """Compute all figures. Raises `OptionError` if the wanted time is too short for the work."""
     given = workload_quantities(workload)
     message = message_costs(given, costs, workload.format)
     history = history_of(given, costs)
@@ -89,19 +92,20 @@ def estimate(workload: Workload, costs: Costs) -> Estimate:
 
 
 def as_json(made: Estimate) -> dict[str, Any]:
-    """Values in base units: bytes, seconds, `core·s` for a second of one core."""
+    """Return all values in base units: bytes, seconds, and `core·s` for a second of one core."""
     return {
-        "given": {each.name: _shown(each) for each in made.given.all()},
-        "costs": {each.name: _shown(each) | {"meaning": meaning} for each, meaning in made.costs.all()},
+        "given": {each.name: _to_json(each) for each in made.given.all()},
+        "costs": {each.name: _to_json(each) | {"meaning": meaning} for each, meaning in made.costs.all()},
         "figures": {
-            title: {each.name: _shown(each) for each in section} for title, section in made.sections().items()
+            title: {each.name: _to_json(each) for each in section}
+            for title, section in made.sections().items()
         },
     }
 
 
-def _shown(each: Quantity) -> dict[str, Any]:
-    told = {"value": each.value, "unit": each.unit}
-    return told | ({"from": each.source} if each.source else {"formula": each.formula})
+def _to_json(each: Quantity) -> dict[str, Any]:
+    shown = {"value": each.value, "unit": each.unit}
+    return shown | ({"from": each.source} if each.source else {"formula": each.formula})
 
 
 def _figures(part: DataclassInstance) -> tuple[Quantity, ...]:

@@ -1,4 +1,4 @@
-"""What lies in the past, and what it takes to read it within the time that is wanted."""
+"""The messages of the past, and the resources to read them within the wanted time."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from pyspark_pulsar.tools.sizing.quantity import Quantity, largest, quantity, ro
 from pyspark_pulsar.tools.sizing.workload_quantities import ONE_CORE, SECONDS_A_DAY, WorkloadQuantities, plain
 
 _ADMIN_AT_ONCE: Final = quantity(8.0, "1")
-"""Requests of a plan to the admin REST API (`ledgers.topic_ledgers`), and to object storage (`placement.offloaded`)."""
+"""Concurrent requests of a plan to the admin REST API (`ledgers.topic_ledgers`)."""
 _OBJECTS_AT_ONCE: Final = quantity(16.0, "1")
+"""Concurrent requests of a plan to object storage (`placement.offloaded`)."""
 _LEAST_LEDGER: Final = quantity(600.0, "s*topic/ledger")
-"""Brokers keep a ledger for 10 minutes at least (`managedLedgerMinLedgerRolloverTimeMinutes`)."""
+"""Brokers keep a ledger open for at least 10 minutes (`managedLedgerMinLedgerRolloverTimeMinutes`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class MessageCosts:
-    """CPU on executors, for one message."""
+    """The CPU of executors for one message."""
 
     from_entries: Quantity
     from_tables: Quantity
@@ -27,7 +28,7 @@ class MessageCosts:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What lies in the past."""
+    """The messages of the past, and where they are stored."""
 
     messages: Quantity
     size: Quantity
@@ -35,40 +36,43 @@ class History:
     in_object_storage: Quantity
     in_tables: Quantity
     ledgers: Quantity
-    """That brokers list, the open ones among them."""
+    """All ledgers that brokers list, including the open ones."""
     ledgers_offloaded: Quantity
     splits: Quantity
-    """At most; 0 without history."""
+    """The largest number of splits; 0 without history."""
     plans: Quantity
 
 
 @dataclass(frozen=True, slots=True)
 class CatchUp:
-    """Reading all of it, while new messages come."""
+    """Reading the whole history while new messages arrive."""
 
     work: Quantity
-    """CPU on executors."""
+    """CPU of executors."""
     planning: Quantity
     """Time in which the driver plans."""
     new: Quantity
-    """Cores that new messages take meanwhile."""
+    """Cores for the new messages."""
     cores: Quantity
-    """All that it takes."""
+    """All cores that are needed."""
     bytes_a_second: Quantity
-    """Into all executors together."""
+    """Bytes a second into all executors together."""
     executors: Quantity
     time: Quantity
     from_bookies: Quantity
     from_object_storage: Quantity
-    """Of ledgers and of tables."""
+    """Bytes a second of offloaded ledgers and of tables."""
     from_brokers: Quantity
 
 
 def message_costs(given: WorkloadQuantities, costs: Costs, value_format: str) -> MessageCosts:
-    """With `OF_A_TOPIC` among the costs, decoding is what was measured of that topic."""
+    """Return the cost of a message.
+
+    If `OF_A_TOPIC` is among the costs, decoding costs what was measured for that topic.
+    """
     written = given.written * (
-        costs.of_format("encode", value_format, "message")
-        + costs.of_format("encode", value_format, "column") * given.columns
+        costs.for_format("encode", value_format, "message")
+        + costs.for_format("encode", value_format, "column") * given.columns
     )
     decoded = costs[OF_A_TOPIC] if OF_A_TOPIC in costs else _decoded(given, costs, value_format)
     spark = (
@@ -85,7 +89,7 @@ def message_costs(given: WorkloadQuantities, costs: Costs, value_format: str) ->
 
 def _decoded(given: WorkloadQuantities, costs: Costs, value_format: str) -> Quantity:
     def cost(part: str) -> Quantity:
-        return costs.of_format("decode", value_format, part)
+        return costs.for_format("decode", value_format, part)
 
     return (
         cost("entry") / given.entry_messages
@@ -96,11 +100,12 @@ def _decoded(given: WorkloadQuantities, costs: Costs, value_format: str) -> Quan
 
 
 def mean_rate(given: WorkloadQuantities) -> Quantity:
+    """Return the mean number of messages a second."""
     return (given.messages_a_day / SECONDS_A_DAY).named("messages a second")
 
 
 def ledgers_a_day(given: WorkloadQuantities) -> Quantity:
-    """Of one topic partition: a ledger ends by time, entries or bytes, whatever comes first."""
+    """Return the ledgers of one topic partition a day: a ledger ends by time, entries or bytes, whichever is first."""
     one = given.messages_a_day / given.topics
     by_time = SECONDS_A_DAY / given.ledger_time
     by_entries = one / given.entry_messages / given.ledger_entries
@@ -110,6 +115,7 @@ def ledgers_a_day(given: WorkloadQuantities) -> Quantity:
 
 
 def history_of(given: WorkloadQuantities, costs: Costs) -> History:
+    """Return the size of the history, its locations and its splits."""
     messages = (given.messages_a_day * given.days).named("messages of the history")
     size = (messages * given.message_bytes).named("bytes of the history")
     on_bookies = largest(plain(0.0), plain(1.0) - given.in_object_storage - given.in_columns)
@@ -126,14 +132,17 @@ def history_of(given: WorkloadQuantities, costs: Costs) -> History:
         (size * given.in_object_storage).named("ledgers in object storage"),
         (size * given.in_columns * costs["table.bytes"]).named("tables in object storage"),
         ledgers,
-        offloaded.named("ledgers that are offloaded"),
+        offloaded.named("offloaded ledgers"),
         splits,
         rounded_up(splits / given.batch_tasks).named("plans"),
     )
 
 
 def _splits(given: WorkloadQuantities, size: Quantity, ledgers: Quantity) -> Quantity:
-    """At most: one begins with each topic; a ledger's last is not full; of small ledgers at least half of each is."""
+    """Return the largest number of splits.
+
+    Each topic begins a split. The last split of a ledger is not full. A split of small ledgers is at least half full.
+    """
     if not size.value:
         return quantity(0.0, "split", "most splits")
     full = size / given.split_bytes
@@ -143,19 +152,19 @@ def _splits(given: WorkloadQuantities, size: Quantity, ledgers: Quantity) -> Qua
 
 
 def catch_up_of(given: WorkloadQuantities, costs: Costs, history: History, message: MessageCosts) -> CatchUp:
-    """Raises `OptionError` where planning alone takes the time that is wanted."""
+    """Return the resources to catch up. Raises `OptionError` if planning alone takes longer than the wanted time."""
     work = _work(given, costs, history, message)
     planning = planning_time(given, costs, history)
     if planning.value >= given.catch_up.value:
         raise OptionError(
-            f"catch_up_hours: expected more than the {planning.value / 3600:.2f} hours that planning alone takes, "
-            f"got {given.catch_up.value / 3600:g}; read larger splits (split_bytes, that is maxBytesPerPartition), put "
-            f"more of them into a plan (batch_tasks), or read a shorter history"
+            f"catch_up_hours: expected more than the {planning.value / 3600:.2f} hours of planning alone, got "
+            f"{given.catch_up.value / 3600:g}; read larger splits (split_bytes, the option maxBytesPerPartition), "
+            f"allow more of them in a plan (batch_tasks), or read a shorter history"
         )
     left = given.catch_up - planning
     new = (mean_rate(given) * message.from_entries).named("cores for new messages")
     cores = ((work / left + new) / given.utilization).named("cores to catch up")
-    live = (mean_rate(given) * given.message_bytes).named("from brokers meanwhile")
+    live = (mean_rate(given) * given.message_bytes).named("from brokers during catch-up")
     on_bookies = (history.on_bookies / left).named("from bookies")
     objects = ((history.in_object_storage + history.in_tables) / left).named("from object storage")
     incoming = (on_bookies + objects + live).named("bytes into executors")
@@ -167,8 +176,8 @@ def catch_up_of(given: WorkloadQuantities, costs: Costs, history: History, messa
     usable = executors * given.executor_cores * given.utilization - new
     free = executors * given.executor_network - live
     stored = history.on_bookies + history.in_object_storage + history.in_tables
-    took = (planning + largest(work / usable, stored / free)).named("time to catch up")
-    return CatchUp(work, planning, new, cores, incoming, executors, took, on_bookies, objects, live)
+    duration = (planning + largest(work / usable, stored / free)).named("time to catch up")
+    return CatchUp(work, planning, new, cores, incoming, executors, duration, on_bookies, objects, live)
 
 
 def _work(given: WorkloadQuantities, costs: Costs, history: History, message: MessageCosts) -> Quantity:
@@ -180,12 +189,12 @@ def _work(given: WorkloadQuantities, costs: Costs, history: History, message: Me
 
 
 def planning_time(given: WorkloadQuantities, costs: Costs, history: History) -> Quantity:
-    """Of all plans together: the driver's own work, and its waiting for answers."""
+    """Return the time of all plans together: the driver's own work, and its waiting for answers."""
     own = (
         history.plans * (given.topics * costs["plan.topic"] + history.ledgers * costs["plan.ledger"])
         + history.ledgers * costs["plan.read"]
         + history.splits * costs["plan.split"]
     )
-    asked = history.plans * given.topics * costs["requests.topic"] * given.admin_time / _ADMIN_AT_ONCE
+    waiting = history.plans * given.topics * costs["requests.topic"] * given.admin_time / _ADMIN_AT_ONCE
     opened = history.ledgers_offloaded * costs["objects.ledger"] * given.object_time / _OBJECTS_AT_ONCE
-    return (own / ONE_CORE + asked + opened).named("time to plan")
+    return (own / ONE_CORE + waiting + opened).named("time to plan")

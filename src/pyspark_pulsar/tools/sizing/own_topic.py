@@ -1,4 +1,4 @@
-"""Measures what messages of the reader's own topic cost: some of them are fetched from the broker, and decoded."""
+"""Measuring the cost of a topic's messages: some of them are fetched from the broker and decoded."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from pyspark_pulsar.tools.sizing.workload import FORMATS
 
 _ENOUGH_BYTES: Final = 256 << 20
 _LEAST_MESSAGES: Final = 100_000
-"""Beside whose CPU that of subscribing is little."""
+"""The number of messages from which the CPU of subscribing is negligible."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicSample:
-    """Means of what was read."""
+    """The means of the messages that were read."""
 
     messages: int
     message_bytes: float
-    """Stored."""
+    """Stored bytes."""
     entry_messages: float
     message_cpu: float | None
-    """CPU seconds of fetching and decoding one message, all columns of the read; None where they were too few."""
+    """CPU seconds to fetch and decode one message with all columns of the read; None if there were too few messages."""
     format: str
-    """Of `FORMATS`."""
+    """One of `FORMATS`."""
     columns: int
 
 
@@ -56,10 +56,18 @@ class _Sum:
 
 
 def sample_topic(options: ReadOptions, seconds: float = 10.0) -> TopicSample:
-    """Reads the range that a batch with these options would, from its start, for so many seconds at most.
+    """Read messages from the start of a batch's range, and return their means.
 
-    Uses this process alone, all threads of which count. Raises `OptionError` for a range without messages, the errors
-    of `plan_batch`, and those of the decoder.
+    All threads of this process count, so it must do nothing else.
+
+    Args:
+        options: The options of the batch.
+        seconds: The largest duration.
+
+    Raises:
+        OptionError: The range has no messages.
+        PulsarError: See `plan_batch` and the decoder.
+
     """
     schema = resolve_source_schema(options)
     requests = [request for request in ranges_now(options) if not request.is_empty]
@@ -67,7 +75,7 @@ def sample_topic(options: ReadOptions, seconds: float = 10.0) -> TopicSample:
     ends = time.monotonic() + seconds
     with BrokerClient.for_planning(options) as client:
         for request in requests[:1]:
-            # To connect is no part of what a message costs.
+            # Connecting is not part of the cost of a message.
             client.retrying(partial(client.owner_connection, request.partition.name))
         began = time.process_time()
         for request in requests:
@@ -77,8 +85,8 @@ def sample_topic(options: ReadOptions, seconds: float = 10.0) -> TopicSample:
         cpu = time.process_time() - began
     if total.messages == 0:
         raise OptionError(
-            "topic: expected messages to measure, got none in the range that the options name; name a topic that has "
-            "some, or leave the topic out and give the size of messages"
+            "topic: expected messages to measure, got an empty range; choose a topic and options with messages, or "
+            "omit the topic and pass the size of messages"
         )
     return TopicSample(
         total.messages,
@@ -132,7 +140,7 @@ def _is_enough(total: _Sum, ends: float) -> bool:
 
 
 def _format(info: SchemaInfo | None) -> str:
-    """The one whose costs of encoding are nearest."""
+    """Return the format whose costs of encoding are the closest."""
     if info is None or info.type in (SchemaType.NONE, SchemaType.BYTES):
         return "BYTES"
     if info.type is SchemaType.PROTOBUF:

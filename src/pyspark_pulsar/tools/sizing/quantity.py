@@ -1,10 +1,10 @@
-"""Numbers with units that remember how they were made, so that a figure is always shown with its own formula.
+"""Numbers with units that remember their formulas, so that each figure is shown with its own formula.
 
     rate = messages_a_day / seconds_a_day       # 69,444 messages/s, "messages a day / 86,400 s/day"
     cores = (rate * cost).named("cores")        # the cost is in core·s/messages; so this is in cores
 
-What has a name stands in later formulas by its name. Adding or comparing what has different units raises `ValueError`:
-that is a fault in the model, which its tests find.
+Later formulas contain a named quantity by its name. Adding or comparing quantities with different units raises
+`ValueError`, because it is a fault in the model, which its tests find.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ _LARGE: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """Immutable; made by `quantity`, and by arithmetic."""
+    """An immutable number with its unit and formula, which `quantity` and arithmetic create."""
 
     value: float
     units: Units
     formula: str
-    """How it was made; of what was given, its number."""
+    """How the value was computed; of an input, its number."""
     source: str = ""
-    """Where the number comes from, of what was not computed: an option, a file, a measurement."""
+    """Where the number of an input is from: an option, a file, a measurement."""
     name: str = ""
     binding: int = _ATOM
-    """How tightly the outermost operation of the formula binds, for brackets."""
+    """The precedence of the outermost operation of the formula, for parentheses."""
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.value):
             raise ValueError(f"expected a finite number, got {self.value} for {self.name or self.formula}")
 
     def named(self, name: str) -> Quantity:
-        """The same, called `name` in formulas that it is a part of."""
+        """Return the quantity with a name for the formulas that contain it."""
         return replace(self, name=name)
 
     @property
     def unit(self) -> str:
-        """Such as `B/s`; empty for a plain number."""
-        above = "·".join(_power(base, power) for base, power in self.units if power > 0)
-        below = "/".join(_power(base, -power) for base, power in self.units if power < 0)
-        return f"{above or ('1' if below else '')}{'/' if below else ''}{below}"
+        """The unit, such as `B/s`; empty for a plain number."""
+        numerator = "·".join(_power(base, power) for base, power in self.units if power > 0)
+        denominator = "/".join(_power(base, -power) for base, power in self.units if power < 0)
+        return f"{numerator or ('1' if denominator else '')}{'/' if denominator else ''}{denominator}"
 
     def __add__(self, other: Quantity) -> Quantity:
         return self._joined(other, "+", self.value + other.value)
@@ -68,20 +68,27 @@ class Quantity:
         return Quantity(self.value / other.value, units, text, binding=_PRODUCT)
 
     def _joined(self, other: Quantity, sign: str, value: float) -> Quantity:
-        _same(self, other)
+        _require_equal_units(self, other)
         right = other.term(_PRODUCT if sign == "-" else _SUM)
         return Quantity(value, self.units, f"{self.term(_SUM)} {sign} {right}", binding=_SUM)
 
     def term(self, binding: int) -> str:
-        """What stands for it in a formula that binds so tightly."""
+        """Return the text of this quantity in a formula with an operation of this precedence."""
         if self.name:
             return self.name
         return f"({self.formula})" if self.binding < binding else self.formula
 
 
 def quantity(value: float, unit: str, name: str = "", source: str = "") -> Quantity:
-    """A number that is given. `unit`: base units joined by `*`, those behind a `/` are divided by; such as
-    `core*s/message/topic`."""
+    """Return an input.
+
+    Args:
+        value: The number.
+        unit: Base units joined by `*`; those after a `/` divide, as in `core*s/message/topic`.
+        name: The name in formulas.
+        source: Where the number is from.
+
+    """
     powers: dict[str, int] = {}
     for index, part in enumerate(unit.split("/")):
         for base in part.split("*"):
@@ -91,36 +98,38 @@ def quantity(value: float, unit: str, name: str = "", source: str = "") -> Quant
     return replace(made, formula=f"{number_text(value)} {made.unit}".strip())
 
 
-def rounded_up(of: Quantity) -> Quantity:
-    """To the next whole number."""
-    # Half of what is shown behind the point is noise of the arithmetic: 3.0000000000000004 cores are 3.
-    whole = float(math.ceil(of.value - 1e-12 * max(1.0, abs(of.value))))
-    return Quantity(whole, of.units, f"round_up({of.name or of.formula})")
+def rounded_up(number: Quantity) -> Quantity:
+    """Round up to the next whole number."""
+    # Arithmetic has noise in the last digits: 3.0000000000000004 cores are 3.
+    whole = float(math.ceil(number.value - 1e-12 * max(1.0, abs(number.value))))
+    return Quantity(whole, number.units, f"round_up({number.name or number.formula})")
 
 
 def largest(*choices: Quantity) -> Quantity:
+    """Return the largest of quantities with equal units."""
     return _chosen(max, *choices)
 
 
 def smallest(*choices: Quantity) -> Quantity:
+    """Return the smallest of quantities with equal units."""
     return _chosen(min, *choices)
 
 
 def share_hit(throws: Quantity, boxes: Quantity) -> Quantity:
-    """The share of boxes in which one of so many throws lies, thrown at random: 1 - exp(-throws / boxes)."""
+    """Return the share of boxes that at least one of the random throws hits: 1 - exp(-throws / boxes)."""
     ratio = throws.value / boxes.value
     return Quantity(-math.expm1(-ratio), (), f"(1 - exp(-{throws.term(_ATOM)} / {boxes.term(_ATOM)}))")
 
 
 def _chosen(choose: Callable[..., Quantity], *choices: Quantity) -> Quantity:
     for other in choices[1:]:
-        _same(choices[0], other)
+        _require_equal_units(choices[0], other)
     chosen = choose(*choices, key=lambda each: each.value)
     terms = ", ".join(each.name or each.formula for each in choices)
     return Quantity(chosen.value, chosen.units, f"{choose.__name__}({terms})")
 
 
-def _same(left: Quantity, right: Quantity) -> None:
+def _require_equal_units(left: Quantity, right: Quantity) -> None:
     if left.units != right.units:
         raise ValueError(
             f"expected equal units, got {left.unit or 'none'} of {left.name or left.formula} and "
@@ -140,7 +149,7 @@ def _power(base: str, power: int) -> str:
 
 
 def number_text(value: float) -> str:
-    """With four digits that count, thousands in groups; a whole number as it is."""
+    """Return a number with four significant digits and grouped thousands; a whole number is exact."""
     if value == int(value) and abs(value) < _LARGE**5:
         return f"{int(value):,}"
     if abs(value) >= _LARGE:

@@ -1,4 +1,4 @@
-"""A stream that keeps up: what each trigger costs, the cores that it needs at its peak, and its lag."""
+"""A stream that keeps up: the cost of each trigger, the cores at its peak, and its lag."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from pyspark_pulsar.tools.sizing.workload_quantities import ONE_CORE, WorkloadQu
 
 @dataclass(frozen=True, slots=True)
 class SteadyStream:
-    """At the peak."""
+    """The figures of a stream at its peak."""
 
     rate: Quantity
     from_brokers: Quantity
-    """Bytes a second, into all executors together."""
+    """Bytes a second into all executors together."""
     messages: Quantity
-    """Of a micro-batch."""
+    """Messages of a micro-batch."""
     active: Quantity
-    """Topic partitions with news at a trigger."""
+    """Topic partitions with new messages at a trigger."""
     tasks: Quantity
     driver: Quantity
     """CPU of the driver for a micro-batch."""
     work: Quantity
-    """CPU of executors for it."""
+    """CPU of executors for a micro-batch."""
     left: Quantity
-    """Time of a trigger that executors may take."""
+    """The time of a trigger that is left for executors."""
     cores: Quantity
     executors: Quantity
     duration: Quantity
-    """Of a micro-batch."""
+    """Duration of a micro-batch."""
     mean_lag: Quantity
     most_lag: Quantity
-    behind: Quantity
-    """Messages, at most."""
+    lag_messages: Quantity
+    """The largest lag in messages."""
 
 
 def steady_stream(
     given: WorkloadQuantities, costs: Costs, history: History, message: MessageCosts
 ) -> SteadyStream:
-    """Raises `OptionError` for a trigger interval that is too short for what the driver does at each trigger."""
+    """Return the figures. Raises `OptionError` if the trigger interval is too short for the work of the driver."""
     rate = (mean_rate(given) * given.peak).named("messages a second at the peak")
     incoming = (rate * given.message_bytes).named("from brokers at the peak")
     messages = (rate * given.trigger).named("messages of a micro-batch")
     entries = messages / given.entry_messages
-    active = (given.topics * share_hit(entries, given.topics)).named("topics with news")
+    active = (given.topics * share_hit(entries, given.topics)).named("topics with new messages")
     tasks = _tasks(messages * given.message_bytes, active)
     driver = (
         given.topics * costs["trigger.topic"]
@@ -62,8 +62,9 @@ def steady_stream(
     if left.value <= 0:
         least = driver.value / given.utilization.value
         raise OptionError(
-            f"trigger_seconds: expected more than {least:.2f}, since the driver alone needs {driver.value:.2f} s for a "
-            f"micro-batch over {given.topics.value:,.0f} topics, got {given.trigger.value:g}"
+            f"trigger_seconds: expected more than {least:.2f}, because the driver alone needs {driver.value:.2f} s "
+            f"for a micro-batch over {given.topics.value:,.0f} topics, got {given.trigger.value:g}; use a longer "
+            f"interval"
         )
     cores = (work / left).named("cores to keep up")
     executors = largest(
@@ -74,7 +75,7 @@ def steady_stream(
     duration = (driver / ONE_CORE + work / (executors * given.executor_cores)).named(
         "duration of a micro-batch"
     )
-    most = (given.trigger + duration).named("most lag")
+    most = (given.trigger + duration).named("largest lag")
     return SteadyStream(
         rate,
         incoming,
@@ -89,12 +90,12 @@ def steady_stream(
         duration,
         (given.trigger / plain(2.0) + duration).named("mean lag"),
         most,
-        (rate * most).named("most messages behind"),
+        (rate * most).named("largest lag in messages"),
     )
 
 
 def _tasks(size: Quantity, active: Quantity) -> Quantity:
-    """As `read.planning.splits.tasks` puts splits together."""
+    """Return the tasks of a micro-batch, as `read.planning.splits.tasks` combines splits."""
     opened = active * quantity(float(OPEN_BYTES), "B/topic")
     by_size = (opened + size) / quantity(float(TASK_BYTES), "B/task")
     each = active * quantity(1.0, "task/topic")

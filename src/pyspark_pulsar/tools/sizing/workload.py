@@ -1,4 +1,4 @@
-"""What a user says of topics, messages, time and machines."""
+"""The user's description of topics, messages, time and machines."""
 
 from __future__ import annotations
 
@@ -8,65 +8,68 @@ from typing import Final
 from pyspark_pulsar.errors import OptionError
 
 FORMATS: Final = ("AVRO", "JSON", "PROTOBUF_NATIVE", "BYTES")
-"""Kinds of values that have costs of their own; `BYTES` is what has no schema."""
+"""Formats of values that have costs of their own. `BYTES` is for topics without schema."""
 
 GIBIBYTE: Final = 2**30
 _MOST: Final = 1e18
 _LEAST: Final = 1e-6
-"""Of what may be 0; numbers between divide to what no float holds."""
+"""The smallest number other than 0, so that quotients stay finite."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """All topics are taken to be alike, and messages to come evenly through the day, but for `peak`.
+    """A load: all topics are assumed to be alike, and messages to arrive evenly through the day, except for `peak`.
 
-    Raises `OptionError` for what is no load: negative numbers, shares above 1, a millionth of a message a day.
+    Raises `OptionError` for an impossible load: negative numbers, shares above 1, a millionth of a message a day.
     """
 
     topics: float
     """Topic partitions."""
     messages_a_day: float
-    """Of all topics together."""
+    """Messages of all topics together."""
     message_bytes: float
-    """Stored, so compressed, with the message's part of its entry; the mean."""
+    """The mean of stored bytes: after compression, including the message's share of its entry."""
     entry_messages: float = 10.0
-    """Messages that a producer puts into one entry; the mean."""
+    """The mean number of messages that a producer puts into one entry."""
     format: str = "AVRO"
     columns: float = 10.0
-    """That a query reads."""
+    """Columns that a query reads."""
     days: float = 0.0
-    """Of history that is to be read."""
+    """Days of history to read."""
     in_object_storage: float = 0.0
     """The share of the history whose ledgers are offloaded."""
     in_columns: float = 0.0
-    """The share of the history that topics' tables hold. The rest lies on bookies."""
+    """The share of the history in topics' tables. The rest is on bookies."""
     written: float = 0.0
-    """Messages that are written back to Pulsar, for each one that is read."""
+    """Messages written back to Pulsar, for each message that is read."""
     catch_up_hours: float = 24.0
-    """In which the history is to be read."""
+    """The wanted time to read the history."""
     trigger_seconds: float = 10.0
-    """From the begin of one micro-batch to the begin of the next."""
+    """The time from the start of one micro-batch to the start of the next."""
     peak: float = 2.0
-    """The busiest seconds beside the mean of the day."""
+    """The rate of the busiest seconds, relative to the mean of the day."""
     executor_cores: float = 4.0
     executor_gigabits: float = 10.0
-    """What an executor's network takes in, in 10^9 bits a second."""
+    """The incoming network bandwidth of an executor, in 10^9 bits a second."""
     utilization: float = 0.7
-    """The share of cores and of the time between triggers that may be planned with."""
+    """The share of cores, and of the time between triggers, that the plan uses."""
     ledger_hours: float = 4.0
-    """After which brokers begin a ledger (`managedLedgerMaxLedgerRolloverTimeMinutes`)."""
+    """The age at which brokers close a ledger (`managedLedgerMaxLedgerRolloverTimeMinutes`)."""
     ledger_entries: float = 50_000.0
-    """After which they do (`managedLedgerMaxEntriesPerLedger`)."""
+    """The number of entries at which brokers close a ledger (`managedLedgerMaxEntriesPerLedger`)."""
     ledger_bytes: float = 2.0 * GIBIBYTE
-    """After which they do (`managedLedgerMaxSizePerLedgerMbytes`)."""
+    """The size at which brokers close a ledger (`managedLedgerMaxSizePerLedgerMbytes`)."""
     split_bytes: float = 64.0 * 2**20
-    """Option `maxBytesPerPartition` of the read of the history."""
+    """The option `maxBytesPerPartition` for reading the history."""
     batch_tasks: float = 100_000.0
-    """Most splits that one plan of the history may have; it is read in as many batches as that needs."""
+    """The largest number of splits of one plan of the history, which is read in as many batches as necessary."""
     admin_seconds: float = 0.05
-    """In which the admin REST API answers a question about a topic partition; it opens each of its ledgers for one."""
+    """The time in which the admin REST API answers a request about a topic partition.
+
+    It opens each of its ledgers for one.
+    """
     object_seconds: float = 0.03
-    """In which object storage answers a small request."""
+    """The time in which object storage answers a small request."""
 
     def __post_init__(self) -> None:
         if self.format not in FORMATS:
@@ -87,8 +90,8 @@ class Workload:
         together = self.in_object_storage + self.in_columns
         if together > 1.0 + 1e-9:
             raise OptionError(
-                f"in_object_storage and in_columns: expected shares of at most 1 together, got {together:g}; what the "
-                f"tables hold need not be offloaded too"
+                f"in_object_storage and in_columns: expected shares of at most 1 together, got {together:g}; do not "
+                f"count ledgers as offloaded whose messages are in the tables"
             )
 
 

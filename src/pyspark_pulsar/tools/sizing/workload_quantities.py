@@ -1,4 +1,4 @@
-"""A workload as quantities, under the names that formulas call them by."""
+"""A workload as quantities, with their names in formulas."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HOUR: Final = 3600.0
 _GIGABIT: Final = 1e9 / 8
 
 _NAMED: Final[dict[str, tuple[str, str, float]]] = {
-    # of `Workload`: what formulas call it, in which unit, and how many of that unit one is
+    # By the name in `Workload`: the name in formulas, the unit, and the factor to that unit.
     "topics": ("topics", "topic", 1.0),
     "messages_a_day": ("messages a day", "message/day", 1.0),
     "message_bytes": ("bytes a message", "B/message", 1.0),
@@ -28,19 +28,19 @@ _NAMED: Final[dict[str, tuple[str, str, float]]] = {
     "executor_cores": ("cores of an executor", "core/executor", 1.0),
     "executor_gigabits": ("network of an executor", "B/s/executor", _GIGABIT),
     "utilization": ("utilization", "1", 1.0),
-    "ledger_hours": ("time of a ledger", "s*topic/ledger", _HOUR),
-    "ledger_entries": ("most entries of a ledger", "entry/ledger", 1.0),
-    "ledger_bytes": ("most bytes of a ledger", "B/ledger", 1.0),
+    "ledger_hours": ("age limit of a ledger", "s*topic/ledger", _HOUR),
+    "ledger_entries": ("entry limit of a ledger", "entry/ledger", 1.0),
+    "ledger_bytes": ("size limit of a ledger", "B/ledger", 1.0),
     "split_bytes": ("bytes of a split", "B/split", 1.0),
-    "batch_tasks": ("most splits of a plan", "split/plan", 1.0),
-    "admin_seconds": ("admin's time to answer", "s/request", 1.0),
-    "object_seconds": ("object storage's time to answer", "s/object", 1.0),
+    "batch_tasks": ("split limit of a plan", "split/plan", 1.0),
+    "admin_seconds": ("time of the admin REST API to answer", "s/request", 1.0),
+    "object_seconds": ("time of object storage to answer", "s/object", 1.0),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class WorkloadQuantities:
-    """Each is a number of the workload's, in base units: bytes, seconds."""
+    """The numbers of a workload, in base units: bytes, seconds."""
 
     topics: Quantity
     messages_a_day: Quantity
@@ -66,10 +66,12 @@ class WorkloadQuantities:
     object_time: Quantity
 
     def all(self) -> tuple[Quantity, ...]:
+        """Return all quantities, in the order of the fields."""
         return tuple(getattr(self, field.name) for field in fields(self))
 
 
 def workload_quantities(workload: Workload) -> WorkloadQuantities:
+    """Convert a workload to quantities in base units."""
     return WorkloadQuantities(
         *(
             quantity(getattr(workload, field) * factor, unit, name, f"--{field.replace('_', '-')}")
@@ -83,5 +85,5 @@ SECONDS_A_DAY: Final = quantity(86_400.0, "s/day")
 
 
 def plain(value: float) -> Quantity:
-    """A number without a unit."""
+    """Return a number without a unit."""
     return quantity(value, "1")

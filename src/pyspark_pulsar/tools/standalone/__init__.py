@@ -1,7 +1,7 @@
 """A real Pulsar server on this machine, for a first try, the demo and the tests.
 
-Not for production: one broker and one bookie in one process, on the loopback interface, without
-authentication, and without waiting for the disk.
+It is not for production: one broker and one bookie in one process, on the loopback interface, without authentication,
+and without waiting for the disk.
 """
 
 from pyspark_pulsar.tools.standalone.distribution.artifact import ServerArtifact

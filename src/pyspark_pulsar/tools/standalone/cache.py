@@ -1,4 +1,4 @@
-"""Where the server distribution and the instances' data live, and how processes take turns there."""
+"""The folder of server distributions and data of instances, and a lock between processes that use it."""
 
 import contextlib
 import fcntl
@@ -13,9 +13,10 @@ _POLL_SECONDS = 0.1
 
 
 def cache_root() -> Path:
-    """`$PYSPARK_PULSAR_CACHE`, else `$XDG_CACHE_HOME/pyspark-pulsar`, else `~/.cache/pyspark-pulsar`.
+    """Return `$PYSPARK_PULSAR_CACHE`, or `$XDG_CACHE_HOME/pyspark-pulsar`, or `~/.cache/pyspark-pulsar`.
 
-    Not created here. An XDG folder that is not absolute is ignored, as the XDG specification asks.
+    The first that is set counts. The folder may not exist. A relative XDG folder is ignored, as the XDG specification
+    requires.
     """
     own = os.environ.get("PYSPARK_PULSAR_CACHE", "")
     if own:
@@ -29,23 +30,31 @@ def cache_root() -> Path:
 def locked(
     path: Path, *, deadline_seconds: float, doing: str, on_wait: Callable[[], None] | None = None
 ) -> Iterator[None]:
-    """Hold the exclusive lock file `path`; other processes and threads of this machine wait for it.
+    """Hold the exclusive lock file `path`; other processes and threads of this machine wait.
 
-    The lock is the kernel's, so it is free again when its holder dies. `on_wait` is called once if the
-    lock is taken. Raises StandaloneFailed when it is still taken after `deadline_seconds`; `doing` says
-    in that message what the holder is doing.
+    The lock belongs to the kernel, so it is free when its holder dies.
+
+    Args:
+        path: The lock file.
+        deadline_seconds: The longest wait.
+        doing: What the holder is doing, for the error text.
+        on_wait: Called once if the lock is not free.
+
+    Raises:
+        StandaloneFailed: The lock was not free in time.
+
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    give_up = time.monotonic() + deadline_seconds
+    deadline = time.monotonic() + deadline_seconds
     with path.open("a") as handle:
         while not _try_lock(handle.fileno()):
             if on_wait is not None:
                 on_wait()
                 on_wait = None
-            if time.monotonic() >= give_up:
+            if time.monotonic() >= deadline:
                 msg = (
-                    f"waited {deadline_seconds:.0f} s for another process that is {doing} "
-                    f"(lock file {path}). Let it finish or end it, then try again."
+                    f"waited {deadline_seconds:.0f} s for another process that is {doing} (lock file {path}). Wait "
+                    f"until the process ends, or end it; then try again."
                 )
                 raise StandaloneFailed(msg)
             time.sleep(_POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""Starts the process of a server: finds the JDK, and ties the server to its caller where asked for."""
+"""Starting the process of a server: finding the JDK, and binding the server to its caller if requested."""
 
 import os
 import re
@@ -18,13 +18,13 @@ _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 
 
 def check_java() -> None:
-    """Raise PrerequisiteMissing unless the `java` that `bin/pulsar` will take can run this Pulsar."""
+    """Raise PrerequisiteMissing unless the `java` of `bin/pulsar` can run this Pulsar."""
     java_home = os.environ.get("JAVA_HOME")
     command = str(Path(java_home) / "bin" / "java") if java_home else "java"
     java = shutil.which(command)
     remedy = (
-        f"Install a JDK of version {_LEAST_JAVA} or later, e.g. `apt-get install openjdk-17-jdk-headless` or "
-        "`brew install openjdk@17`, and set JAVA_HOME if it is not the first on the PATH."
+        f"Install JDK {_LEAST_JAVA} or later, for example by `apt-get install openjdk-17-jdk-headless` or `brew "
+        f"install openjdk@17`. Set JAVA_HOME if this JDK is not the first on the PATH."
     )
     if java is None:
         msg = f"the Pulsar server needs Java {_LEAST_JAVA} or later, and {command} was not found. {remedy}"
@@ -38,15 +38,22 @@ def check_java() -> None:
 
 
 class ServerProcess:
-    """A server process that this process started, and which it therefore has to reap."""
+    """A server process that this process started and must reap."""
 
     def __init__(
         self, command: list[str], environment: Mapping[str, str], log: Path, *, with_caller: bool
     ) -> None:
-        """Start `command` in a session and process group of its own, its output in a new file `log`.
+        """Start a command in its own session and process group, with its output in a new log.
 
-        With `with_caller` a watchdog between the two ends it when this process dies. Raises
-        StandaloneFailed when the process is gone at once.
+        Args:
+            command: The program and its arguments.
+            environment: All environment variables of the command.
+            log: The file for the output.
+            with_caller: Start a watchdog too, which ends the command when this process dies.
+
+        Raises:
+            StandaloneFailed: The command ended immediately.
+
         """
         if with_caller:
             command = [sys.executable, "-I", "-S", watchdog.__file__, str(os.getpid()), *command]
@@ -62,15 +69,15 @@ class ServerProcess:
             )
         pid = self._child.pid
         if self._child.stdout is not None:
-            with self._child.stdout as told:
-                pid = int(told.readline() or 0)
-        identity = ProcessIdentity.of(pid) if pid else None
+            with self._child.stdout as output_of_watchdog:
+                pid = int(output_of_watchdog.readline() or 0)
+        identity = ProcessIdentity.find(pid) if pid else None
         if identity is None:
             self._child.wait()
-            msg = f"the Pulsar server ended at once; its log {log}:\n{end_of_log(log)}"
+            msg = f"the Pulsar server ended immediately. Read the end of its log {log}:\n{end_of_log(log)}"
             raise StandaloneFailed(msg)
         self.identity = identity
 
     def reap(self, seconds: float) -> None:
-        """Collect the exit code of an ended server, so that no zombie stays."""
+        """Collect the exit code of an ended server, so that no zombie remains."""
         self._child.wait(seconds)

@@ -1,4 +1,4 @@
-"""One local Pulsar server: start, stop, status; as a context manager it ends with the caller."""
+"""A local Pulsar server: start, stop, status. As a context manager, it ends with the caller."""
 
 import dataclasses
 import enum
@@ -39,7 +39,7 @@ _LOCK_MARGIN_SECONDS = 60.0
 
 
 class InstanceState(enum.StrEnum):
-    """Of an instance: STARTING also covers a server that lives but does not answer."""
+    """The state of an instance. STARTING is also the state of a running server that does not answer."""
 
     RUNNING = "running"
     STARTING = "starting"
@@ -48,7 +48,7 @@ class InstanceState(enum.StrEnum):
 
 @dataclass(frozen=True)
 class InstanceStatus:
-    """What is known about an instance. The URLs and the process id are None unless a process lives."""
+    """The status of an instance. URLs and process id are None unless its process runs."""
 
     state: InstanceState
     data: Path
@@ -60,16 +60,24 @@ class InstanceStatus:
 
 
 class LocalPulsar:
-    """A Pulsar standalone server on the loopback interface, with one data folder of its own.
+    """A Pulsar standalone server on the loopback interface, with its own data folder.
 
-    `name` picks a data folder in the cache, `data` gives any other folder. Ports that are not given are
-    chosen: those of the last start if they are free. `config` holds more settings for
-    `standalone.conf`, by Pulsar's names. Transactions are on; messages and topics are kept for ever.
-    `version` is one of `SERVER_VERSIONS`; not given, it is that of the last start on the data, else `DEFAULT_VERSION`.
+    A `with` block starts the server, and stops it at the end, also if this process is killed. Without a block, call
+    `start`: creating the object changes nothing. Transactions are on. Messages and topics are kept forever.
 
-    In a `with` block the server is stopped at the end, and also if this process is killed. Without one, call `start`:
-    making the object touches nothing. Raises `OptionError` for a `name` that is not a plain file name, and for
-    a `version` that cannot be had.
+    Args:
+        name: The name of a data folder in the cache.
+        version: One of `SERVER_VERSIONS`; by default the version of the last start on the data, or `DEFAULT_VERSION`.
+        data: Another data folder.
+        broker_port: The port of the broker; by default the port of the last start if it is free, or any free port.
+        web_port: The port of the admin REST API, chosen in the same way.
+        config: More settings for `standalone.conf`, by Pulsar's names.
+        heap_mebibytes: The heap of the server's JVM.
+        start_deadline_seconds: The longest wait for the server to be healthy.
+
+    Raises:
+        OptionError: The name is no plain file name, or the version does not exist.
+
     """
 
     def __init__(
@@ -85,7 +93,10 @@ class LocalPulsar:
         start_deadline_seconds: float = 180.0,
     ) -> None:
         if not _NAME.fullmatch(name):
-            msg = f"expected an instance name of letters, digits, '.', '_' and '-', got {name!r}."
+            msg = (
+                f"expected an instance name of letters, digits, '.', '_' and '-', got {name!r}; choose another "
+                f"name."
+            )
             raise OptionError(msg)
         if version is not None:
             server_of(version)
@@ -101,59 +112,67 @@ class LocalPulsar:
 
     @property
     def service_url(self) -> str:
-        """For Pulsar clients. Raises `StandaloneFailed` unless the server runs."""
+        """URL for Pulsar clients. Raises `StandaloneFailed` unless the server runs."""
         return self._running().service_url
 
     @property
     def admin_url(self) -> str:
-        """Of the admin REST API. Raises `StandaloneFailed` unless the server runs."""
+        """URL of the admin REST API. Raises `StandaloneFailed` unless the server runs."""
         return self._running().admin_url
 
     @property
     def version(self) -> str:
-        """Of Pulsar: the one given, else that of the last start on the data, else the default."""
+        """Version of Pulsar: the requested one, or the version of the last start on the data, or the default."""
         record = read_record(self._record_file)
         return self._version_after(record)
 
     @property
     def home(self) -> Path:
-        """The folder of the server, with Pulsar's `bin`, `conf` and `lib`; fetched if that has not happened yet.
+        """Folder of the server, with Pulsar's `bin`, `conf` and `lib`; it is downloaded if necessary.
 
-        Of the programs in `bin` only `pulsar` is there where the server is put together from libraries.
+        A server that is assembled from libraries has only the program `pulsar` in `bin`.
         """
         return fetch_server(server_of(self.version))
 
     def start(self, *, with_caller: bool = False) -> bool:
-        """Start the server and wait until it serves; False when it already ran.
+        """Start the server and wait until it is healthy; return False if it was running.
 
-        The server outlives this process, unless `with_caller`: then it is ended when this process dies.
-        After an error nothing of the server is left running. Raises `PrerequisiteMissing` without a
-        JDK or Maven, `StandaloneFailed` with the end of the server's log when it does not come up, when a server
-        of another version than the given one runs, or a newer one wrote the data.
+        The server outlives this process, unless `with_caller` is true. After an error, no process of the server runs.
+
+        Args:
+            with_caller: End the server when this process dies.
+
+        Raises:
+            PrerequisiteMissing: There is no JDK or no Maven.
+            StandaloneFailed: The server did not start, another version runs, or a newer version wrote the data.
+
         """
-        # Before anything is fetched; what counts is what the record says under the lock.
-        self._check_version(read_record(self._record_file))
+        # Check before downloading anything. The record that is read under the lock decides.
+        self._require_compatible(read_record(self._record_file))
         home = self.home
         check_java()
         self.data.mkdir(parents=True, exist_ok=True)
         with self._locked():
             before = read_record(self._record_file)
-            self._check_version(before)
+            self._require_compatible(before)
             if before is not None and before.alive():
                 self._wait_until_healthy(before)
                 return False
             record = self._serve(home, before, with_caller=with_caller)
             if registers_endlessly(self.log_file):
-                # An orderly end takes the registration back.
+                # An orderly stop removes the registration of the bookie.
                 self._end(record)
                 self._serve(home, record, with_caller=with_caller)
         return True
 
     def stop(self) -> bool:
-        """Stop the server and wait until its process is gone; False when none ran.
+        """Stop the server and wait until its process is gone; return False if none was running.
 
-        Sends signals only to the process that was recorded at the start, never to another one that got
-        its id. Raises `StandaloneFailed` when the process does not even end on SIGKILL.
+        Signals go only to the process that was recorded at the start, never to another process with its id.
+
+        Raises:
+            StandaloneFailed: The process does not end on SIGKILL.
+
         """
         if not self._record_file.exists():
             return False
@@ -166,7 +185,7 @@ class LocalPulsar:
         return ran
 
     def status(self) -> InstanceStatus:
-        """What is known now; waits for nothing but one answer of the server."""
+        """Return the present status; the only wait is for one answer of the server."""
         record = read_record(self._record_file)
         if record is None or record.process is None or not record.alive():
             version = None if record is None else record.version
@@ -183,9 +202,10 @@ class LocalPulsar:
         )
 
     def tool_environment(self) -> dict[str, str]:
-        """The environment in which `home/bin/pulsar-client`, `pulsar-admin` and `pulsar-perf` use this server.
+        """Return the environment in which Pulsar's command-line tools use this server.
 
-        Raises `StandaloneFailed` unless the server runs.
+        The tools are `home/bin/pulsar-client`, `pulsar-admin` and `pulsar-perf`. Raises `StandaloneFailed` unless the
+        server runs.
         """
         record = self._running()
         client_conf = self.data / "client.conf"
@@ -195,11 +215,16 @@ class LocalPulsar:
         return {**plain_environment(), "PULSAR_CLIENT_CONF": str(client_conf), "PULSAR_LOG_DIR": logs}
 
     def __enter__(self) -> Self:
-        """Start; raises `StandaloneFailed` when the instance already runs, as it would not be ours to stop."""
+        """Start the server.
+
+        Raises:
+            StandaloneFailed: The server was running already. It must not end with this block.
+
+        """
         if not self.start(with_caller=True):
             msg = (
-                f"a server already runs on {self.data} at {self.service_url}. Use that, stop it with "
-                "`pyspark-pulsar standalone stop`, or choose another name or data folder."
+                f"a server already runs on {self.data} at {self.service_url}. Use that server, stop it with "
+                f"`pyspark-pulsar standalone stop`, or choose another name or data folder."
             )
             raise StandaloneFailed(msg)
         return self
@@ -207,7 +232,7 @@ class LocalPulsar:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop."""
+        """Stop the server."""
         self.stop()
 
     @property
@@ -215,9 +240,9 @@ class LocalPulsar:
         return self.data / "instance.json"
 
     def _locked(self) -> AbstractContextManager[None]:
-        patience = self._start_deadline_seconds + _LOCK_MARGIN_SECONDS
+        deadline_seconds = self._start_deadline_seconds + _LOCK_MARGIN_SECONDS
         doing = f"starting or stopping the server on {self.data}"
-        return locked(self.data / ".lock", deadline_seconds=patience, doing=doing)
+        return locked(self.data / ".lock", deadline_seconds=deadline_seconds, doing=doing)
 
     def _running(self) -> InstanceRecord:
         record = read_record(self._record_file)
@@ -231,7 +256,7 @@ class LocalPulsar:
             return self._wanted_version
         return before.version if before is not None and before.version in SERVER_VERSIONS else DEFAULT_VERSION
 
-    def _check_version(self, before: InstanceRecord | None) -> None:
+    def _require_compatible(self, before: InstanceRecord | None) -> None:
         wanted = self._wanted_version
         if before is None or wanted is None or wanted == before.version:
             return
@@ -243,8 +268,8 @@ class LocalPulsar:
             raise StandaloneFailed(msg)
         if is_older(wanted, before.version):
             msg = (
-                f"expected data that Pulsar {wanted} can read, but Pulsar {before.version}, which is "
-                f"newer, wrote those in {self.data}. Choose another name or data folder."
+                f"expected data that Pulsar {wanted} can read, but Pulsar {before.version}, which is newer, wrote "
+                f"those in {self.data}. Choose another name or data folder."
             )
             raise StandaloneFailed(msg)
 
@@ -287,12 +312,15 @@ class LocalPulsar:
                 deadline_seconds=self._start_deadline_seconds,
             )
         except StandaloneFailed as error:
-            msg = f"{error}; the end of its log {self.log_file}:\n{end_of_log(self.log_file)}"
+            msg = f"{error}; read the end of its log {self.log_file}:\n{end_of_log(self.log_file)}"
             raise StandaloneFailed(msg) from None
 
     def _end(self, record: InstanceRecord) -> None:
         if record.process is not None and not record.process.end(_STOP_GRACE_SECONDS, _KILL_SECONDS):
-            msg = f"the Pulsar server with process id {record.process.pid} does not end, even on SIGKILL."
+            msg = (
+                f"the Pulsar server with process id {record.process.pid} does not end on SIGKILL; restart the "
+                f"machine."
+            )
             raise StandaloneFailed(msg)
         if self._server is not None:
             self._server.reap(_KILL_SECONDS)

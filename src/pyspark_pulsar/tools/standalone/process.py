@@ -1,7 +1,7 @@
-"""Processes by an identity that survives the reuse of process ids, and their end.
+"""Processes by an identity that survives the reuse of process ids, and ending them.
 
-A process id alone says nothing after a crash or a restart of the machine: the kernel gives it to the
-next program. Together with the time at which the process started it names one process for good.
+A process id alone is ambiguous after a crash or a restart of the machine, because the kernel assigns it to another
+program. Together with its start time, it names one process forever.
 """
 
 import os
@@ -12,47 +12,55 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _POLL_SECONDS = 0.05
-_START_TIME_FIELD = 19  # of /proc/PID/stat, counted behind the command's name; see proc(5), starttime
+_START_TIME_FIELD = 19  # index in /proc/PID/stat after the command's name; see `starttime` in proc(5)
 _ZOMBIE = "Z"
 
 
 @dataclass(frozen=True)
 class ProcessIdentity:
-    """One process that leads its own process group. `started` is opaque; equal means same process."""
+    """A process that leads its own process group.
+
+    `started` is opaque. Equal values mean the same process.
+    """
 
     pid: int
     started: str
 
     @staticmethod
-    def of(pid: int) -> "ProcessIdentity | None":
-        """The identity of the live process `pid`; None when there is none (a zombie is none)."""
+    def find(pid: int) -> "ProcessIdentity | None":
+        """Return the identity of the live process `pid`, or None; a zombie is not alive."""
         started = _start_of(pid)
         return None if started is None else ProcessIdentity(pid, started)
 
     def alive(self) -> bool:
-        """Whether exactly this process still runs."""
+        """Return whether exactly this process still runs."""
         return _start_of(self.pid) == self.started
 
     def end(self, grace_seconds: float, kill_seconds: float) -> bool:
-        """SIGTERM to the process group, after `grace_seconds` SIGKILL; whether it is gone at the end.
+        """Send SIGTERM to the process group, then SIGKILL, and return whether the process is gone.
 
-        Sends nothing when the process id belongs to another process by now.
+        No signal is sent if the process id belongs to another process by now.
+
+        Args:
+            grace_seconds: The wait after SIGTERM.
+            kill_seconds: The wait after SIGKILL.
+
         """
-        for number, patience in ((signal.SIGTERM, grace_seconds), (signal.SIGKILL, kill_seconds)):
+        for number, seconds in ((signal.SIGTERM, grace_seconds), (signal.SIGKILL, kill_seconds)):
             if not self.alive():
                 return True
             try:
                 os.killpg(self.pid, number)
             except ProcessLookupError:
                 return True
-            if self._gone_within(patience):
+            if self._gone_within(seconds):
                 return True
         return False
 
     def _gone_within(self, seconds: float) -> bool:
-        give_up = time.monotonic() + seconds
+        deadline = time.monotonic() + seconds
         while self.alive():
-            if time.monotonic() >= give_up:
+            if time.monotonic() >= deadline:
                 return False
             time.sleep(_POLL_SECONDS)
         return True
@@ -69,7 +77,7 @@ def _start_in_proc(pid: int) -> str | None:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         return None
-    # The command's name stands in parentheses and may itself hold blanks and parentheses.
+    # The command's name is in parentheses, and may itself contain blanks and parentheses.
     fields = stat.rpartition(")")[2].split()
     if fields[0] == _ZOMBIE:
         return None

@@ -1,4 +1,4 @@
-"""What an instance's data folder says about its server: `instance.json`, written before it serves."""
+"""The record of an instance's server: `instance.json` in its data folder, written before the server is healthy."""
 
 import dataclasses
 import json
@@ -14,7 +14,7 @@ _FORMAT = 1
 
 @dataclass(frozen=True)
 class InstanceRecord:
-    """The last start of an instance. `process` is None after a stop; the ports stay, for the next start."""
+    """The last start of an instance. `process` is None after a stop; the ports are kept for the next start."""
 
     process: ProcessIdentity | None
     broker_port: int
@@ -24,21 +24,21 @@ class InstanceRecord:
 
     @property
     def service_url(self) -> str:
-        """For Pulsar clients."""
+        """URL for Pulsar clients."""
         return f"pulsar://{LOOPBACK}:{self.broker_port}"
 
     @property
     def admin_url(self) -> str:
-        """Of the admin REST API."""
+        """URL of the admin REST API."""
         return f"http://{LOOPBACK}:{self.web_port}"
 
     def alive(self) -> bool:
-        """Whether the recorded server process still runs."""
+        """Return whether the recorded server process still runs."""
         return self.process is not None and self.process.alive()
 
 
 def read_record(path: Path) -> InstanceRecord | None:
-    """The record; None when there is none. Raises StandaloneFailed when the file is not one of ours."""
+    """Return the record, or None if there is none. Raises StandaloneFailed if the file has another format."""
     try:
         return _parsed(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -61,7 +61,7 @@ def _parsed(text: str) -> InstanceRecord:
 
 
 def write_record(path: Path, record: InstanceRecord) -> None:
-    """Replace the record at once, so that a reader never sees half of one."""
+    """Replace the record atomically, so that no reader sees half of one."""
     document = {"format": _FORMAT, **dataclasses.asdict(record)}
     draft = path.with_name(path.name + ".new")
     draft.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")

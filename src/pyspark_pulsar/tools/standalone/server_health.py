@@ -1,4 +1,4 @@
-"""Asks a server over its admin REST API whether it serves; see Pulsar's "Brokers" admin API."""
+"""Health checks of a server over its admin REST API; see Pulsar's "Brokers" admin API."""
 
 import time
 from collections.abc import Callable
@@ -9,15 +9,17 @@ from pyspark_pulsar.errors import StandaloneFailed
 
 _POLL_SECONDS = 0.2
 _OK = 200
-_ASK_SECONDS = 10.0
+_REQUEST_SECONDS = 10.0
 
-# The broker hands out transaction ids only once it owns this topic; asking for its owner assigns it.
+# The broker returns transaction ids only after it owns this topic. A request for the owner assigns the topic.
 _COORDINATOR_LOOKUP = "/lookup/v2/topic/persistent/pulsar/system/transaction_coordinator_assign-partition-0"
 _HEALTH = "/admin/v2/brokers/health"
 
 
-def is_healthy(admin_url: str, *, transactions: bool = True, timeout_seconds: float = _ASK_SECONDS) -> bool:
-    """Whether the broker can write and read back a message, and has a transaction coordinator."""
+def is_healthy(
+    admin_url: str, *, transactions: bool = True, timeout_seconds: float = _REQUEST_SECONDS
+) -> bool:
+    """Return whether the broker can write and read a message, and has a transaction coordinator."""
     paths = (_HEALTH, _COORDINATOR_LOOKUP) if transactions else (_HEALTH,)
     return all(_answers(admin_url + path, timeout_seconds) for path in paths)
 
@@ -25,17 +27,24 @@ def is_healthy(admin_url: str, *, transactions: bool = True, timeout_seconds: fl
 def wait_until_healthy(
     admin_url: str, alive: Callable[[], bool], *, transactions: bool, deadline_seconds: float
 ) -> None:
-    """Return once the server is healthy.
+    """Wait until the server is healthy.
 
-    Raises StandaloneFailed as soon as `alive` says that the process ended, or after `deadline_seconds`;
-    the message lacks the log, which the caller knows.
+    Args:
+        admin_url: The URL of the admin REST API.
+        alive: Returns whether the process of the server runs.
+        transactions: Wait for the transaction coordinator too.
+        deadline_seconds: The longest wait.
+
+    Raises:
+        StandaloneFailed: The process ended, or the wait was too long. The caller adds the end of the log.
+
     """
-    give_up = time.monotonic() + deadline_seconds
+    deadline = time.monotonic() + deadline_seconds
     while not is_healthy(admin_url, transactions=transactions):
         if not alive():
             msg = "the Pulsar server ended while it started"
             raise StandaloneFailed(msg)
-        if time.monotonic() >= give_up:
+        if time.monotonic() >= deadline:
             msg = f"the Pulsar server was not healthy after {deadline_seconds:.0f} s"
             raise StandaloneFailed(msg)
         time.sleep(_POLL_SECONDS)

@@ -1,12 +1,12 @@
-"""The log of a server: what `bin/pulsar` prints, one file per start, the one before it kept."""
+"""The log of a server: the output of `bin/pulsar`, one file per start. The previous file is kept."""
 
 import re
 import time
 from pathlib import Path
 
-_COMPLAINT = re.compile(r"\b(ERROR|FATAL)\b|^Caused by: |^Error: |^Error occurred ")
-_NO_COMPLAINT = "this is okay"
-_COMPLAINTS = 8
+_ERROR_LINE = re.compile(r"\b(ERROR|FATAL)\b|^Caused by: |^Error: |^Error occurred ")
+_NO_ERROR = "this is okay"
+_ERROR_LINES = 8
 _LAST_LINES = 15
 _LINE_WIDTH = 300
 _REGISTRATION_LOST = b"ResourceLockImpl - Lock on resource /ledgers/available/"
@@ -15,18 +15,19 @@ _LOSS_SECONDS = 0.5
 
 
 def rotate_log(log: Path) -> None:
-    """Move the log of the last start to `<name>.1`, over the one that is there."""
+    """Rename the log of the last start to `<name>.1`, and replace an older one."""
     if log.exists():
         log.replace(log.with_name(log.name + ".1"))
 
 
 def registers_endlessly(log: Path) -> bool:
-    """Whether the server takes its bookie's registration for lost, again and again; takes half a second if so.
+    """Return whether the server reports its bookie's registration as lost again and again.
 
-    It does so now and then when it starts on the data of a server that was killed (Pulsar 4.0.8): the registration of
-    that one is there still. It is deleted and made anew; the news of the deletion comes after that, and is taken for a
-    loss of the new one, which is deleted and made anew (`ResourceLockImpl` compares descriptions of bookies that are
-    never equal). Such a server serves, but it takes most of a core and writes a megabyte a second to its log.
+    If it does, this call lasts half a second. A server sometimes does this when it starts on the data of a killed
+    server (Pulsar 4.0.8). The registration of the killed server still exists. The new server deletes it and registers
+    again. Then the notification of the deletion arrives, and the server treats it as a loss of the new registration. So
+    it deletes and registers again, because `ResourceLockImpl` compares descriptions of bookies that are never equal.
+    Such a server works, but it uses most of a core, and logs a megabyte a second.
     """
     losses = _registrations_lost(log)
     if losses < _MANY_LOSSES:
@@ -41,7 +42,7 @@ def _registrations_lost(log: Path) -> int:
 
 
 def end_of_log(log: Path) -> str:
-    """For an error message: the last lines, and before them the lines that name errors further up.
+    """Return the last lines for an error message, and before them earlier lines that name errors.
 
     A server that fails logs its orderly shutdown after the reason.
     """
@@ -50,5 +51,5 @@ def end_of_log(log: Path) -> str:
     except FileNotFoundError:
         return "(no log)"
     head, tail = lines[:-_LAST_LINES], lines[-_LAST_LINES:]
-    complaints = [line for line in head if _COMPLAINT.search(line) and _NO_COMPLAINT not in line]
-    return "\n".join([*complaints[-_COMPLAINTS:], *(["..."] if complaints else []), *tail])
+    errors = [line for line in head if _ERROR_LINE.search(line) and _NO_ERROR not in line]
+    return "\n".join([*errors[-_ERROR_LINES:], *(["..."] if errors else []), *tail])

@@ -1,6 +1,6 @@
-"""The configuration and environment of one server: Pulsar's own `standalone.conf` plus our settings.
+"""Configuration and environment of a server: Pulsar's own `standalone.conf` and the settings of this package.
 
-The file is in Java's properties format, in which the last of several equal keys counts.
+The file has the format of Java's properties. The last of several equal keys counts.
 """
 
 import os
@@ -14,8 +14,8 @@ from pyspark_pulsar.java_properties import escaped
 
 LOOPBACK = "127.0.0.1"
 
-# Below the range from which kernels take the ports of outgoing connections, so that no other program
-# gets the port by chance between our look and the server's bind.
+# These ports are below the range that kernels use for outgoing connections. So no other program opens a port by chance
+# between the check and the server's bind.
 _FREE_PORTS = range(20_000, 32_000)
 _FREE_PORT_TRIES = 200
 
@@ -24,29 +24,32 @@ _FOREIGN_VARIABLES = ("PULSAR_", "BOOKIE_", "BK_")
 
 
 def server_settings(broker_port: int, web_port: int, extra: Mapping[str, str]) -> dict[str, str]:
-    """The settings in which the server differs from Pulsar's `standalone.conf`; `extra` wins.
+    """Return the settings that differ from Pulsar's `standalone.conf`; `extra` wins.
 
-    Raises OptionError for a setting that this package sets through an option of its own.
+    Raises:
+        OptionError: `extra` has a setting for which this package has an option.
+
     """
     for key, option in _OWN_OPTIONS.items():
         if key in extra:
-            msg = f"the server setting {key} cannot be given among the extra settings; use {option}."
+            msg = f"expected no server setting {key} in the extra settings; use {option}."
             raise OptionError(msg)
     return {
         "brokerServicePort": str(broker_port),
         "webServicePort": str(web_port),
         "bindAddress": LOOPBACK,
         "advertisedAddress": LOOPBACK,
-        # Without it the bookie listens on all interfaces.
+        # By default, the bookie listens on all interfaces.
         "listeningInterface": _loopback_interface(),
         "allowLoopback": "true",
         "transactionCoordinatorEnabled": "true",
-        # Pulsar deletes a topic without subscription after 60 s with its data; a newcomer's is kept.
+        # By default, Pulsar deletes a topic without subscriptions, and its data, after 60 s. A first-time user would
+        # lose messages.
         "brokerDeleteInactiveTopicsEnabled": "false",
         "defaultRetentionTimeInMinutes": "-1",
         "defaultRetentionSizeInMB": "-1",
         "journalSyncData": "false",
-        # As in Pulsar's bookkeeper.conf. Without it a bookie reads its disk 512 bytes at a time.
+        # The same value as in Pulsar's bookkeeper.conf. By default, a bookie reads its disk 512 bytes at a time.
         "readBufferSizeBytes": "4096",
         **extra,
     }
@@ -58,36 +61,38 @@ def _loopback_interface() -> str:
 
 
 def write_settings(base: Path, target: Path, settings: Mapping[str, str]) -> None:
-    """Write `base`'s text and then `settings` to `target`.
+    """Write the text of `base`, and then `settings`, to `target`.
 
-    Raises OptionError for a value with a line break, which would smuggle in a second setting.
+    Raises:
+        OptionError: A value has a line break, which would add another setting.
+
     """
     for key, value in settings.items():
         if "\n" in f"{key}{value}" or "=" in key:
-            msg = f"expected a server setting of one line whose name has no '=', got {key!r}: {value!r}."
+            msg = f"expected a server setting of one line whose name has no '=', got {key!r}: {value!r}; correct it."
             raise OptionError(msg)
-    # Pulsar 4.0.8's file does not end with a line break.
+    # The file of Pulsar 4.0.8 has no line break at its end.
     lines = [base.read_text(encoding="utf-8"), "", "# Set by pyspark-pulsar"]
     lines += [f"{key}={escaped(value)}" for key, value in settings.items()]
     target.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def server_environment(conf: Path, logs: Path, heap_mebibytes: int) -> dict[str, str]:
-    """The environment for `bin/pulsar`: the caller's, less the variables by which that script is steered."""
+    """Return the environment for `bin/pulsar`: the caller's, without the variables that configure this script."""
     heap = f"{heap_mebibytes}m"
     return {
         **plain_environment(),
         "PULSAR_STANDALONE_CONF": str(conf),
         "PULSAR_LOG_DIR": str(logs),
         "PULSAR_MEM": f"-Xms256m -Xmx{heap} -XX:MaxDirectMemorySize={heap}",
-        # The script's default touches all of the heap at the start, which costs seconds and memory.
+        # By default, the script touches the whole heap at the start, which costs seconds and memory.
         "PULSAR_GC": "-XX:+UseG1GC -XX:+PerfDisableSharedMem",
         "PULSAR_GC_LOG": "-Xlog:gc*=off",
     }
 
 
 def plain_environment() -> dict[str, str]:
-    """The caller's environment without Pulsar's variables; a set `OPTS` also ends up in the JVM's options."""
+    """Return the caller's environment without Pulsar's variables, and without `OPTS`, which the JVM would use too."""
     return {
         key: value
         for key, value in os.environ.items()
@@ -96,18 +101,26 @@ def plain_environment() -> dict[str, str]:
 
 
 def choose_port(port_option: int | None, before: int | None, *, avoid: int | None = None) -> int:
-    """`port_option` if given; else `before`, the instance's last port, if free; else any free loopback port.
+    """Return `port_option`, or a free port of the loopback interface, preferably `before`.
 
-    Raises StandaloneFailed when `port_option` is taken.
+    Args:
+        port_option: The requested port; None means any.
+        before: The port of the instance's last start.
+        avoid: A port that is in use by the same server.
+
+    Raises:
+        OptionError: `port_option` is no port.
+        StandaloneFailed: `port_option` is in use, or no free port was found.
+
     """
     if port_option is not None:
         if not 0 < port_option < 2**16:
-            msg = f"expected a port from 1 to 65535, got {port_option}."
+            msg = f"expected a port from 1 to 65535, got {port_option}; choose another port."
             raise OptionError(msg)
         if not _is_free(port_option) or port_option == avoid:
             msg = (
-                f"port {port_option} on {LOOPBACK} is taken by another program. "
-                "Stop that, give another port, or leave the port out to get a free one."
+                f"port {port_option} on {LOOPBACK} is taken by another program. Stop that program, choose another "
+                f"port, or omit the port to use a free one."
             )
             raise StandaloneFailed(msg)
         return port_option
@@ -116,13 +129,15 @@ def choose_port(port_option: int | None, before: int | None, *, avoid: int | Non
     for port in candidates:
         if port != avoid and _is_free(port):
             return port
-    msg = f"found no free port on {LOOPBACK} from {_FREE_PORTS.start} to {_FREE_PORTS.stop - 1}; give one."
+    msg = (
+        f"found no free port on {LOOPBACK} from {_FREE_PORTS.start} to {_FREE_PORTS.stop - 1}; choose a port."
+    )
     raise StandaloneFailed(msg)
 
 
 def _is_free(port: int) -> bool:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        # As Java's server sockets do: a port that only has closed connections lingering is free.
+        # Java's server sockets set this option too: a port with only closed, lingering connections is free.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((LOOPBACK, port))

@@ -1,11 +1,11 @@
-"""Runs a command and ends it when the process that asked for it is gone, however that died.
+"""Running a command, and ending it when the process that requested it is gone, for any reason.
 
-A script of its own, started by `LocalPulsar` as `python -I -S watchdog.py PARENT_PID COMMAND...`, hence
-only the standard library. Prints the command's process id on standard output; what the command prints
-goes to this script's standard error. Ends with the command, with its exit code.
+`LocalPulsar` starts this script as `python -I -S watchdog.py PARENT_PID COMMAND...`, so it uses only the standard
+library. The script prints the command's process id on standard output. The command's output goes to this script's
+standard error. The script ends with the command, with the same exit code.
 
-It looks at its parent's process id: PR_SET_PDEATHSIG exists on Linux only and fires already when the
-*thread* that started the child ends; a pipe stays open in every forked child of the parent.
+It polls its parent's process id. The alternatives fail: PR_SET_PDEATHSIG exists only on Linux, and fires when the
+*thread* that started the child ends. A pipe stays open in every forked child of the parent.
 """
 
 import os
@@ -42,5 +42,5 @@ def _end(command: "subprocess.Popen[bytes]") -> int:
 
 
 if __name__ == "__main__":
-    # A second interpreter shutdown step would flush the closed standard output.
+    # An ordinary exit of the interpreter would flush the closed standard output.
     os._exit(main() & 0xFF)

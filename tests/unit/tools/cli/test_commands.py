@@ -50,7 +50,10 @@ def test_arguments_become_read_options() -> None:
         ([], "TOPIC"),
         (["t"], "--service-url"),
         (["t", "--service-url", "pulsar://h:1", "--option", "x"], "KEY=VALUE"),
-        (["t", "--service-url", "pulsar://h:1", "--option", "service.url=pulsar://i:1"], "given twice"),
+        (
+            ["t", "--service-url", "pulsar://h:1", "--option", "service.url=pulsar://i:1"],
+            "is set twice; remove one of them",
+        ),
     ],
 )
 def test_a_wrong_call(command: str, arguments: list[str], text: str) -> None:
@@ -144,7 +147,10 @@ def test_the_settings_of_a_session_with_the_catalog(jar: Path) -> None:
     [
         ([], "--service-url"),
         (["--service-url", "pulsar://h:1", "--option", "x"], "KEY=VALUE"),
-        (["--service-url", "pulsar://h:1", "--option", "mode=a", "--option", "mode=b"], "given twice"),
+        (
+            ["--service-url", "pulsar://h:1", "--option", "mode=a", "--option", "mode=b"],
+            "is set twice; remove one of them",
+        ),
     ],
 )
 def test_a_wrong_call_for_settings(arguments: list[str], text: str, jar: Path) -> None:

@@ -19,8 +19,8 @@ from pyspark_pulsar.spark.worker_probe import Interpreter, WorkerReport
 from pyspark_pulsar.tools.cli import cli
 from pyspark_pulsar.tools.doctor import examination
 from pyspark_pulsar.tools.doctor.cluster_findings import clock, server, skew
-from pyspark_pulsar.tools.doctor.executors import first_line, of_worker
-from pyspark_pulsar.tools.doctor.finding import Finding, look
+from pyspark_pulsar.tools.doctor.executors import check_worker, first_line
+from pyspark_pulsar.tools.doctor.finding import Finding, check
 from pyspark_pulsar.tools.doctor.installation import within
 from pyspark_pulsar.tools.doctor.storage import tiered_storage
 
@@ -34,9 +34,9 @@ def raising(text: str) -> str:
 
 
 def test_what_an_error_says_to_do_is_the_advice() -> None:
-    found = look("broker", lambda: raising("no answer; nor a second; check the port"))
+    found = check("broker", lambda: raising("no answer; nor a second; check the port"))
     assert found == Finding("broker", "fault", "no answer; nor a second", "check the port")
-    assert look("x", lambda: raising("no answer"), "warning", "wait") == Finding(
+    assert check("x", lambda: raising("no answer"), "warning", "wait") == Finding(
         "x", "warning", "no answer", "wait"
     )
 
@@ -95,7 +95,7 @@ def test_clocks(told: float, text: str | None) -> None:
 
 def test_workers() -> None:
     def states(**changes: Any) -> list[str]:
-        return [each.state for each in of_worker(replace(REPORT, **changes), 100.0, 110.0, 1)]
+        return [each.state for each in check_worker(replace(REPORT, **changes), 100.0, 110.0, 1)]
 
     assert states() == ["ok"] * 4
     assert states(package="") == ["fault", "ok", "ok", "ok"]

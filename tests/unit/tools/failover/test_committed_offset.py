@@ -62,7 +62,7 @@ def test_the_offset_of_a_progress_will_do(tmp_path: Path) -> None:
 def test_sources_are_told_apart(checkpoint: Path) -> None:
     text = f"v2\n{HEAD}\n0:{offset('1:1')}\nfiles:{{}}\nmine:{offset('2:2', OTHER)}"
     (checkpoint / "offsets" / "10").write_text(text)
-    with pytest.raises(CheckpointError, match=r"got 2; say which \(--source\): 0: .*/t; 1: .*/u"):
+    with pytest.raises(CheckpointError, match=r"got 2; choose one with --source: 0: .*/t; 1: .*/u"):
         committed_offset(checkpoint)
     assert committed_offset(checkpoint, 0).offset.positions == {TOPIC: Position(1, 1)}
     second = committed_offset(checkpoint, 1)

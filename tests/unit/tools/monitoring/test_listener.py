@@ -18,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from pyspark_pulsar.errors import OptionError, PrerequisiteMissing
 from pyspark_pulsar.tools.monitoring.listener import PulsarProgressListener
 from pyspark_pulsar.tools.monitoring.query_metrics import MOST_ENDED
-from pyspark_pulsar.tools.monitoring.source_lag import Behind
+from pyspark_pulsar.tools.monitoring.source_lag import Lag
 
 A, B = "persistent://public/default/a", "persistent://public/default/b-partition-0"
 B_TOPIC = "persistent://public/default/b"
@@ -90,9 +90,9 @@ def test_what_is_told_is_kept_by_query_and_source() -> None:
     listener.onQueryProgress(progress(latest(), query=OTHER))
     first, second = listener.lags
     assert (first.query_id, first.query_name, first.source, first.batch_id) == (str(QUERY), "n", 1, 4)
-    assert (first.rows, first.measured_ms, first.total) == (20, 1500, Behind(7, None, 2.5))
-    assert first.partitions == {A: Behind(7, None, 2.5), B: Behind()}
-    assert second.partitions == {A: Behind(), B: Behind()}
+    assert (first.rows, first.measured_ms, first.total) == (20, 1500, Lag(7, None, 2.5))
+    assert first.partitions == {A: Lag(7, None, 2.5), B: Lag()}
+    assert second.partitions == {A: Lag(), B: Lag()}
 
 
 def test_an_idle_query_is_not_behind_and_one_that_ended_is_gone() -> None:
@@ -102,7 +102,7 @@ def test_an_idle_query_is_not_behind_and_one_that_ended_is_gone() -> None:
     listener.onQueryIdle(SimpleNamespace(id=QUERY))
     idle, busy = listener.lags
     assert abs(idle.measured_ms - time.time() * 1000) < 60_000
-    assert (idle.total, idle.partitions) == (Behind(), {A: Behind(), B: Behind()})
+    assert (idle.total, idle.partitions) == (Lag(), {A: Lag(), B: Lag()})
     assert busy.total.messages == 7
     listener.onQueryTerminated(ended(OTHER))
     assert [each.query_id for each in listener.lags] == [str(QUERY)]

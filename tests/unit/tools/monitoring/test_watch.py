@@ -106,7 +106,7 @@ def test_watching_ends_with_the_query_and_raises_nothing(
 def test_an_interrupt_leaves_the_query(capsys: pytest.CaptureFixture[str]) -> None:
     query = Query(progress(1, 5), fault=KeyboardInterrupt())  # type: ignore[arg-type]
     watch(query)
-    assert "still runs" in capsys.readouterr().out
+    assert "still running; watching was stopped" in capsys.readouterr().out
 
 
 def test_in_a_notebook_the_cell_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from pyspark_pulsar.tools.sizing import calibration
 from pyspark_pulsar.tools.sizing.calibration import decode, least_cpu, measure_costs
 from pyspark_pulsar.tools.sizing.costs import KINDS, PLANNING
 from pyspark_pulsar.tools.sizing.entries import (
-    encoded,
+    encode_entries,
     encoder_of,
     made_up_bytes,
     made_up_rows,
@@ -22,7 +22,7 @@ from pyspark_pulsar.tools.sizing.workload import FORMATS
 def test_made_up_entries_hold_the_rows(kind: str, messages: int) -> None:
     rows = made_up_bytes(50, 24) if kind == "BYTES" else made_up_rows(50, 6, 12)
     info = schema_of_rows(kind, 6)
-    entries = encoded(encoder_of(rows, info, messages), rows)
+    entries = encode_entries(encoder_of(rows, info, messages), rows)
     assert len(entries) == -(-50 // messages)
     assert decode(entries, info) == 50
 

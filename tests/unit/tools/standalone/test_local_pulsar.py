@@ -37,6 +37,6 @@ def test_data_of_a_newer_version_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_running_server_of_another_version_is_said(tmp_path: Path) -> None:
-    data = _left(tmp_path / "data", "4.0.8", ProcessIdentity.of(os.getpid()))
+    data = _left(tmp_path / "data", "4.0.8", ProcessIdentity.find(os.getpid()))
     with pytest.raises(StandaloneFailed, match=r"but Pulsar 4\.0\.8 runs there"):
         LocalPulsar(data=data, version="4.2.4").start()

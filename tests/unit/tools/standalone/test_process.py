@@ -34,26 +34,26 @@ def sleeper() -> Iterator["subprocess.Popen[str]"]:
 
 
 def test_a_process_is_itself(sleeper: "subprocess.Popen[str]") -> None:
-    identity = ProcessIdentity.of(sleeper.pid)
+    identity = ProcessIdentity.find(sleeper.pid)
     assert identity is not None
-    assert identity == ProcessIdentity.of(sleeper.pid)
+    assert identity == ProcessIdentity.find(sleeper.pid)
     assert identity.alive()
-    assert identity != ProcessIdentity.of(os.getpid())
+    assert identity != ProcessIdentity.find(os.getpid())
 
 
 def test_end_is_graceful_and_leaves_no_live_process(sleeper: "subprocess.Popen[str]") -> None:
-    identity = ProcessIdentity.of(sleeper.pid)
+    identity = ProcessIdentity.find(sleeper.pid)
     assert identity is not None
     assert identity.end(10, 10)
     assert not identity.alive()  # a zombie until its parent asks
-    assert ProcessIdentity.of(sleeper.pid) is None
+    assert ProcessIdentity.find(sleeper.pid) is None
     assert sleeper.wait(10) == -signal.SIGTERM
     assert identity.end(0, 0)
 
 
 def test_a_process_that_ignores_the_request_is_killed() -> None:
     with _start(_STUBBORN) as child:
-        identity = ProcessIdentity.of(child.pid)
+        identity = ProcessIdentity.find(child.pid)
         assert identity is not None
         assert identity.end(0.3, 10)
         assert child.wait(10) == -signal.SIGKILL
@@ -87,7 +87,7 @@ def _watched() -> tuple["subprocess.Popen[str]", int]:
 @pytest.mark.parametrize("death", ["killed", "ends"])
 def test_the_watchdog_ends_the_command_with_its_parent(death: str) -> None:
     parent, pid = _watched()
-    command = ProcessIdentity.of(pid)
+    command = ProcessIdentity.find(pid)
     assert command is not None
     assert command.alive()
     with parent:  # leaving the block closes its standard input, at which it ends by itself

@@ -1,1 +1,1 @@
-"""The commands of `pyspark-pulsar`, a module for each."""
+"""The commands of `pyspark-pulsar`, one module for each."""

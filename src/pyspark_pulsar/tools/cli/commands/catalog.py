@@ -1,4 +1,4 @@
-"""`pyspark-pulsar catalog`: what a Spark that is started elsewhere must be told to have the catalog."""
+"""`pyspark-pulsar catalog`: the settings with which a Spark that starts elsewhere has the catalog."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def catalog() -> None:
 
 @catalog.command(short_help="Print the path of the jar.")
 def jar() -> None:
-    """Print the path of the catalog's jar, as spark-submit --jars takes it."""
+    """Print the path of the catalog's jar, for spark-submit --jars."""
     from pyspark_pulsar.session.configure import catalog_jar
 
     click.echo(catalog_jar())
@@ -27,18 +27,18 @@ def jar() -> None:
 @click.option(
     "--python",
     metavar="PATH",
-    help="The interpreter with this package that the catalog and the workers run [default: this one].",
+    help="Interpreter with this package, for the catalog and the workers [default: this one].",
 )
 @click.option(
     "--jar",
     metavar="PATH",
-    help="Where Spark gets the catalog's jar from; local:///path is a file that all machines have "
-    "[default: this package's].",
+    help="Location of the catalog's jar for Spark; local:///path is a file that exists on all machines [default: this "
+    "package's].",
 )
 @click.option(
     "--checkpoints",
     type=click.Choice(["default", "rocksdb"]),
-    help="What keeps the state of streams; sets what suits checkpoints in Pulsar best with it.",
+    help="State store of streams; also sets the best settings for checkpoints in Pulsar with this store.",
 )
 @click.option(
     "--option",
@@ -58,9 +58,9 @@ def conf(
 ) -> None:
     """Print the settings of a session with the catalog, as lines of a file.
 
-    For spark-defaults.conf, spark-submit --properties-file, and the server of Spark Connect. Where such a file has jars
-    or extensions already, join the lists with commas. Secrets that are given are printed as they are, since the file
-    must hold them: keep it from others, or give paths (file:///...) instead.
+    Use the file as spark-defaults.conf, with spark-submit --properties-file, or for the server of Spark Connect. If
+    such a file has jars or extensions already, join the lists with commas. The output contains secrets that you pass,
+    because the file needs them. Protect the file, or pass paths (file:///...) instead.
     """
     from pyspark_pulsar.java_properties import properties_text
     from pyspark_pulsar.session.configure import session_conf
@@ -69,7 +69,7 @@ def conf(
     for setting in settings:
         key, value = key_and_value(setting, "--option")
         if key in options:
-            msg = f"{key} is given twice."
+            msg = f"{key} is set twice; remove one of them."
             raise click.BadParameter(msg, param_hint="--option")
         options[key] = value
     lines = session_conf(

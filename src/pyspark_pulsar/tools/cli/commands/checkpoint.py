@@ -1,4 +1,4 @@
-"""`pyspark-pulsar checkpoint`: checkpoints that live in Pulsar. Runs without Spark."""
+"""`pyspark-pulsar checkpoint`: checkpoints in Pulsar. Runs without Spark."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ _FAILED: Final = 1
 _PREFIX: Final = "pulsar+checkpoint://"
 
 
-@click.group(short_help="Checkpoints that live in Pulsar.")
+@click.group(short_help="Checkpoints in Pulsar.")
 def checkpoint() -> None:
-    """Checkpoints of streaming queries that live in Pulsar, as pulsar+checkpoint://tenant/namespace/name."""
+    """Manage checkpoints of streaming queries in Pulsar, as pulsar+checkpoint://tenant/namespace/name."""
 
 
 def cluster_arguments(command: Command) -> Command:
-    """What all of the commands take; the command gets it as `settings`, `service_url` and `admin_url`."""
+    """Add the options of all commands, which receive them as `settings`, `service_url` and `admin_url`."""
     for decorate in (
         click.option(
             "--option",
             "settings",
             multiple=True,
             metavar="KEY=VALUE",
-            help="Any option of spark.read, such as those about authentication; repeatable.",
+            help="Any option of spark.read, such as the authentication options; repeatable.",
         ),
         click.option("--admin-url", metavar="URL", help="Address of the admin REST API."),
         click.option(
@@ -53,7 +53,7 @@ def cluster_arguments(command: Command) -> Command:
 @cluster_arguments
 @click.option("-r", "--recursive", is_flag=True, help="All files below PATH.")
 def list_files(path: str, *, recursive: bool, **cluster: Any) -> None:
-    """Files and folders in PATH: length, time of the last change (UTC), name."""
+    """List the files and folders in PATH: length, time of the last change (UTC), name."""
     from pyspark_pulsar.checkpoint.address import parse_path
     from pyspark_pulsar.checkpoint.commands.copying import entries
 
@@ -70,11 +70,11 @@ def list_files(path: str, *, recursive: bool, **cluster: Any) -> None:
             click.echo(f"{length:>12}  {changed}  {printable(name)}")
 
 
-@checkpoint.command(short_help="Show a checkpoint, or a file of it.")
+@checkpoint.command(short_help="Show a checkpoint, or one of its files.")
 @click.argument("path")
 @cluster_arguments
 def show(path: str, **cluster: Any) -> None:
-    """What PATH is: of a checkpoint its owner, files and logs; of a file its bytes."""
+    """Show PATH: owner, files and logs of a checkpoint, or the bytes of a file."""
     from pyspark_pulsar.checkpoint.address import parse_path
     from pyspark_pulsar.checkpoint.commands.checkpoint_description import describe
     from pyspark_pulsar.checkpoint.commands.copying import content, entries
@@ -94,7 +94,10 @@ def show(path: str, **cluster: Any) -> None:
 @click.argument("path")
 @cluster_arguments
 def verify(path: str, **cluster: Any) -> None:
-    """Read every file of the checkpoint and compare all checksums. Ends with 1 where one does not fit."""
+    """Read every file of the checkpoint, and compare all checksums.
+
+    The exit code is 1 if a file is damaged or missing.
+    """
     from pyspark_pulsar.checkpoint.address import parse_path
     from pyspark_pulsar.checkpoint.commands import copying
 
@@ -107,7 +110,7 @@ def verify(path: str, **cluster: Any) -> None:
             if fault is not None:
                 faults += 1
                 click.echo(f"Error: {fault}", err=True)
-    click.echo(f"{plural(files, 'file')}, {human_bytes(nbytes)}: {faults or 'none'} damaged or gone")
+    click.echo(f"{plural(files, 'file')}, {human_bytes(nbytes)}: {faults or 'none'} damaged or missing")
     if faults:
         sys.exit(_FAILED)
 
@@ -116,45 +119,45 @@ def verify(path: str, **cluster: Any) -> None:
 @click.argument("source")
 @click.argument("target")
 @cluster_arguments
-@click.option("-q", "--quiet", is_flag=True, help="Name no files.")
+@click.option("-q", "--quiet", is_flag=True, help="Do not list the files.")
 def copy(source: str, target: str, *, quiet: bool, **cluster: Any) -> None:
-    """Copy a checkpoint, or a part of it, to a local folder, or a local folder into Pulsar, byte by byte.
+    """Copy a checkpoint or a part of it to a local folder, or a local folder into Pulsar, byte by byte.
 
-    One of SOURCE and TARGET is a path in Pulsar, the other a folder. The target must hold no files. Stop the query
-    first if it is to go on with the copy.
+    One of SOURCE and TARGET is a path in Pulsar, and the other a folder. The target must not contain files. Stop the
+    query first if it is to resume with the copy.
     """
     from pyspark_pulsar.checkpoint.address import parse_path
     from pyspark_pulsar.checkpoint.commands import copying
 
-    told: list[int] = []
+    copied: list[int] = []
 
-    def tell(path: str, length: int) -> None:
-        told.append(length)
+    def report(path: str, length: int) -> None:
+        copied.append(length)
         if not quiet:
             click.echo(f"{length:>12}  {printable(path)}")
 
     if source.startswith(_PREFIX) == target.startswith(_PREFIX):
         raise OptionError(
-            f"copying {source} to {target}: expected one path in Pulsar ({_PREFIX}...) and one local folder; copy by "
-            f"way of a folder"
+            f"copying {source} to {target}: expected one path in Pulsar ({_PREFIX}...) and one local folder; copy "
+            f"through a folder"
         )
     with _store(cluster) as store:
         if source.startswith(_PREFIX):
             where = parse_path(source)
-            copying.copy_out(store.checkpoint(where.checkpoint), where.parts, Path(target), tell)
+            copying.copy_out(store.checkpoint(where.checkpoint), where.parts, Path(target), report)
         else:
-            copying.copy_in(store, Path(source), parse_path(target), tell)
-    click.echo(f"{plural(len(told), 'file')}, {human_bytes(sum(told))}")
+            copying.copy_in(store, Path(source), parse_path(target), report)
+    click.echo(f"{plural(len(copied), 'file')}, {human_bytes(sum(copied))}")
 
 
 @checkpoint.command(short_help="Delete a checkpoint, or a part of it.")
 @click.argument("path")
 @cluster_arguments
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Skip the confirmation.")
 def rm(path: str, *, yes: bool, **cluster: Any) -> None:
-    """Delete PATH with all that is in it. A query that uses the checkpoint fails at its next write.
+    """Delete PATH and its content. A query that uses the checkpoint fails at its next write.
 
-    Of a whole checkpoint its two topics are deleted too, where --admin-url is given.
+    With --admin-url, deleting a whole checkpoint also deletes its two topics.
     """
     from pyspark_pulsar.checkpoint.address import parse_path
     from pyspark_pulsar.checkpoint.commands import copying
@@ -162,20 +165,20 @@ def rm(path: str, *, yes: bool, **cluster: Any) -> None:
 
     where = parse_path(path)
     if not yes:
-        click.confirm(f"Delete {printable(str(where))} and all that is in it?", abort=True)
+        click.confirm(f"Delete {printable(str(where))} and its content?", abort=True)
     fault: PulsarError | None = None
     with _store(cluster) as store:
         options = store.cluster.options
         try:
-            was_there = copying.remove(store, where)
+            existed = copying.remove(store, where)
         except PulsarError as lost:
-            # Of a checkpoint that lost its index the topics can be deleted all the same.
-            was_there, fault = True, lost
+            # The topics of a checkpoint without an index can still be deleted.
+            existed, fault = True, lost
     if not where.parts and options.admin_url is not None:
-        was_there = remove_topics(options, where.checkpoint) or was_there
+        existed = remove_topics(options, where.checkpoint) or existed
     elif fault is not None:
         raise fault
-    click.echo(f"{'deleted' if was_there else 'nothing there'}: {printable(str(where))}")
+    click.echo(f"{'deleted' if existed else 'does not exist'}: {printable(str(where))}")
 
 
 @contextmanager

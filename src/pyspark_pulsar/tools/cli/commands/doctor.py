@@ -1,4 +1,4 @@
-"""`pyspark-pulsar doctor`: what must be there for a query to run, in one table. Runs without Spark unless asked."""
+"""`pyspark-pulsar doctor`: a check of all that a query needs, in one table. Runs without Spark, except with --spark."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ _WIDE: Final = 140
 _NO_TOPIC: Final = ("persistent://public/default/doctor",)
 
 
-@click.command(short_help="Look whether all is there that a query needs.")
+@click.command(short_help="Check all that a query needs.")
 @read_arguments(required=False, flags=_FLAGS)
 @click.option(
-    "--write", "writes", is_flag=True, help="Look at the right to write the topics too; nothing is sent."
+    "--write", "writes", is_flag=True, help="Also check the permission to write the topics; nothing is sent."
 )
 @click.option(
     "--spark",
     "master",
     metavar="MASTER",
-    help="Also look at Spark's executors, by a small job on this master, such as local[2] or yarn.",
+    help="Also check Spark's executors, with a small job on this master, such as local[2] or yarn.",
 )
 @click.option(
     "--conf",
     "conf",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Beside --spark: a setting of Spark; repeatable.",
+    help="With --spark: a setting of Spark; repeatable.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON for each finding.")
 def doctor(
@@ -53,10 +53,11 @@ def doctor(
     as_json: bool,
     **flags: str | None,
 ) -> None:
-    """Look at what a query on TOPIC needs: versions, the interpreter, brokers, rights, the admin REST API, clocks,
-    bookies and tiered storage; with --spark at the same from executors.
+    """Check all that a query on TOPIC needs, from versions and permissions to storage.
 
-    Each finding says what to do. Ends with 1 where there is a fault; warnings are about what queries can do without.
+    The checks are about versions, the interpreter, brokers, permissions, the admin REST API, clocks, bookies and tiered
+    storage. With --spark, they include executors. Each finding contains what to do. The exit code is 1 if there is a
+    fault. Warnings are about things that a query can run without.
     """
     from pyspark_pulsar.read.bounds.topics import named_topics
     from pyspark_pulsar.tools.doctor.examination import examine
@@ -82,7 +83,7 @@ def _print_json(finding: Finding) -> None:
 
 
 def _print_table(findings: Sequence[Finding]) -> None:
-    """What was looked at and what to do stand in columns of their own where the screen is wide enough for that."""
+    """Print the findings. On a wide screen, what was checked and what to do have their own columns."""
     from collections import Counter
 
     from rich.text import Text

@@ -1,4 +1,7 @@
-"""`pyspark-pulsar failover`: where a streaming query goes on at another cluster. Runs without Spark."""
+"""`pyspark-pulsar failover`: the positions at which a streaming query resumes in another cluster.
+
+Runs without Spark.
+"""
 
 from __future__ import annotations
 
@@ -18,49 +21,49 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 
-@click.command(short_help="Say where a query goes on elsewhere.")
+@click.command(short_help="Show where a query resumes in another cluster.")
 @click.argument("checkpoint", type=click.Path(exists=True, path_type=Path))
 @click.option(
     "--from",
     "cluster",
     required=True,
     metavar="CLUSTER",
-    help="The cluster that the query has read from, by its name.",
+    help="Name of the cluster that the query has read from.",
 )
 @click.option(
-    "--service-url", required=True, metavar="URL", help="Of the cluster where the query goes on: its brokers."
+    "--service-url", required=True, metavar="URL", help="Brokers of the cluster where the query resumes."
 )
-@click.option("--admin-url", required=True, metavar="URL", help="Of the same cluster: its admin REST API.")
+@click.option("--admin-url", required=True, metavar="URL", help="Admin REST API of the same cluster.")
 @click.option(
     "--option",
     "settings",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Any option of spark.read, such as those about authentication; repeatable.",
+    help="Any option of spark.read, such as the authentication options; repeatable.",
 )
 @click.option(
     "--margin",
     default="10m",
     show_default=True,
-    help="How far clocks may differ, and replication may have been behind.",
+    help="Largest difference of clocks plus largest delay of replication.",
 )
 @click.option(
-    "--one-way", is_flag=True, help="Until it failed, all messages were produced in the cluster of --from."
+    "--one-way", is_flag=True, help="All messages were produced in the cluster of --from until it failed."
 )
 @click.option(
     "--read-since",
     metavar="TIME",
-    help="The query had read all messages published before this time, by any cluster: ISO 8601 or Unix milliseconds.",
+    help="The query had read all messages that any cluster published before this time: ISO 8601 or Unix milliseconds.",
 )
-@click.option("--source", type=click.IntRange(min=0), help="Which of the query's Pulsar sources, from 0.")
+@click.option("--source", type=click.IntRange(min=0), help="Number of the query's Pulsar source, from 0.")
 @click.option(
     "--write",
     "target",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="Write a copy of the checkpoint with which the query goes on, and keeps its state.",
+    help="Write a copy of the checkpoint, with which the query resumes and keeps its state.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print startingOffsets alone.")
+@click.option("--json", "as_json", is_flag=True, help="Print only startingOffsets.")
 def failover(
     checkpoint: Path,
     cluster: str,
@@ -75,7 +78,7 @@ def failover(
     one_way: bool,
     as_json: bool,
 ) -> None:
-    """Say where a streaming query goes on at another cluster, to which its topics are replicated.
+    """Show where a streaming query resumes in another cluster, to which its topics are replicated.
 
     CHECKPOINT is a copy of the query's checkpointLocation in a local folder, or a file with the endOffset of its last
     progress. The cluster that the query has read from may be down.
@@ -83,20 +86,20 @@ def failover(
     from pyspark_pulsar.options import ReadOptions, parse_options
     from pyspark_pulsar.options.parsers import duration, instant, topic_text
     from pyspark_pulsar.tools.failover.committed_offset import committed_offset, copy_moved
-    from pyspark_pulsar.tools.failover.resume import FormerCluster, resume_points
+    from pyspark_pulsar.tools.failover.resume import PreviousCluster, resume_points
 
-    former = FormerCluster(
+    previous = PreviousCluster(
         cluster,
-        _parsed(margin, duration, "--margin"),
+        _parse_argument(margin, duration, "--margin"),
         is_only_source=one_way,
-        read_since_ms=None if read_since is None else _parsed(read_since, instant, "--read-since"),
+        read_since_ms=None if read_since is None else _parse_argument(read_since, instant, "--read-since"),
     )
     committed = committed_offset(checkpoint, source)
     read_until = committed.offset.positions
     texts = dict(key_and_value(setting, "--option") for setting in settings)
     texts |= {"service.url": service_url, "admin.url": admin_url}
     options = parse_options(ReadOptions, texts | {"topic": topic_text(min(read_until).name)})
-    points = resume_points(options, former, read_until)
+    points = resume_points(options, previous, read_until)
     if target is not None:
         positions = {point.partition: point.position for point in points}
         copy_moved(checkpoint, target, committed, positions)
@@ -110,7 +113,7 @@ def failover(
         click.echo(printable(line), err=True)
 
 
-def _parsed(text: str, parse: Callable[[str], Value], hint: str) -> Value:
+def _parse_argument(text: str, parse: Callable[[str], Value], hint: str) -> Value:
     try:
         return parse(text)
     except ValueError as fault:
@@ -122,22 +125,22 @@ def _print(points: Sequence[ResumePoint], cluster: str) -> None:
     from pyspark_pulsar.tools.cli.output.screen import screen, table_of
     from pyspark_pulsar.tools.cli.output.text import human_count
 
-    shown = table_of(
-        "Where the query goes on",
-        ("topic partition", f"read in {cluster} up to", "goes on at", "entries that may come again"),
-        right=("entries that may come again",),
+    table = table_of(
+        "Where the query resumes",
+        ("topic partition", f"read in {cluster} up to", "resumes at", "entries that may be read again"),
+        right=("entries that may be read again",),
     )
     for point in points:
-        shown.add_cells(
+        table.add_cells(
             point.partition.name, str(point.read_until), str(point.position), human_count(point.repeated)
         )
-    screen().print(shown)
+    screen().print(table)
 
 
 def _notes(points: Sequence[ResumePoint], cluster: str) -> list[str]:
     return [
-        f"Note: {point.partition.name}: of what the query has read of {cluster} nothing is here. Whether retention has "
-        f"removed what it has not read is not known."
+        f"Note: {point.partition.name}: this cluster has no message of {cluster} that the query has read. Retention "
+        f"may also have removed messages that the query has not read."
         for point in points
         if not point.is_bounded
     ]

@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Show the segments of a scalable topic.")
 @read_arguments()
-@click.option("--json", "as_json", is_flag=True, help="One JSON object for each segment, one a line.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per line for each segment.")
 def layout(topics: tuple[str, ...], settings: tuple[str, ...], *, as_json: bool, **flags: str | None) -> None:
-    """Show the segments of TOPIC, a scalable topic of Pulsar 5 (topic://...): state, hashes of keys, parents, and the
-    names that positions have them by."""
+    """Show the segments of TOPIC, a scalable topic of Pulsar 5 (topic://...).
+
+    The columns are state, hashes of keys, parents, and the names of the segments in positions.
+    """
     from pyspark_pulsar.inspect.topic_layouts import layout_table, topic_layouts
     from pyspark_pulsar.tools.cli.output.text import json_line
 
@@ -30,6 +32,7 @@ def layout(topics: tuple[str, ...], settings: tuple[str, ...], *, as_json: bool,
 
 
 def print_layouts(layouts: list[TopicLayout]) -> None:
+    """Print a table of segments for each topic."""
     from pyspark_pulsar.inspect.topic_layouts import layout_table
     from pyspark_pulsar.tools.cli.output.screen import screen, table_of
 

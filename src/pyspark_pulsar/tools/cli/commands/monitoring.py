@@ -11,11 +11,11 @@ from pyspark_pulsar.errors import printable
 
 @click.command(short_help="Write alert rules and a dashboard.")
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--overwrite", is_flag=True, help="Replace files that were changed.")
+@click.option("--overwrite", is_flag=True, help="Replace changed files.")
 def monitoring(folder: Path, *, overwrite: bool) -> None:
     """Write alert rules for Prometheus and a dashboard for Grafana into FOLDER.
 
-    They are about the metrics that a PulsarProgressListener gives.
+    They use the metrics of a PulsarProgressListener.
     """
     from pyspark_pulsar.tools.monitoring.shipped_files import write
 

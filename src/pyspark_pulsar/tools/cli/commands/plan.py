@@ -22,10 +22,9 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Show the splits of a read.")
 @read_arguments()
-@click.option("--json", "as_json", is_flag=True, help="One JSON object for each split, one a line.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per line for each split.")
 def plan(topics: tuple[str, ...], settings: tuple[str, ...], *, as_json: bool, **flags: str | None) -> None:
-    """Show the splits of a batch read of TOPIC: from where to where, with which reader, how many entries and bytes; and
-    what would not be read, and why."""
+    """Show the splits of a batch read of TOPIC: range, reader, entries and bytes; and what is not read, and why."""
     from pyspark_pulsar.read.batch.batch_plan import plan_batch
 
     options = parse_arguments(topics, settings, flags)
@@ -38,7 +37,7 @@ def plan(topics: tuple[str, ...], settings: tuple[str, ...], *, as_json: bool, *
 
 
 def json_lines(batch_plan: BatchPlan) -> list[str]:
-    """Times are ISO 8601 in UTC."""
+    """Return a line for each split. Times are ISO 8601 in UTC."""
     from pyspark_pulsar.inspect.tables import plan_table
     from pyspark_pulsar.tools.cli.output.text import json_line
 
@@ -46,7 +45,7 @@ def json_lines(batch_plan: BatchPlan) -> list[str]:
 
 
 def skipped_segments(options: ReadOptions, batch_plan: BatchPlan) -> list[Segment]:
-    """The ledgers that no split touches, as far as ledgers are known."""
+    """Return the ledgers that no split reads, as far as ledgers are known."""
     from pyspark_pulsar.inspect.segments import segments_of
     from pyspark_pulsar.read.bounds.timestamps import resolve_windows
 
@@ -63,6 +62,7 @@ def skipped_segments(options: ReadOptions, batch_plan: BatchPlan) -> list[Segmen
 
 
 def print_plan(batch_plan: BatchPlan, skipped: list[Segment]) -> None:
+    """Print the splits, the totals, and notes about the plan."""
     from pyspark_pulsar.inspect.planned_splits import planned_splits
     from pyspark_pulsar.tools.cli.output.screen import screen
 
@@ -74,7 +74,7 @@ def print_plan(batch_plan: BatchPlan, skipped: list[Segment]) -> None:
 
 
 def totals(splits: list[PlannedSplit]) -> str:
-    """Of the whole read, and of each reader."""
+    """Return the totals of the whole read, and of each reader."""
     from pyspark_pulsar.tools.cli.output.text import plural
 
     by_reader: dict[str, list[PlannedRange]] = defaultdict(list)
@@ -90,7 +90,7 @@ def totals(splits: list[PlannedSplit]) -> str:
 
 
 def unknown(batch_plan: BatchPlan) -> list[str]:
-    """What the plan cannot tell."""
+    """Return lines about missing facts in the plan."""
     from pyspark_pulsar.read.location import RowLocation
 
     names = [
@@ -105,18 +105,16 @@ def unknown(batch_plan: BatchPlan) -> list[str]:
     ]
     if not names:
         return []
-    return [
-        f"The ledgers of {', '.join(names)} are not known: entries and bytes are shown with admin.url only."
-    ]
+    return [f"The ledgers of {', '.join(names)} are unknown; set admin.url to see entries and bytes."]
 
 
 def noted(batch_plan: BatchPlan) -> list[str]:
-    """Why it is read as it is."""
+    """Return lines about the reasons for the plan."""
     return [f"Note: {note}" for note in batch_plan.notes]
 
 
 def pruned(skipped: list[Segment]) -> list[str]:
-    """What is not read, in sum for each topic partition and reason."""
+    """Return a line with the totals of skipped ledgers for each topic partition and reason."""
     from pyspark_pulsar.tools.cli.output.text import human_bytes, plural, ranges
 
     groups: dict[tuple[str, str], list[Ledger]] = defaultdict(list)
@@ -131,7 +129,7 @@ def pruned(skipped: list[Segment]) -> list[str]:
 
 
 def _amount(ranges: list[PlannedRange]) -> str:
-    """Entries of ledgers, rows of tables, and bytes of both."""
+    """Return the entries of ledgers, the rows of tables, and the bytes of both."""
     from pyspark_pulsar.tools.cli.output.text import human_bytes, plural
 
     of_ledgers = [split_range for split_range in ranges if split_range.file_part is None]
@@ -174,11 +172,11 @@ def _table(splits: list[PlannedSplit]) -> PrintableTable:
 
 
 def _name(split: Split) -> str:
-    """Of its topic partition; and of its part of the keys, by hash slots."""
+    """Return the topic partition of a split, and its hash slots if it reads a part of the keys."""
     if split.slots is None:
         return str(split.partition)
-    first, behind = split.slots
-    return f"{split.partition}, slots {first} to {behind - 1}"
+    first, end = split.slots
+    return f"{split.partition}, slots {first} to {end - 1}"
 
 
 def _is_one(splits: list[PlannedSplit]) -> bool:

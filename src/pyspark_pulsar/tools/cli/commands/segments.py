@@ -1,4 +1,4 @@
-"""`pyspark-pulsar segments`: the ledgers of a topic, where each lies, and which reader would be used for it."""
+"""`pyspark-pulsar segments`: the ledgers of a topic, their locations, and the reader for each."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Show the ledgers of topics.")
 @read_arguments()
-@click.option("--json", "as_json", is_flag=True, help="One JSON object for each ledger, one a line.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per line for each ledger.")
 @click.option(
     "--html",
     "page",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Draw the ledgers along time into FILE.",
+    help="Write a page with the ledgers along time to FILE.",
 )
 def segments(
     topics: tuple[str, ...],
@@ -35,8 +35,10 @@ def segments(
     page: Path | None,
     **flags: str | None,
 ) -> None:
-    """Show the ledgers of TOPIC: state, entries, bytes, times, where each lies and which reader a batch read with these
-    options would use."""
+    """Show the ledgers of TOPIC: state, entries, bytes, times, location and reader.
+
+    The reader is the one that a batch read with these options would use.
+    """
     from pyspark_pulsar.inspect.segments import survey
 
     survey_result = survey(parse_arguments(topics, settings, flags))
@@ -58,7 +60,7 @@ def segments(
 
 
 def json_lines(survey_result: Survey) -> list[str]:
-    """Times are ISO 8601 in UTC."""
+    """Return a line for each ledger. Times are ISO 8601 in UTC."""
     from pyspark_pulsar.inspect.tables import segments_table
     from pyspark_pulsar.tools.cli.output.text import json_line
 
@@ -66,6 +68,7 @@ def json_lines(survey_result: Survey) -> list[str]:
 
 
 def print_survey(survey_result: Survey) -> None:
+    """Print a table for each topic partition."""
     from pyspark_pulsar.tools.cli.output.screen import screen
 
     console = screen()
@@ -76,16 +79,16 @@ def print_survey(survey_result: Survey) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """All that there is of a topic partition."""
+    """The ledgers of a topic partition, and its part of the topic's table."""
 
     partition: TopicPartition
     segments: tuple[Segment, ...]
     part: TablePart | None
-    """What the topic's table holds of it."""
+    """The topic's table, as far as it holds this topic partition."""
 
 
 def lanes_of(survey_result: Survey) -> list[Lane]:
-    """In the order of topic partitions."""
+    """Return a lane for each topic partition, in order."""
     parts = {part.partition: part for part in survey_result.tables}
     segments: dict[TopicPartition, list[Segment]] = {partition: [] for partition in parts}
     for segment in survey_result.segments:
@@ -104,7 +107,7 @@ def _table(lane: Lane) -> PrintableTable:
 
     table = table_of(
         heading(lane),
-        ("ledger", "state", "entries", "size", "opened (UTC)", "closed (UTC)", "lies in", "read from"),
+        ("ledger", "state", "entries", "size", "opened (UTC)", "closed (UTC)", "stored in", "read from"),
         right=("ledger", "entries", "size"),
     )
     for segment in lane.segments:
@@ -117,7 +120,7 @@ def _table(lane: Lane) -> PrintableTable:
             human_bytes(ledger.size),
             human_time(moment(ledger.opened_ms)) if of_topic else "",
             human_time(moment(ledger.closed_ms or None)) if of_topic else "",
-            Text(place_of(segment), style=_STYLES.get(segment.lies_in, "")),
+            Text(format_location(segment), style=_STYLES.get(segment.lies_in, "")),
             segment.reader or Text(segment.skipped or "?", style="dim"),
         )
     part = lane.part
@@ -130,7 +133,7 @@ def _table(lane: Lane) -> PrintableTable:
             human_bytes(part.size),
             human_time(moment(first)),
             human_time(moment(last)),
-            Text(place_of_part(part), style="cyan"),
+            Text(format_part_location(part), style="cyan"),
             COLUMNS if part.is_read else Text(part.skipped or "?", style="dim"),
         )
     return table
@@ -140,7 +143,7 @@ _STYLES = {"bookie": "blue", "tiered": "yellow", "compacted": "magenta"}
 
 
 def heading(lane: Lane) -> str:
-    """The name, and totals over the topic's own ledgers and its table."""
+    """Return the name of the topic partition, with the totals of its own ledgers and its table."""
     from pyspark_pulsar.tools.cli.output.text import human_bytes, plural
 
     own = [segment.ledger for segment in lane.segments if segment.state != "compacted"]
@@ -153,20 +156,22 @@ def heading(lane: Lane) -> str:
 
 
 def rows_of(part: TablePart) -> str:
+    """Return the number of rows as text."""
     return f"{part.rows:,} rows"
 
 
-def place_of_part(part: TablePart) -> str:
+def format_part_location(part: TablePart) -> str:
+    """Return the table, its files and the end of its rows."""
     from pyspark_pulsar.tools.cli.output.text import plural
 
     return f"table {part.table}, {plural(part.files, 'file')}, up to {part.end}"
 
 
-def place_of(segment: Segment) -> str:
-    """Bucket and key or folder; the bookies by id."""
-    places = []
+def format_location(segment: Segment) -> str:
+    """Return bucket and key, or the folder; for bookies, their ids."""
+    locations = []
     if segment.ledger.offload_id:
-        places.append(segment.copy or "tiered storage")
+        locations.append(segment.copy or "tiered storage")
     if segment.bookies or not segment.ledger.offload_id:
-        places.append(" ".join(("bookies", *segment.bookies)))
-    return ", ".join(places)
+        locations.append(" ".join(("bookies", *segment.bookies)))
+    return ", ".join(locations)

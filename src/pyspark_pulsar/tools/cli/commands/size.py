@@ -1,4 +1,4 @@
-"""`pyspark-pulsar size`: the hardware that a load needs, each number with its formula."""
+"""`pyspark-pulsar size`: the hardware that a load needs. Each number has its formula."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ if TYPE_CHECKING:
     from pyspark_pulsar.tools.sizing.quantity import Quantity
 
 _INPUTS: Final = {
-    # of `Workload`, whose defaults the help shows too: what it says
+    # The meaning of each field of `Workload`. The help also shows the defaults.
     "topics": "Topic partitions.",
-    "messages_a_day": "Of all topics together.",
-    "message_bytes": "Mean stored bytes of a message; or give --bytes-a-day.",
+    "messages_a_day": "Messages of all topics together.",
+    "message_bytes": "Mean stored bytes of a message; or set --bytes-a-day.",
     "entry_messages": "Mean messages that a producer puts into one entry.",
     "format": "AVRO, JSON, PROTOBUF_NATIVE or BYTES.",
     "columns": "Columns that the query reads.",
     "days": "Days of history to read.",
     "in_object_storage": "Share of the history that is offloaded.",
-    "in_columns": "Share of the history that topics' tables hold; the rest lies on bookies.",
+    "in_columns": "Share of the history in topics' tables; the rest is on bookies.",
     "written": "Messages written back to Pulsar for each one that is read.",
-    "catch_up_hours": "Hours in which the history is to be read.",
+    "catch_up_hours": "Hours for reading the history.",
     "trigger_seconds": "Seconds from one micro-batch to the next.",
-    "peak": "The busiest seconds beside the mean of the day.",
+    "peak": "Rate of the busiest seconds, relative to the mean of the day.",
     "executor_cores": "Cores of an executor.",
     "executor_gigabits": "Network of an executor, in 10^9 bits a second.",
-    "utilization": "Share of cores and of time that may be planned with.",
-    "ledger_hours": "Hours after which brokers begin a ledger.",
-    "ledger_entries": "Entries after which they do.",
-    "ledger_bytes": "Bytes after which they do.",
-    "split_bytes": "maxBytesPerPartition of the read of the history.",
-    "batch_tasks": "Most splits of one plan of the history.",
-    "admin_seconds": "Seconds in which the admin REST API answers.",
-    "object_seconds": "Seconds in which object storage answers a small request.",
+    "utilization": "Share of cores and of time that the plan uses.",
+    "ledger_hours": "Hours after which brokers close a ledger.",
+    "ledger_entries": "Entries after which brokers close a ledger.",
+    "ledger_bytes": "Bytes after which brokers close a ledger.",
+    "split_bytes": "Option maxBytesPerPartition for reading the history.",
+    "batch_tasks": "Largest number of splits of one plan of the history.",
+    "admin_seconds": "Seconds that the admin REST API needs for an answer.",
+    "object_seconds": "Seconds that object storage needs for a small request.",
 }
 _NEEDED: Final = ("topics", "messages_a_day")
 _CALIBRATION_SECONDS: Final = 20.0
@@ -53,7 +53,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def _number(_: click.Context, __: click.Parameter, text: str | None) -> float | None:
-    """With k, M, G, T for powers of 1000, Ki, Mi, Gi for those of 1024."""
+    """Parse a number with k, M, G, T for powers of 1000, or Ki, Mi, Gi for powers of 1024."""
     if text is None:
         return None
     plain = text.strip().replace("_", "").lower().removesuffix("b")
@@ -70,13 +70,13 @@ def _load_options(command: Command) -> Command:
     for name in reversed(_INPUTS):
         convert, kind = (None, "FORMAT") if name == "format" else (_number, "N")
         flag = f"--{name.replace('_', '-')}"
-        told = _INPUTS[name] + ("  [required]" if name in _NEEDED else _default(defaults[name]))
-        command = click.option(flag, name, callback=convert, metavar=kind, help=told)(command)
+        help_text = _INPUTS[name] + ("  [required]" if name in _NEEDED else _default(defaults[name]))
+        command = click.option(flag, name, callback=convert, metavar=kind, help=help_text)(command)
     return command
 
 
 def _default(value: object) -> str:
-    """As one would type it."""
+    """Return a default as a user types it."""
     if value is MISSING:
         return ""
     if not isinstance(value, float):
@@ -87,18 +87,22 @@ def _default(value: object) -> str:
     return f"  [default: {value:.6g}]"
 
 
-@click.command(short_help="Say what hardware a load needs.")
+@click.command(short_help="Estimate the hardware for a load.")
 @_load_options
 @click.option("--bytes-a-day", callback=_number, metavar="N", help="Stored bytes of all topics together.")
 @click.option(
-    "--calibrate", is_flag=True, help="Measure what messages cost on this machine, in about 20 s; no server."
+    "--calibrate",
+    is_flag=True,
+    help="Measure the cost of messages on this machine, in about 20 s, without a server.",
 )
-@click.option("--topic", metavar="TOPIC", help="Measure messages of this topic too; needs --service-url.")
+@click.option("--topic", metavar="TOPIC", help="Also measure messages of this topic; needs --service-url.")
 @click.option("--service-url", metavar="URL", help="Address of the brokers or the proxy of --topic.")
 @click.option(
     "--option", "settings", multiple=True, metavar="KEY=VALUE", help="Any option of spark.read; repeatable."
 )
-@click.option("--costs", "shows_costs", is_flag=True, help="Show the costs too, and where each was measured.")
+@click.option(
+    "--costs", "shows_costs", is_flag=True, help="Also show the costs, and where each was measured."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object; numbers in bytes and seconds.")
 def size(
     bytes_a_day: float | None,
@@ -111,11 +115,11 @@ def size(
     as_json: bool,
     **load: Any,
 ) -> None:
-    """Say what hardware a load needs: executors, bandwidth, memory, requests, time to catch up, lag.
+    """Estimate the hardware for a load: executors, bandwidth, memory, requests, time to catch up, lag.
 
-    All topics are taken to be alike. Numbers may end in k, M, G, T, Ki, Mi, Gi.
+    All topics are assumed to be alike. Numbers may end in k, M, G, T, Ki, Mi, Gi.
     """
-    from pyspark_pulsar.tools.sizing.estimate import as_json as told, estimate
+    from pyspark_pulsar.tools.sizing.estimate import as_json as estimate_json, estimate
 
     sample = None if topic is None else _sample(topic, service_url, settings)
     workload = _workload(load, bytes_a_day, sample)
@@ -123,38 +127,38 @@ def size(
     try:
         made = estimate(workload, costs)
     except OptionError as fault:
-        raise _named_flags(fault) from None
+        raise _name_flags(fault) from None
     if as_json:
-        click.echo(json.dumps(told(made)))
+        click.echo(json.dumps(estimate_json(made)))
     else:
         print_estimate(made, shows_costs=shows_costs)
 
 
 def _workload(load: dict[str, Any], bytes_a_day: float | None, sample: TopicSample | None) -> Workload:
-    """What is given wins over what was measured of a topic."""
-    told = {name: value for name, value in load.items() if value is not None}
-    missing = [f"--{name.replace('_', '-')}" for name in _NEEDED if name not in told]
+    """Return the workload. The user's numbers take precedence over measured ones."""
+    inputs = {name: value for name, value in load.items() if value is not None}
+    missing = [f"--{name.replace('_', '-')}" for name in _NEEDED if name not in inputs]
     if missing:
         raise click.UsageError(f"Missing option '{missing[0]}'.")
     if bytes_a_day is not None:
-        if "message_bytes" in told:
-            raise click.UsageError("--bytes-a-day and --message-bytes are both given: expected one of them.")
-        if not told["messages_a_day"]:
-            raise click.UsageError("--bytes-a-day: expected messages a day above 0 beside it.")
-        told["message_bytes"] = max(1.0, bytes_a_day / told["messages_a_day"])
+        if "message_bytes" in inputs:
+            raise click.UsageError("--bytes-a-day and --message-bytes are both set; remove one of them.")
+        if not inputs["messages_a_day"]:
+            raise click.UsageError("--bytes-a-day: expected --messages-a-day above 0, got 0.")
+        inputs["message_bytes"] = max(1.0, bytes_a_day / inputs["messages_a_day"])
     if sample is not None:
-        told = {
+        inputs = {
             "message_bytes": sample.message_bytes,
             "entry_messages": sample.entry_messages,
             "format": sample.format,
             "columns": float(sample.columns),
-        } | told
-    if "message_bytes" not in told:
+        } | inputs
+    if "message_bytes" not in inputs:
         raise click.UsageError("Missing option '--message-bytes' or '--bytes-a-day'.")
     try:
-        return Workload(**told)
+        return Workload(**inputs)
     except OptionError as fault:
-        raise _named_flags(fault) from None
+        raise _name_flags(fault) from None
 
 
 def _costs(sample: TopicSample | None, *, calibrate: bool) -> Costs:
@@ -184,8 +188,8 @@ def _sample(topic: str, service_url: str | None, settings: tuple[str, ...]) -> T
     return sample_topic(options)
 
 
-def _named_flags(fault: OptionError) -> OptionError:
-    """With the names that the command has for what the model calls otherwise."""
+def _name_flags(fault: OptionError) -> OptionError:
+    """Replace the model's names in an error with the flags of the command."""
     text = str(fault)
     for name in _INPUTS:
         if "_" in name:
@@ -194,58 +198,58 @@ def _named_flags(fault: OptionError) -> OptionError:
 
 
 def print_estimate(made: Estimate, *, shows_costs: bool) -> None:
-    """What was given, the figures, and with `shows_costs` the costs, as tables."""
+    """Print the inputs, the figures, and with `shows_costs` the costs, as tables."""
     from pyspark_pulsar.tools.cli.output.screen import screen, table_of
     from pyspark_pulsar.tools.sizing.costs import where_measured
 
     console = screen()
-    said = table_of("The load", ("what", "value"), right=("value",))
+    load = table_of("The load", ("what", "value"), right=("value",))
     for each in made.given.all():
-        said.add_cells(each.name, shown(each))
-    console.print(said)
+        load.add_cells(each.name, format_quantity(each))
+    console.print(load)
     brief = table_of("In short", ("figure", "value"), right=("value",))
     for each in made.summary():
-        brief.add_cells(each.name, shown(each))
+        brief.add_cells(each.name, format_quantity(each))
     console.print(brief)
     for title, section in made.sections().items():
         table = table_of(title, ("figure", "value", "how"), right=("value",))
         for each in section:
-            table.add_cells(each.name, shown(each), each.formula)
+            table.add_cells(each.name, format_quantity(each), each.formula)
         console.print(table)
     if shows_costs:
         costs = table_of("Costs", ("cost", "value", "what", "from"), right=("value",))
         for cost, meaning in made.costs.all():
-            costs.add_cells(cost.name, shown(cost), meaning, cost.source)
+            costs.add_cells(cost.name, format_quantity(cost), meaning, cost.source)
         console.print(costs)
     here = len(made.costs.measured)
-    told = f"{here} costs were measured on this machine, the others" if here else "All costs were measured"
-    console.print(f"{told} on {where_measured()} (--costs shows them).", soft_wrap=True)
+    origin = f"{here} costs were measured on this machine, the others" if here else "All costs were measured"
+    console.print(f"{origin} on {where_measured()} (--costs shows them).", soft_wrap=True)
 
 
-def shown(of: Quantity) -> str:
-    """For people: bytes in KiB and more, times in minutes and more, costs in ms and less."""
+def format_quantity(figure: Quantity) -> str:
+    """Return a value for people: bytes in KiB and more, times in minutes and more, costs in ms and less."""
     from pyspark_pulsar.tools.cli.output.text import human_bytes
     from pyspark_pulsar.tools.sizing.quantity import number_text
 
-    if of.unit == "B":
-        return human_bytes(round(of.value))
-    if of.unit == "B/s":
-        return f"{human_bytes(round(of.value))}/s"
-    if of.unit == "s":
-        return _time(of.value)
-    head, _, rest = of.unit.partition("/")
+    if figure.unit == "B":
+        return human_bytes(round(figure.value))
+    if figure.unit == "B/s":
+        return f"{human_bytes(round(figure.value))}/s"
+    if figure.unit == "s":
+        return _time(figure.value)
+    head, _, rest = figure.unit.partition("/")
     if head == "core·s" and rest:
-        return f"{_small_time(of.value)}/{rest}"
-    if head == "B" and of.value >= _UNITS["mi"]:
-        return f"{human_bytes(round(of.value))}/{rest}"
-    number = of.value if abs(of.value) < _EXACT else float(round(of.value))
-    return f"{number_text(number)} {_plural(of.unit, number)}".strip()
+        return f"{_small_time(figure.value)}/{rest}"
+    if head == "B" and figure.value >= _UNITS["mi"]:
+        return f"{human_bytes(round(figure.value))}/{rest}"
+    number = figure.value if abs(figure.value) < _EXACT else float(round(figure.value))
+    return f"{number_text(number)} {_plural(figure.unit, number)}".strip()
 
 
 def _plural(unit: str, number: float) -> str:
-    """Of what is counted: `3,000 topics`, `1 message/day`, `4 cores/executor`."""
+    """Return the unit of a count in the plural: `3,000 topics`, `1 message/day`, `4 cores/executor`."""
     head, slash, rest = unit.partition("/")
-    # B, and products such as core·s, are no words.
+    # B, and products such as core·s, are not words.
     if number == 1 or not head.isascii() or len(head) <= 1:
         return unit
     many = f"{head[:-1]}ies" if head.endswith("ry") else f"{head}s"

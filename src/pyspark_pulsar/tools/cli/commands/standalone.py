@@ -13,7 +13,7 @@ from pyspark_pulsar.tools.cli.setting import key_and_value
 if TYPE_CHECKING:
     from pyspark_pulsar.tools.standalone import InstanceStatus, LocalPulsar
 
-_NAME = click.option("--name", default="default", show_default=True, help="Which instance.")
+_NAME = click.option("--name", default="default", show_default=True, help="Name of the instance.")
 _DATA = click.option(
     "--data", type=click.Path(path_type=Path, file_okay=False), help="Data folder [default: in the cache]."
 )
@@ -21,7 +21,7 @@ _DATA = click.option(
 
 @click.group(short_help="A real Pulsar server on this machine.")
 def standalone() -> None:
-    """A real Pulsar server on this machine, for a first try and for tests."""
+    """Run a real Pulsar server on this machine, for a first try and for tests."""
 
 
 @standalone.command(short_help="Start a server, which runs until `stop`.")
@@ -30,14 +30,16 @@ def standalone() -> None:
 @click.option(
     "--server-version",
     metavar="VERSION",
-    help="Of Pulsar, such as 4.2.4 [default: that of the last start on the data, else 4.0.8].",
+    help="Version of Pulsar, such as 4.2.4 [default: the version of the last start on the data, or 4.0.8].",
 )
 @click.option("--broker-port", type=click.IntRange(1, 65535), help="[default: a free one]")
 @click.option("--web-port", type=click.IntRange(1, 65535), help="[default: a free one]")
 @click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Extra server setting; repeatable."
 )
-@click.option("--deadline", default=180.0, show_default=True, help="Seconds to wait until it serves.")
+@click.option(
+    "--deadline", default=180.0, show_default=True, help="Seconds to wait until the server is healthy."
+)
 def start(
     name: str,
     data: Path | None,
@@ -47,7 +49,7 @@ def start(
     settings: tuple[str, ...],
     deadline: float,
 ) -> None:
-    """Start a server; it runs until it is stopped, also after this shell ends."""
+    """Start a server. It runs until you stop it, even after this shell ends."""
     from pyspark_pulsar.tools.standalone import LocalPulsar
 
     server = LocalPulsar(
@@ -61,8 +63,8 @@ def start(
     )
     began = time.monotonic()
     started = server.start()
-    took = time.monotonic() - began
-    click.echo(f"Pulsar is ready after {took:.1f} s." if started else "Pulsar already runs.")
+    seconds = time.monotonic() - began
+    click.echo(f"Pulsar is ready after {seconds:.1f} s." if started else "Pulsar already runs.")
     _show(server)
 
 
@@ -70,7 +72,7 @@ def start(
 @_NAME
 @_DATA
 def stop(name: str, data: Path | None) -> None:
-    """Stop a server. Its data stay."""
+    """Stop a server. Its data are kept."""
     from pyspark_pulsar.tools.standalone import LocalPulsar
 
     server = LocalPulsar(name=name, data=data)
@@ -83,7 +85,7 @@ def stop(name: str, data: Path | None) -> None:
 @_DATA
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of text.")
 def status(name: str, data: Path | None, *, as_json: bool) -> None:
-    """Show whether a server runs, and where."""
+    """Show whether a server runs, and its addresses."""
     from pyspark_pulsar.tools.standalone import LocalPulsar
 
     server = LocalPulsar(name=name, data=data)

@@ -1,5 +1,7 @@
-"""`pyspark-pulsar tier`: history of topics as columns. Runs without Spark, anywhere that reaches Pulsar and the
-tables."""
+"""`pyspark-pulsar tier`: history of topics as columns.
+
+It runs without Spark, on any machine that can reach Pulsar and the tables.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ _DAY_SECONDS: Final = 86_400.0
 
 @click.group(short_help="Topics' history as columns.")
 def tier() -> None:
-    """Topics' history as columns, in Iceberg or Delta tables."""
+    """Manage topics' history as columns, in Iceberg or Delta tables."""
 
 
 def cluster_arguments(command: Command) -> Command:
@@ -57,18 +59,21 @@ def cluster_arguments(command: Command) -> Command:
 def tier_arguments(command: Command) -> Command:
     """Add the arguments of a command about tables: which topics, and where their tables are."""
     for decorate in (
-        click.option("--table", metavar="TEMPLATE", help="Names of tables: option tierTable."),
+        click.option("--table", metavar="TEMPLATE", help="Template for names of tables: option tierTable."),
         click.option(
             "--catalog",
             required=True,
             metavar="JSON|FILE",
-            help="Where the tables are: option tierCatalog, as JSON, or a file that holds it. Put secrets into a file.",
+            help=(
+                "Catalog of the tables: option tierCatalog, as JSON, or a file that contains it. Put secrets into a "
+                "file."
+            ),
         ),
         click.option("--topics-pattern", metavar="REGEX", help="Instead of TOPIC: all topics that match."),
         click.option(
             "--namespace",
             metavar="TENANT/NAMESPACE",
-            help="Instead of TOPIC: the topics of the namespace whose property `tier` says so.",
+            help="Instead of TOPIC: the topics of the namespace whose property `tier` selects them.",
         ),
         cluster_arguments,
     ):
@@ -76,27 +81,27 @@ def tier_arguments(command: Command) -> Command:
     return command
 
 
-@tier.command(short_help="Make columns of closed ledgers.")
+@tier.command(short_help="Tier closed ledgers.")
 @tier_arguments
-@click.option("--every", type=float, metavar="SECONDS", help="Go on for ever, and look again so often.")
+@click.option("--every", type=float, metavar="SECONDS", help="Run forever, and start a round this often.")
 @click.option(
-    "--processes", type=click.IntRange(1), default=1, show_default=True, help="That read and write."
+    "--processes", type=click.IntRange(1), default=1, show_default=True, help="Processes that read and write."
 )
 @click.option(
     "--partition-by",
     metavar="FIELDS",
-    help="Of new tables, such as 'day(__publishTime),country'. Default: day(__publishTime).",
+    help="Partitioning of new tables, such as 'day(__publishTime),country'. Default: day(__publishTime).",
 )
-@click.option("--sort-by", metavar="COLUMNS", help="Of new tables: the order of rows within a row group.")
+@click.option("--sort-by", metavar="COLUMNS", help="Order of rows within a row group, for new tables.")
 @click.option(
-    "--property", "properties", multiple=True, metavar="KEY=VALUE", help="Of new tables; repeatable."
+    "--property", "properties", multiple=True, metavar="KEY=VALUE", help="Property of new tables; repeatable."
 )
 @click.option(
     "--metrics",
     metavar="HOST:PORT",
-    help="With --every: answer at this address with metrics for Prometheus.",
+    help="With --every: serve metrics for Prometheus at this address.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object for each topic, one a line.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per line for each topic.")
 def run(
     *,
     every: float | None,
@@ -108,9 +113,10 @@ def run(
     as_json: bool,
     **arguments: Any,
 ) -> None:
-    """Make columns of the closed ledgers of each TOPIC that its table does not have yet.
+    """Tier the closed ledgers of each TOPIC that its table does not contain yet.
 
-    May run at any time and several times at once: the table is the checkpoint, and each ledger is in it once.
+    You may run the command at any time, and several times in parallel: the table is the checkpoint, and contains each
+    ledger once.
     """
     from pyspark_pulsar.history.tiering.round import TierRound
     from pyspark_pulsar.history.tiering.topic_rounds import tier_for_ever, tier_topics
@@ -119,23 +125,23 @@ def run(
 
     options = _options(arguments)
     if metrics is not None and every is None:
-        msg = "--metrics is for a service: give --every too."
+        msg = "--metrics is for a service; set --every too."
         raise click.UsageError(msg)
-    counts, exposition = _exposed(metrics)
+    counts, exposition = _expose(metrics)
     writers = ProcessWriters(processes)
     tier_round = TierRound(options, _table_settings(partition_by, sort_by, properties), writers)
     try:
         if every is not None:
 
-            def tell(outcome: TopicOutcome) -> None:
+            def report(outcome: TopicOutcome) -> None:
                 _count(counts, outcome)
                 print_outcome(outcome, as_json=as_json)
 
             failed = not tier_for_ever(
                 tier_round,
                 every,
-                tell,
-                _stopped(),
+                report,
+                _stop_on_signals(),
                 by_property=arguments["namespace"] is not None,
                 turn_ended=counts.turn_ended,
             )
@@ -154,7 +160,7 @@ def run(
 
 @tier.command(short_help="Show how far topics are tiered.")
 @tier_arguments
-@click.option("--json", "as_json", is_flag=True, help="One JSON object for each topic partition, one a line.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per line for each topic partition.")
 def status(*, as_json: bool, **arguments: Any) -> None:
     """Show how far each TOPIC is tiered, and what is left: ledgers, bytes, seconds."""
     from pyspark_pulsar.history.tiering.status import tier_status
@@ -167,24 +173,24 @@ def status(*, as_json: bool, **arguments: Any) -> None:
         raise SystemExit(_FAILED)
 
 
-@tier.command(short_help="Make few large files of many small ones.")
+@tier.command(short_help="Combine small files, and delete unused ones.")
 @tier_arguments
 @click.option(
     "--expire-days",
     type=float,
     default=5.0,
     show_default=True,
-    help="Forget states of the tables that are older.",
+    help="Expire versions of the tables that are older.",
 )
 @click.option(
     "--sweep-days",
     type=float,
     default=1.0,
     show_default=True,
-    help="Delete files that no state names and are older.",
+    help="Delete older files that no version of the table names.",
 )
 def compact(*, expire_days: float, sweep_days: float, **arguments: Any) -> None:
-    """Make few large files of many small ones, and remove what nobody needs any more."""
+    """Combine small files into few large ones, and delete files and versions that are not needed any more."""
     from pyspark_pulsar.history.columnar.table import TableMoved
     from pyspark_pulsar.history.columnar.topic_tables import TopicTables
     from pyspark_pulsar.history.tiering.faults import catalog_settings, topic_fault
@@ -202,15 +208,15 @@ def compact(*, expire_days: float, sweep_days: float, **arguments: Any) -> None:
                 table, sweep_after=sweep_days * _DAY_SECONDS, expire_after=expire_days * _DAY_SECONDS
             )
         except TableMoved:
-            click.echo(f"{printable(str(topic))}: somebody else has committed meanwhile; run it again")
-        except Exception as fault:  # noqa: BLE001 - the upkeep of other tables goes on
+            click.echo(f"{printable(str(topic))}: another writer has committed; run the command again")
+        except Exception as fault:  # noqa: BLE001 - the upkeep of other tables continues
             failed = True
             named = topic_fault(str(topic), fault, catalog_settings(options))
             click.echo(f"{printable(str(topic))}: {named}", err=True)
         else:
             click.echo(
-                f"{done.table}: {done.compacted} files became {done.made}, {done.swept} orphans deleted, "
-                f"{done.expired} states forgotten"
+                f"{done.table}: {done.compacted} files became {done.made}, {done.swept} unused files deleted, "
+                f"{done.expired} versions expired"
             )
     if failed:
         raise SystemExit(_FAILED)
@@ -218,16 +224,16 @@ def compact(*, expire_days: float, sweep_days: float, **arguments: Any) -> None:
 
 @tier.command()
 @tier_arguments
-@click.option("--keep-files", is_flag=True, help="Take the table out of the catalog, and leave its files.")
+@click.option("--keep-files", is_flag=True, help="Remove the table from the catalog, and keep its files.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def drop(*, keep_files: bool, yes: bool, **arguments: Any) -> None:
-    """Drop the tables of each TOPIC. What retention has removed from the topics is gone then."""
+    """Drop the tables of each TOPIC. This also deletes messages that retention has removed from the topics."""
     from pyspark_pulsar.client.admin.client import AdminClient
     from pyspark_pulsar.history.columnar.topic_tables import TopicTables
     from pyspark_pulsar.history.tiering.topic_note import drop_table
 
     options, failed = _options(arguments), False
-    topics = _named_topics(options, "a pattern does not drop tables")
+    topics = _named_topics(options, "drop needs their names, not a pattern")
     tables = TopicTables(options)
     with AdminClient.for_planning(options) as admin:
         for topic in topics:
@@ -240,24 +246,24 @@ def drop(*, keep_files: bool, yes: bool, **arguments: Any) -> None:
                 failed = True
                 click.echo(f"{name}: {fault}", err=True)
             else:
-                click.echo(f"{name}: {'dropped' if dropped else 'there is no such table'}")
+                click.echo(f"{name}: {'dropped' if dropped else 'no such table'}")
     if failed:
         raise SystemExit(_FAILED)
 
 
-@tier.command(short_help="Forget where the history of topics is.")
+@tier.command(short_help="Forget the tables of topics.")
 @cluster_arguments
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def forget(*, yes: bool, **arguments: Any) -> None:
-    """Forget in which table the history of each TOPIC is, so that the next round begins again, in any catalog.
+    """Forget in which table the history of each TOPIC is, so that the next round starts from scratch, in any catalog.
 
-    The table stays as it is. What retention has removed from the topic is in that table only.
+    The table stays as it is. It has the only copy of messages that retention has removed from the topic.
     """
     from pyspark_pulsar.client.admin.client import AdminClient
     from pyspark_pulsar.history.tiering.topic_note import remove_note
 
     options = _options(arguments)
-    topics = _named_topics(options, "a pattern does not forget tables")
+    topics = _named_topics(options, "forget needs their names, not a pattern")
     with AdminClient.for_planning(options) as admin:
         for topic in topics:
             name = printable(str(topic))
@@ -278,7 +284,7 @@ def _named_topics(options: ReadOptions, reason: str) -> list[TopicName]:
 
 
 def _options(arguments: dict[str, Any]) -> ReadOptions:
-    """Raises `OptionError`, and `click.UsageError` for topics that are given in no way or in two."""
+    """Parse the options. Raises `OptionError`, and `click.UsageError` unless topics are selected in exactly one way."""
     from pyspark_pulsar.history.tiering.topic_rounds import namespace_pattern
     from pyspark_pulsar.options import ReadOptions, parse_options
 
@@ -287,10 +293,10 @@ def _options(arguments: dict[str, Any]) -> ReadOptions:
     if namespace is not None and pattern is None:
         pattern = namespace_pattern(namespace)
     elif namespace is not None:
-        msg = "Give --namespace or --topics-pattern."
+        msg = "Set either --namespace or --topics-pattern, not both."
         raise click.UsageError(msg)
     if bool(topics) == (pattern is not None):
-        msg = "Name topics, or give --topics-pattern or --namespace."
+        msg = "Name topics, or set --topics-pattern or --namespace."
         raise click.UsageError(msg)
     texts = {"service.url": arguments["service_url"], "admin.url": arguments["admin_url"]}
     texts |= {"topics": json.dumps(topics)} if topics else {"topicsPattern": pattern}
@@ -301,7 +307,7 @@ def _options(arguments: dict[str, Any]) -> ReadOptions:
     for setting in arguments["settings"]:
         key, value = key_and_value(setting, "--option")
         if key in texts:
-            msg = f"{key} is given twice."
+            msg = f"{key} is set twice; remove one of them."
             raise click.BadParameter(msg, param_hint="--option")
         texts[key] = value
     return parse_options(ReadOptions, texts)
@@ -314,7 +320,7 @@ def _topics(options: ReadOptions, arguments: dict[str, Any]) -> list[TopicName]:
 
 
 def _catalog(given: str) -> dict[str, str]:
-    """A file may hold secrets of every form; an argument is seen by all users of the machine."""
+    """Read the catalog. Only a file may contain secrets, because all users of the machine can see arguments."""
     if given.lstrip().startswith("{"):
         return {"tierCatalog": given}
     try:
@@ -336,17 +342,16 @@ def _table_settings(
     )
 
 
-def _stopped() -> Event:
-    """Set when the process is asked to end: what is being committed is committed first."""
+def _stop_on_signals() -> Event:
+    """Return an event that SIGINT and SIGTERM set. A running commit is completed first."""
     stop = Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     return stop
 
 
-def _exposed(address: str | None) -> tuple[TierMetrics, Exposition | None]:
-    """Return the metrics of this process, and the endpoint that answers with them. Raises `OptionError`,
-    `PrerequisiteMissing`."""
+def _expose(address: str | None) -> tuple[TierMetrics, Exposition | None]:
+    """Return the metrics of this process, and their endpoint. Raises `OptionError`, `PrerequisiteMissing`."""
     from pyspark_pulsar.tools.monitoring.exposition import Exposition
     from pyspark_pulsar.tools.monitoring.tier_metrics import TierMetrics
 
@@ -354,7 +359,7 @@ def _exposed(address: str | None) -> tuple[TierMetrics, Exposition | None]:
     if address is None:
         return counts, None
     exposition = Exposition(counts.metrics)
-    click.echo(f"metrics at http://{exposition.serve(address)}/metrics", err=True)
+    click.echo(f"Serving metrics at http://{exposition.serve(address)}/metrics", err=True)
     return counts, exposition
 
 

@@ -1,4 +1,4 @@
-"""`pyspark-pulsar transactions`: end what exactly-once writes have left behind when nobody starts them again."""
+"""`pyspark-pulsar transactions`: ending transactions of exactly-once writes whose query or job will not start again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 @click.group()
 def transactions() -> None:
-    """Transactions of exactly-once writes."""
+    """Manage transactions of exactly-once writes."""
 
 
 def _cluster_arguments(command: Command) -> Command:
@@ -32,7 +32,7 @@ def _cluster_arguments(command: Command) -> Command:
         "settings",
         multiple=True,
         metavar="KEY=VALUE",
-        help="Any option of df.write, such as those about authentication; repeatable.",
+        help="Any option of df.write, such as the authentication options; repeatable.",
     )(command)
     return click.option(
         "--service-url", required=True, metavar="URL", help="Address of the brokers or the proxy."
@@ -40,18 +40,18 @@ def _cluster_arguments(command: Command) -> Command:
 
 
 def _journal_arguments(command: Command) -> Command:
-    """Which journal, and where."""
+    """Add the arguments that name a journal and its cluster."""
     for decorate in (
         click.option("--journal", metavar="NAME", help="The transactionJournal of the query or job."),
         click.option(
             "--query-id",
             metavar="ID",
-            help="Spark's id of the streaming query, where PATH is not a local folder.",
+            help="Spark's id of the streaming query, if PATH is not a local folder.",
         ),
         click.option(
             "--checkpoint",
             metavar="PATH",
-            help="The checkpointLocation of the streaming query; its file `metadata` is read for the query's id.",
+            help="The checkpointLocation of the streaming query, whose file `metadata` contains the query's id.",
         ),
         _cluster_arguments,
         click.argument("topic", required=False),
@@ -60,19 +60,22 @@ def _journal_arguments(command: Command) -> Command:
     return command
 
 
-@transactions.command(short_help="End what a dead job has left open.")
+@transactions.command(short_help="End open transactions of a dead job.")
 @_journal_arguments
 @click.option(
-    "--abort-open", is_flag=True, help="Abort what was not decided too. A query that still runs will fail."
+    "--abort-open", is_flag=True, help="Also abort undecided transactions. A query that still runs will fail."
 )
 @click.option(
     "--release",
     is_flag=True,
-    help="As --abort-open, and let another query or job have the journal, as one may that --journal names.",
+    help="Like --abort-open, and release the journal for another query or job, which may name it with --journal.",
 )
 def resolve(*, abort_open: bool, release: bool, **arguments: Any) -> None:
-    """Commit what was decided for TOPIC and not finished: of batch jobs, or of the query with that checkpoint or
-    id. With --journal TOPIC is not needed."""
+    """Commit the decided but unfinished transactions for TOPIC.
+
+    The transactions belong to batch jobs, or to the query with this checkpoint or id. With --journal, TOPIC is not
+    needed.
+    """
     from pyspark_pulsar.write.exactly_once.resolve import resolve_journal
 
     named = _named_journal(**arguments)
@@ -82,15 +85,15 @@ def resolve(*, abort_open: bool, release: bool, **arguments: Any) -> None:
         click.echo(printable(line))
 
 
-@transactions.command(short_help="Delete the journal of a query or job that is over.")
+@transactions.command(short_help="Delete the journal of a finished query or job.")
 @_journal_arguments
 @click.option("--admin-url", required=True, metavar="URL", help="Address of the admin REST API.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Skip the confirmation.")
 def remove_journal(*, admin_url: str, yes: bool, **arguments: Any) -> None:
-    """Delete the three topics of the journal of batch jobs to TOPIC, or of the query with that checkpoint or id.
+    """Delete the three topics of the journal of batch jobs to TOPIC, or of the query with this checkpoint or id.
 
-    What was decided is committed first, and what was begun is aborted. With --journal TOPIC is not needed. A query that
-    starts again with its checkpoint fails without its journal.
+    Decided transactions are committed first, and open ones are aborted. With --journal, TOPIC is not needed. A query
+    that restarts with its checkpoint fails without its journal.
     """
     from pyspark_pulsar.write.exactly_once.resolve import remove_journal as remove
 
@@ -101,13 +104,13 @@ def remove_journal(*, admin_url: str, yes: bool, **arguments: Any) -> None:
         click.echo(printable(line))
 
 
-@transactions.command(short_help="End rows that hide what follows them.")
+@transactions.command(short_help="Release messages that leftover rows hide.")
 @click.argument("topic")
 @_cluster_arguments
 def unblock(topic: str, service_url: str, settings: tuple[str, ...]) -> None:
-    """End rows of TOPIC that reached it after their transaction was aborted, and hide what follows them.
+    """End rows that arrived in TOPIC after their transaction was aborted, and hide all later messages.
 
-    Transactions that are open stay open, so it may run at any time.
+    Open transactions stay open, so you may run this at any time.
     """
     from pyspark_pulsar.model.topic import TopicName
     from pyspark_pulsar.options import WriteOptions, parse_options
@@ -117,8 +120,8 @@ def unblock(topic: str, service_url: str, settings: tuple[str, ...]) -> None:
     options = parse_options(WriteOptions, {**given, "topic": topic, "service.url": service_url})
     for partition in unblock_topic(options, TopicName.parse(topic)):
         click.echo(
-            f"{printable(partition)}: rows of transactions that have ended hide nothing "
-            "once all transactions that began before them have ended."
+            f"{printable(partition)}: later messages become visible after all transactions that began before the "
+            f"leftover rows have ended."
         )
 
 
@@ -129,7 +132,7 @@ class _NamedJournal:
     options: WriteOptions
     journal: str
     owner: str | None
-    """The id of the streaming query; None for batch jobs and named journals."""
+    """The id of the streaming query; None if the journal is named, or belongs to batch jobs."""
 
 
 def _named_journal(
@@ -145,8 +148,8 @@ def _named_journal(
     """Find the journal that the arguments of a command name.
 
     Raises:
-        OptionError: An option has an unexpected value, or the checkpoint does not tell the query's id.
-        click.UsageError: Neither topic nor journal is given.
+        OptionError: An option has an unexpected value, or the checkpoint does not contain the query's id.
+        click.UsageError: There is neither a topic nor a journal.
 
     """
     from pyspark_pulsar.options import WriteOptions, parse_options
@@ -181,6 +184,6 @@ def _id_in(checkpoint: str) -> str:
         with suppress(OSError, ValueError, KeyError):
             return str(json.loads((Path(url.path) / "metadata").read_text())["id"])
     raise OptionError(
-        f"--checkpoint {checkpoint}: expected a local folder with Spark's file metadata, which names the query, got "
-        f"none; give --query-id, which Spark logs at the start of a query"
+        f"--checkpoint {checkpoint}: expected a local folder with Spark's file metadata, which contains the query's "
+        f"id, got none; set --query-id, which Spark logs at the start of a query"
     )

@@ -1,4 +1,4 @@
-"""One HTML file that stands alone: the picture of the ledgers, a legend, and all numbers as a table."""
+"""A self-contained HTML file: the picture of the ledgers, a legend, and all numbers as a table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ from pyspark_pulsar.errors import printable
 from pyspark_pulsar.inspect.segments import COMPACTED, EMPTY, Segment, Survey
 from pyspark_pulsar.inspect.table_parts import TablePart
 from pyspark_pulsar.inspect.tables import COLUMNS, moment
-from pyspark_pulsar.tools.cli.commands.segments import lanes_of, place_of, place_of_part, rows_of
+from pyspark_pulsar.tools.cli.commands.segments import (
+    format_location,
+    format_part_location,
+    lanes_of,
+    rows_of,
+)
 from pyspark_pulsar.tools.cli.html.picture import picture, size_scale
 from pyspark_pulsar.tools.cli.output.text import human_bytes, human_time, plural
 
@@ -95,7 +100,10 @@ for (const ledger of document.querySelectorAll("g.ledger")) {
 
 
 def segments_page(survey: Survey, now_ms: int | None = None) -> str:
-    """The whole file; nothing in it is fetched from elsewhere. `now_ms`: Unix milliseconds, by default now."""
+    """Return the whole file, which loads nothing from other places.
+
+    `now_ms` is in Unix milliseconds, by default now.
+    """
     now = datetime.now(UTC) if now_ms is None else moment(now_ms)
     topics = printable(", ".join(dict.fromkeys(str(lane.partition.topic) for lane in lanes_of(survey))))
     fault = (
@@ -153,12 +161,12 @@ def _legend(survey: Survey) -> str:
     if survey.tables:
         items.append((swatch.format("columns"), f"{_COLUMNS}, in the topic's table"))
     if any(segment.ledger.is_open for segment in segments):
-        items.append((swatch.format("open"), "open: written to now, read from the broker"))
+        items.append((swatch.format("open"), "open: being written, read from the broker"))
     if any(not segment.ledger.size for segment in segments):
         ring = '<svg width="16" height="16"><circle cx="8" cy="8" r="4" class="empty"/></svg>'
-        items.append((ring, "empty: nothing is written yet, or nothing is left"))
+        items.append((ring, "empty: no entry yet, or all entries removed"))
     thin = '<svg width="16" height="16"><rect x="6" y="1" width="3" height="14" class="least bookie"/></svg>'
-    items.append((thin, "edged and thin: drawn longer than to scale, to be seen"))
+    items.append((thin, "edged and thin: drawn longer than to scale, to be visible"))
     unread = [segment.reader is None and segment.skipped != EMPTY for segment in segments]
     if any(unread) or not all(part.is_read for part in survey.tables):
         pale = f'<svg width="16" height="16"><g class="unread">{_inner(swatch.format("bookie"))}</g></svg>'
@@ -179,7 +187,7 @@ def _table(survey: Survey) -> str:
         "size",
         "opened (UTC)",
         "closed (UTC)",
-        "lies in",
+        "stored in",
         "read from",
     )
     head = "".join(f"<th>{name}</th>" for name in names)
@@ -198,7 +206,7 @@ def _row(segment: Segment) -> str:
         human_bytes(ledger.size),
         human_time(moment(ledger.opened_ms)) if of_topic else "",
         human_time(moment(ledger.closed_ms or None)) if of_topic else "",
-        place_of(segment),
+        format_location(segment),
         segment.reader or f"not read: {segment.skipped or 'unknown'}",
     )
     return _cells(cells)
@@ -214,7 +222,7 @@ def _table_row(part: TablePart) -> str:
         human_bytes(part.size),
         human_time(moment(first)),
         human_time(moment(last)),
-        place_of_part(part),
+        format_part_location(part),
         COLUMNS if part.is_read else f"not read: {part.skipped or 'unknown'}",
     )
     return _cells(cells)

@@ -1,10 +1,10 @@
-"""The ledgers of topic partitions as a picture: a lane for each partition, and in it two bars for each ledger.
+"""The ledgers of topic partitions as a picture: a lane for each partition, with two bars for each ledger.
 
-The upper one is as long as the ledger was written to, on one line of time for all lanes. The lower one is as long as
-the ledger is large, on one scale for all lanes; they stand in the order of the ledgers. What would be too short to be
-seen is drawn longer and marked.
+The upper bar shows the time in which the ledger was written, on one time axis for all lanes. The lower bar shows the
+size of the ledger, on one scale for all lanes, in the order of the ledgers. A bar that would be too short to see is
+drawn longer and marked.
 
-SVG as text, to stand inside a page that has the styles of `page`.
+The picture is SVG text, for a page with the styles of `page`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from pyspark_pulsar.inspect.table_parts import TablePart
 from pyspark_pulsar.inspect.tables import moment
 from pyspark_pulsar.tools.cli.commands.segments import (
     Lane,
+    format_location,
+    format_part_location,
     heading,
     lanes_of,
-    place_of,
-    place_of_part,
     rows_of,
 )
 from pyspark_pulsar.tools.cli.html.timeline import Timeline
@@ -42,22 +42,24 @@ class _Canvas:
     line: Timeline
     width: float
     before: int
-    """A moment before all others, where ledgers begin of which nobody says when they were opened."""
+    """A moment before all others, as the start of ledgers whose opening time is unknown."""
     now: int
     bytes_of_one: float
-    """How many bytes a pixel of the lower bars stands for."""
+    """The bytes that one pixel of the lower bars represents."""
 
 
 def size_scale(survey: Survey) -> str:
-    """What the lower bars stand for, in words."""
+    """Return the scale of the lower bars, in words."""
     return (
         f"{human_bytes(round(_bytes_of_one(survey, _width(survey)) * _SCALE_WIDTH))} in {_SCALE_WIDTH} pixels"
     )
 
 
 def picture(survey: Survey, now_ms: int | None = None) -> str:
-    """One `<svg>`; every ledger, and what a table holds of a topic partition, is a `<g class="ledger">` with its
-    numbers in `data-tip`."""
+    """Return one `<svg>`.
+
+    Every ledger, and every topic partition's part of a table, is a `<g class="ledger">` with its numbers in `data-tip`.
+    """
     lanes = lanes_of(survey)
     canvas = _canvas(survey, now_ms)
     height = _TOP + _LANE * len(lanes) + 44
@@ -76,7 +78,7 @@ def picture(survey: Survey, now_ms: int | None = None) -> str:
 
 
 def tip(segment: Segment) -> str:
-    """What is shown of a ledger when it is pointed at, line by line."""
+    """Return the lines that are shown when the pointer is on a ledger."""
     ledger = segment.ledger
     lines = [
         f"{'compacted view: ' if segment.state == COMPACTED else ''}ledger {ledger.id} ({segment.state})"
@@ -84,9 +86,9 @@ def tip(segment: Segment) -> str:
     lines.append(f"{ledger.entries:,} entries, {human_bytes(ledger.size)}")
     if segment.state != COMPACTED:
         opened, closed = human_time(moment(ledger.opened_ms)), human_time(moment(ledger.closed_ms or None))
-        lines.append(f"opened {opened or 'before, nobody says when'}")
-        lines.append("written to now" if ledger.is_open else f"closed {closed or 'nobody says when'}")
-    lines.append(f"lies in {place_of(segment)}")
+        lines.append(f"opened {opened or 'at an unknown time'}")
+        lines.append("being written" if ledger.is_open else f"closed {closed or 'at an unknown time'}")
+    lines.append(f"stored in {format_location(segment)}")
     lines.append(
         f"read from {segment.reader}" if segment.reader else f"not read: {segment.skipped or 'unknown'}"
     )
@@ -94,8 +96,8 @@ def tip(segment: Segment) -> str:
 
 
 def tip_of_part(part: TablePart) -> str:
-    """The same of what a table holds."""
-    lines = [place_of_part(part), f"{rows_of(part)}, {human_bytes(part.size)}"]
+    """Return the lines that are shown when the pointer is on a part of a table."""
+    lines = [format_part_location(part), f"{rows_of(part)}, {human_bytes(part.size)}"]
     if part.published is not None:
         first, last = part.published
         lines.append(f"published from {human_time(moment(first))} to {human_time(moment(last))}")
@@ -123,10 +125,10 @@ def _canvas(survey: Survey, now_ms: int | None) -> _Canvas:
     moments += [moment_ms for part in survey.tables for moment_ms in part.published or ()]
     now = max([now_ms if now_ms is not None else time.time_ns() // 1_000_000, *moments])
     first = min([now, *moments])
-    # What was opened nobody knows when gets a visible length.
+    # A ledger with an unknown opening time gets a visible length.
     before = first - max(1, (now - first) // 12)
     width = _width(survey)
-    line = Timeline.of([before, *moments, now], width)
+    line = Timeline.from_moments([before, *moments, now], width)
     return _Canvas(line, width, before, now, _bytes_of_one(survey, width))
 
 
@@ -149,7 +151,7 @@ def _axis(canvas: _Canvas, height: int) -> str:
             f'<line x1="{x:.1f}" y1="{26}" x2="{x:.1f}" y2="{bottom + 5}" class="{"now" if is_now else "tick"}"/>'
         )
         if is_now or canvas.now - at >= _SECOND:
-            # In the middle the first one would begin outside of the picture.
+            # A centered first label would begin outside of the picture.
             anchor = "middle" if place > _LABEL / 2 else "start"
             text.append(
                 f'<text x="{x:.1f}" y="{bottom + 20}" class="time" text-anchor="{anchor}">'
@@ -173,14 +175,14 @@ def _lane(canvas: _Canvas, index: int, lane: Lane) -> str:
 
 
 def _sizes(canvas: _Canvas, own: list[Segment]) -> tuple[list[tuple[float, float]], float]:
-    """Where the lower bar of each ledger begins, and how long it is to scale; and where all end."""
-    found: list[tuple[float, float]] = []
+    """Return the start and the length of the lower bar of each ledger, to scale, and the end of all bars."""
+    bars: list[tuple[float, float]] = []
     x = 0.0
     for segment in own:
         length = segment.ledger.size / canvas.bytes_of_one
-        found.append((x, length))
+        bars.append((x, length))
         x += (max(length, _LEAST_BAR) if segment.ledger.size else _EMPTY) + 1
-    return found, x
+    return bars, x
 
 
 def _bar(canvas: _Canvas, segment: Segment, top: int, size: tuple[float, float]) -> str:
@@ -210,7 +212,7 @@ def _bar(canvas: _Canvas, segment: Segment, top: int, size: tuple[float, float])
 
 
 def _size_bar(segment: Segment, top: int, size: tuple[float, float]) -> str:
-    """Of an empty ledger a ring, which is no length."""
+    """Return the lower bar of a ledger; for an empty ledger, a ring, which has no length."""
     x, length = size
     if not segment.ledger.size:
         radius = _EMPTY / 2 - 1
@@ -222,22 +224,22 @@ def _size_bar(segment: Segment, top: int, size: tuple[float, float]) -> str:
 
 
 def _view(canvas: _Canvas, segment: Segment, own: list[Segment], top: int) -> str:
-    """The compacted view, below the ledgers that it stands for; how far it reaches is not told by time."""
+    """Return the bar of the compacted view, below its ledgers. Its end in time is unknown."""
     closed = [segment.ledger.closed_ms for segment in own if segment.ledger.closed_ms]
     end = canvas.line.place(max(closed, default=canvas.now))
     return _group(segment, _box(_LEFT, top, max(_LEAST_BAR, end), _VIEW, segment.lies_in))
 
 
 def _table_bar(canvas: _Canvas, part: TablePart, top: int) -> str:
-    """Below the ledgers that it stands for, or where those were that are gone."""
+    """Return the bar of a table's part, below its ledgers, or below the time of removed ledgers."""
     first, last = part.published or (canvas.before, canvas.now)
     start = canvas.line.place(first)
     width = max(_LEAST_BAR, canvas.line.place(last) - start)
-    told = escape(tip_of_part(part), quote=True).replace("\n", "&#10;")
+    tip_text = escape(tip_of_part(part), quote=True).replace("\n", "&#10;")
     dim = "" if part.is_read else " unread"
     shapes = _box(_LEFT + min(start, canvas.width - width), top, width, _VIEW, "columns")
     name = escape(part.table, quote=True)
-    return f'<g class="ledger{dim}" tabindex="0" data-table="{name}" data-tip="{told}">{shapes}</g>'
+    return f'<g class="ledger{dim}" tabindex="0" data-table="{name}" data-tip="{tip_text}">{shapes}</g>'
 
 
 def _box(x: float, y: float, width: float, height: float, kind: str) -> str:
@@ -248,6 +250,6 @@ def _box(x: float, y: float, width: float, height: float, kind: str) -> str:
 
 
 def _group(segment: Segment, shapes: str) -> str:
-    told = escape(tip(segment), quote=True).replace("\n", "&#10;")
+    tip_text = escape(tip(segment), quote=True).replace("\n", "&#10;")
     dim = "" if segment.reader or segment.skipped == EMPTY else " unread"
-    return f'<g class="ledger{dim}" tabindex="0" data-ledger="{segment.ledger.id}" data-tip="{told}">{shapes}</g>'
+    return f'<g class="ledger{dim}" tabindex="0" data-ledger="{segment.ledger.id}" data-tip="{tip_text}">{shapes}</g>'

@@ -1,4 +1,4 @@
-"""Times to places on a line, in proportion."""
+"""Converting times to proportional positions on a line."""
 
 from __future__ import annotations
 
@@ -12,33 +12,38 @@ _STEPS: Final = (
     1, 10, 100, _SECOND, 5 * _SECOND, 15 * _SECOND, _MINUTE, 5 * _MINUTE, 15 * _MINUTE, _HOUR, 3 * _HOUR, 6 * _HOUR,
     12 * _HOUR, _DAY, 2 * _DAY, 7 * _DAY, 14 * _DAY, 28 * _DAY, 91 * _DAY, 364 * _DAY,
 )  # fmt: skip
-"""Between two ticks, in milliseconds; longer ones are multiples of the last."""
+"""Distances between two ticks, in milliseconds; longer ones are multiples of the last."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Moments (Unix milliseconds) from `first` to `last`, and the places between 0 and `width` where they stand."""
+    """A line that maps moments (Unix milliseconds) from `first` to `last` to positions from 0 to `width`."""
 
     first: int
     last: int
     width: float
 
     @classmethod
-    def of(cls, moments: Iterable[int], width: float) -> Timeline:
-        """At least one moment."""
+    def from_moments(cls, moments: Iterable[int], width: float) -> Timeline:
+        """Return a line for at least one moment."""
         known = list(moments)
         return cls(min(known), max(known), width)
 
     def place(self, moment: int) -> float:
-        """Moments outside stand at the ends; of a line of one moment that is the right one."""
+        """Return the position of a moment.
+
+        Moments outside are at the ends. On a line of one moment, it is the right end.
+        """
         span = self.last - self.first
         if span == 0 or moment >= self.last:
             return self.width
         return max(0.0, (moment - self.first) / span * self.width)
 
     def ticks(self, least_gap: float) -> Sequence[tuple[int, float]]:
-        """Round moments to name below the line, at even steps, so far apart that their names have room; and the last
-        moment, which need not be round."""
+        """Return round moments in even steps, with enough room for their labels, and the last moment.
+
+        The last moment need not be round. `least_gap` is the width of a label.
+        """
         least = (self.last - self.first) * least_gap / self.width
         step = next((step for step in _STEPS if step >= least), 0) or _multiple(least)
         first = -(-self.first // step) * step

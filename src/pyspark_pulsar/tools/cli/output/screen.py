@@ -1,4 +1,4 @@
-"""Tables on a terminal, and where there is none."""
+"""Tables on a terminal, in a pipe or in a file."""
 
 from __future__ import annotations
 
@@ -11,22 +11,27 @@ from rich.text import Text
 
 from pyspark_pulsar.errors import printable
 
-# Of a pipe or file, where rich would assume 80.
+# The width for a pipe or file; rich would use 80.
 _COLUMNS = 200
 
 
 def screen() -> Console:
-    """Standard output as wide as it is; colours on a terminal only."""
-    # A position such as 3:100:0 is no emoji, and a name in brackets no markup.
-    known = Console(highlight=False, emoji=False, markup=False)
-    return known if known.is_terminal else Console(highlight=False, emoji=False, markup=False, width=_COLUMNS)
+    """Return standard output with its own width; a terminal has colors."""
+    # Disable emoji and markup, because a position such as 3:100:0 is not an emoji, and a name in brackets is not
+    # markup.
+    console = Console(highlight=False, emoji=False, markup=False)
+    return (
+        console
+        if console.is_terminal
+        else Console(highlight=False, emoji=False, markup=False, width=_COLUMNS)
+    )
 
 
 class PrintableTable(Table):
-    """What stands in its cells is `printable`: names are chosen by others."""
+    """A table that escapes control characters in its cells, because names are untrusted input."""
 
     def add_cells(self, *cells: str | Text) -> None:
-        """One row."""
+        """Add a row."""
         self.add_row(*map(_cell, cells))
 
 
@@ -37,7 +42,7 @@ def _cell(cell: str | Text) -> Text:
 
 
 def table_of(heading: str, columns: Sequence[str], right: Sequence[str] = ()) -> PrintableTable:
-    """An empty table; `right`: the columns of numbers."""
+    """Return an empty table. `right` names the columns of numbers."""
     title = Text(printable(heading), style="bold")
     table = PrintableTable(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:

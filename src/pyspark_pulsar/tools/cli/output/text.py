@@ -1,4 +1,4 @@
-"""Numbers, times and rows as they are printed."""
+"""Text forms of numbers, times and rows."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _DELETE = "\x7f"
 
 
 def json_line(row: Mapping[str, Any]) -> str:
-    """In ASCII that prints; times are ISO 8601."""
-    # The one character of ASCII that JSON leaves as it is and that does not print.
+    """Return a row as printable ASCII; times are ISO 8601."""
+    # This is the only unprintable ASCII character that JSON does not escape.
     return json.dumps(row, default=lambda time: time.isoformat()).replace(_DELETE, "\\u007f")
 
 
 def human_bytes(size: int | None) -> str:
-    """Such as 1.5 MiB; `?` for None."""
+    """Return a size such as 1.5 MiB; `?` if it is unknown."""
     if size is None:
         return "?"
     number, unit = float(size), "B"
     for larger in ("KiB", "MiB", "GiB", "TiB", "PiB"):
-        # What would be shown as 1024 is one of the next unit.
+        # A number that rounds to 1024 is shown in the next unit.
         if number < _STEP - 0.05:
             break
         number, unit = number / _STEP, larger
@@ -31,20 +31,22 @@ def human_bytes(size: int | None) -> str:
 
 
 def human_count(number: int | None) -> str:
+    """Return a number with grouped thousands; `?` if it is unknown."""
     return "?" if number is None else f"{number:,}"
 
 
 def human_time(moment: datetime | None) -> str:
-    """UTC, to the second."""
+    """Return a time in UTC, to the second."""
     return "" if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def plural(number: int, word: str) -> str:
+    """Return a number and its noun, in the singular or plural."""
     return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
 
 
 def ranges(numbers: Sequence[int]) -> str:
-    """Such as `3-7, 12`, of numbers that grow; many of them are cut short."""
+    """Return sorted numbers as ranges such as `3-7, 12`; a long list is shortened."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][-1] + 1:

@@ -1,4 +1,4 @@
-"""How `pyspark-pulsar tier` prints what it has done, and how far topics are tiered."""
+"""The output of `pyspark-pulsar tier`: results of a run, and the status of topics."""
 
 from __future__ import annotations
 
@@ -21,7 +21,15 @@ def print_lines(known: Sequence[TierStatus]) -> None:
 
 def print_table(known: Sequence[TierStatus]) -> None:
     """Print a table with a row for each topic, then faults and warnings."""
-    numbers = ("rows", "files", "bytes", "ledgers behind", "bytes behind", "seconds behind", "retention used")
+    numbers = (
+        "rows",
+        "files",
+        "bytes",
+        "untiered ledgers",
+        "untiered bytes",
+        "lag in seconds",
+        "retention used",
+    )
     shown = table_of("Tiers", ("topic", "table", "format", *numbers), right=numbers)
     for topic in known:
         shown.add_cells(
@@ -45,7 +53,7 @@ def print_table(known: Sequence[TierStatus]) -> None:
 
 
 def print_outcome(outcome: TopicOutcome, *, as_json: bool) -> None:
-    """Print what was done for one topic: to standard output, and a fault to standard error."""
+    """Print the result for one topic to standard output, and a fault to standard error."""
     if as_json:
         row = {
             "topic": str(outcome.topic),
@@ -58,7 +66,7 @@ def print_outcome(outcome: TopicOutcome, *, as_json: bool) -> None:
         return
     name = printable(str(outcome.topic))
     if not outcome.files and outcome.fault is None:
-        click.echo(f"{name}: nothing to do; what the open ledger holds is tiered when that is closed")
+        click.echo(f"{name}: nothing to do; the open ledger is tiered after it closes")
     elif outcome.rows or outcome.fault is None:
         click.echo(
             f"{name}: {plural(outcome.rows, 'row')} in {plural(outcome.files, 'file')}, {human_bytes(outcome.size)}"

@@ -1,5 +1,5 @@
-"""Server versions that can be had, and how each comes into the cache, checked against what is pinned here.
+"""Available server versions, and fetching them into the cache, checked against pinned checksums.
 
-Where Maven Central has Pulsar's distribution, that is unpacked. Other versions are put together from the broker's
-libraries, with the start script and the configuration files of a distribution.
+Maven Central has Pulsar's distribution for some versions. Other versions are assembled from the broker's libraries,
+with the start script and the configuration files of a distribution.
 """

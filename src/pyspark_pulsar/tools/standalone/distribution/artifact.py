@@ -1,8 +1,8 @@
 """The server distribution: its name on Maven Central, its checksum, and its unpacked form.
 
-Pulsar publishes its distribution at `org.apache.pulsar:pulsar-server-distribution` (type `tar.gz`,
-classifier `bin`). Beside the unpacked files lies a list of them with their sizes, so that a cut-off or
-half-deleted copy is noticed without reading it whole.
+Pulsar publishes its distribution at `org.apache.pulsar:pulsar-server-distribution` (type `tar.gz`, classifier `bin`).
+Beside the unpacked files is a list of them with their sizes. So an incomplete copy is detected without reading all
+files.
 """
 
 import contextlib
@@ -24,8 +24,10 @@ WORKPLACE_PREFIX = ".unpack-"
 
 @dataclass(frozen=True)
 class ServerArtifact:
-    """One version of a distribution. `size` is in bytes, `sha512` in hex, `folder` the archive's only
-    top-level folder."""
+    """A version of a distribution.
+
+    `size` is the archive's size in bytes, and `sha512` its checksum in hex. `folder` is its only top-level folder.
+    """
 
     group: str
     name: str
@@ -36,19 +38,19 @@ class ServerArtifact:
 
     @property
     def coordinates(self) -> str:
-        """As Maven's command line takes them."""
+        """Coordinates for Maven's command line."""
         return f"{self.group}:{self.name}:{self.version}:tar.gz:bin"
 
     @property
     def repository_path(self) -> str:
-        """Where Maven's local repository keeps the archive (Maven 2 layout)."""
+        """Path of the archive in Maven's local repository (Maven 2 layout)."""
         return (
             f"{self.group.replace('.', '/')}/{self.name}/{self.version}/{self.name}-{self.version}-bin.tar.gz"
         )
 
 
 class Pinned(Protocol):
-    """What a folder in the cache is made of: `sha512` is the checksum of it all, `version` Pulsar's."""
+    """The pinned content of a folder in the cache: `sha512` is the checksum of it all, `version` is Pulsar's."""
 
     @property
     def version(self) -> str: ...
@@ -57,7 +59,7 @@ class Pinned(Protocol):
 
 
 def archive_is_whole(artifact: ServerArtifact, archive: Path) -> bool:
-    """Whether `archive` exists and has exactly the published bytes."""
+    """Return whether `archive` exists and has exactly the published bytes."""
     if not archive.is_file() or archive.stat().st_size != artifact.size:
         return False
     with archive.open("rb") as stream:
@@ -65,10 +67,9 @@ def archive_is_whole(artifact: ServerArtifact, archive: Path) -> bool:
 
 
 def unpacked_is_whole(server: Pinned, home: Path) -> bool:
-    """Whether `home` was made of exactly this and still has all its files in full size.
+    """Return whether `home` was made of exactly this, and all its files have their full size.
 
-    Compares sizes, not contents: about 10 ms for the 400 files of Pulsar. Files that are there in
-    addition do no harm.
+    Comparing sizes, not contents, takes about 10 ms for the 400 files of Pulsar. Additional files do no harm.
     """
     try:
         listing = json.loads((home / _LISTING).read_text())
@@ -80,26 +81,29 @@ def unpacked_is_whole(server: Pinned, home: Path) -> bool:
 
 
 def unpack(artifact: ServerArtifact, archive: Path, home: Path) -> None:
-    """Unpack a whole `archive` so that `home` appears complete or not at all.
+    """Unpack a whole `archive`, so that `home` appears complete or not at all.
 
-    An older `home` is replaced. The caller holds the lock of the folder around `home`.
+    An older `home` is replaced. The caller holds the lock of the parent folder.
     """
     home.parent.mkdir(parents=True, exist_ok=True)
     with workplace_in(home.parent) as workplace:
         with tarfile.open(archive) as packed:
-            # Python before 3.11.4 has no filters; there the checksum alone vouches for the archive.
+            # Python before 3.11.4 has no filters. There, only the checksum protects from a harmful archive.
             packed.extraction_filter = getattr(tarfile, "data_filter", None)
             packed.extractall(workplace)  # noqa: S202 - checksummed, and filtered where Python can
         unpacked = workplace / artifact.folder
         if not unpacked.is_dir():
-            msg = f"expected the folder {artifact.folder} in {archive}, got {sorted(_names(workplace))}."
+            msg = (
+                f"expected the folder {artifact.folder} in {archive}, got {sorted(_names(workplace))}; delete the "
+                f"archive, and try again."
+            )
             raise StandaloneFailed(msg)
         place(artifact, unpacked, home, workplace)
 
 
 @contextlib.contextmanager
 def workplace_in(folder: Path) -> Iterator[Path]:
-    """A new folder in `folder`, gone at the end; after a crash the next fetch removes it."""
+    """Yield a new folder in `folder`, and delete it at the end; after a crash, the next fetch deletes it."""
     workplace = Path(tempfile.mkdtemp(prefix=WORKPLACE_PREFIX, dir=folder))
     try:
         yield workplace
@@ -108,7 +112,7 @@ def workplace_in(folder: Path) -> Iterator[Path]:
 
 
 def place(server: Pinned, made: Path, home: Path, workplace: Path) -> None:
-    """Move what was `made` of `server` to `home`, with the list of its files; an older `home` to the workplace."""
+    """Write the list of files into the folder `made`, and move it to `home`; an older `home` moves to the workplace."""
     _write_listing(server, made)
     if home.exists():
         home.rename(workplace / "replaced")

@@ -1,4 +1,4 @@
-"""Brings a server into the cache through the user's own Maven: a distribution, or the libraries of one."""
+"""Downloading a server into the cache with the user's own Maven: a distribution, or the libraries of a server."""
 
 import shutil
 import time
@@ -18,9 +18,9 @@ from pyspark_pulsar.tools.standalone.distribution.artifact import (
 from pyspark_pulsar.tools.standalone.distribution.libraries import ServerLibraries, copy_libraries
 from pyspark_pulsar.tools.standalone.distribution.maven import (
     DEPENDENCY_PLUGIN,
+    print_line,
     progress,
     run_maven,
-    say,
     size_of,
 )
 from pyspark_pulsar.tools.standalone.distribution.versions import PULSAR_SERVER
@@ -34,27 +34,35 @@ def fetch_server(
     cache: Path | None = None,
     deadline_seconds: float = 1800.0,
 ) -> Path:
-    """The folder of the server, with Pulsar's `bin`, `conf` and `lib`; downloads it first where that is needed.
+    """Return the folder of a server, with Pulsar's `bin`, `conf` and `lib`; download the server first if necessary.
 
-    Safe to call from several processes at once: one downloads, the others wait for it. A copy that is
-    incomplete or damaged is fetched again. Progress goes to standard error: a bar on a terminal, else
-    one line. Raises `PrerequisiteMissing` without `mvn`, `StandaloneFailed` when the download fails, is
-    not what was published twice in a row, or takes longer than `deadline_seconds`.
+    Several processes may call this at the same time: one downloads, and the others wait. An incomplete or damaged copy
+    is downloaded again. Progress goes to standard error: a bar on a terminal, otherwise one line.
+
+    Args:
+        server: The version to fetch.
+        cache: The folder for all servers; `cache_root` by default.
+        deadline_seconds: The longest duration.
+
+    Raises:
+        PrerequisiteMissing: There is no `mvn`.
+        StandaloneFailed: The download failed, was too slow, or had wrong checksums twice.
+
     """
     folder = (cache or cache_root()) / "server"
     home = folder / server.folder
     if unpacked_is_whole(server, home):
         return home
-    give_up = time.monotonic() + deadline_seconds
+    deadline = time.monotonic() + deadline_seconds
     if isinstance(server, ServerLibraries):
-        # Before the lock is taken, as this takes it too.
+        # This acquires the same lock, so it runs before.
         fetch_server(server.base, cache=cache, deadline_seconds=deadline_seconds)
 
-    def say_wait() -> None:
-        say(f"Another process is fetching {server.coordinates}; waiting for it.")
+    def report_wait() -> None:
+        print_line(f"Another process is fetching {server.coordinates}; waiting for it.")
 
     with locked(
-        folder / ".lock", deadline_seconds=deadline_seconds, doing="fetching the server", on_wait=say_wait
+        folder / ".lock", deadline_seconds=deadline_seconds, doing="fetching the server", on_wait=report_wait
     ):
         if unpacked_is_whole(server, home):
             return home
@@ -62,22 +70,22 @@ def fetch_server(
             shutil.rmtree(leftover, ignore_errors=True)
         repository = folder / "maven"
         if isinstance(server, ServerArtifact):
-            archive = _fetch_archive(server, repository, give_up)
+            archive = _fetch_archive(server, repository, deadline)
             unpack(server, archive, home)
             shutil.rmtree(archive.parent, ignore_errors=True)
         else:
-            _put_together(server, folder, repository, give_up)
+            _assemble(server, folder, repository, deadline)
     return home
 
 
-def _fetch_archive(artifact: ServerArtifact, repository: Path, give_up: float) -> Path:
+def _fetch_archive(artifact: ServerArtifact, repository: Path, deadline: float) -> Path:
     archive = repository / artifact.repository_path
     for _ in range(_ATTEMPTS):
         if archive_is_whole(artifact, archive):
             return archive
-        # Maven believes in whatever its repository holds, so a damaged file must go before it is asked.
+        # Maven trusts the content of its repository, so delete a damaged file before running Maven.
         shutil.rmtree(archive.parent, ignore_errors=True)
-        _get_archive(artifact, repository, archive.parent, give_up)
+        _get_archive(artifact, repository, archive.parent, deadline)
     if archive_is_whole(artifact, archive):
         return archive
     size = size_of(archive)
@@ -90,26 +98,26 @@ def _fetch_archive(artifact: ServerArtifact, repository: Path, give_up: float) -
     raise StandaloneFailed(msg)
 
 
-def _get_archive(artifact: ServerArtifact, repository: Path, arriving: Path, give_up: float) -> None:
+def _get_archive(artifact: ServerArtifact, repository: Path, arriving: Path, deadline: float) -> None:
     def arrived() -> int:
-        # The name of the unfinished file differs between Maven versions; all contain this.
+        # Maven versions name the unfinished file in different ways. All names contain this.
         return max((size_of(path) for path in arriving.glob("*.tar.gz*")), default=0)
 
     goal = [f"{DEPENDENCY_PLUGIN}:get", f"-Dartifact={artifact.coordinates}", "-Dtransitive=false"]
     with progress(f"Downloading {artifact.name} {artifact.version}", artifact.size) as follow:
         run_maven(
-            goal, repository, wanted=artifact.coordinates, arrived=arrived, follow=follow, give_up=give_up
+            goal, repository, wanted=artifact.coordinates, arrived=arrived, follow=follow, deadline=deadline
         )
 
 
-def _put_together(server: ServerLibraries, folder: Path, repository: Path, give_up: float) -> None:
-    """Make the server in `folder` of its libraries, and of the distribution there that it is based on."""
+def _assemble(server: ServerLibraries, folder: Path, repository: Path, deadline: float) -> None:
+    """Assemble a server in `folder` from its libraries, and from the distribution there that it is based on."""
     base = folder / server.base.folder
     with workplace_in(folder) as workplace:
         made = workplace / server.folder
         made.mkdir()
         for attempt in range(_ATTEMPTS):
-            _get_libraries(server, repository, workplace / "pom.xml", give_up)
+            _get_libraries(server, repository, workplace / "pom.xml", deadline)
             try:
                 copy_libraries(server, repository, made / "lib")
             except StandaloneFailed:
@@ -118,7 +126,7 @@ def _put_together(server: ServerLibraries, folder: Path, repository: Path, give_
                 shutil.rmtree(made / "lib")
             else:
                 break
-        # The programs beside it need libraries that are published in distributions only.
+        # The other programs need libraries that only distributions contain.
         (made / "bin").mkdir()
         shutil.copy2(base / "bin" / "pulsar", made / "bin")
         shutil.copytree(base / "conf", made / "conf")
@@ -127,10 +135,10 @@ def _put_together(server: ServerLibraries, folder: Path, repository: Path, give_
         shutil.rmtree(repository / library.repository_folder, ignore_errors=True)
 
 
-def _get_libraries(server: ServerLibraries, repository: Path, pom: Path, give_up: float) -> None:
+def _get_libraries(server: ServerLibraries, repository: Path, pom: Path, deadline: float) -> None:
     jars = [repository / library.repository_folder / library.file for library in server.libraries]
     pom.write_text(server.pom, encoding="utf-8")
-    # A wrong checksum is an error; what arrives is compared with what is pinned, too.
+    # Maven reports a wrong checksum as an error. The downloaded files are also compared with the pinned checksums.
     goal = ["--strict-checksums", "--file", str(pom), f"{DEPENDENCY_PLUGIN}:resolve"]
     with progress(f"Downloading {server.coordinates}", server.size) as follow:
         run_maven(
@@ -139,5 +147,5 @@ def _get_libraries(server: ServerLibraries, repository: Path, pom: Path, give_up
             wanted=server.coordinates,
             arrived=lambda: sum(map(size_of, jars)),
             follow=follow,
-            give_up=give_up,
+            deadline=deadline,
         )

@@ -1,8 +1,8 @@
-"""A server that is put together from libraries on Maven Central, each of them pinned by its checksum.
+"""A server that is assembled from libraries on Maven Central, each of them pinned by its checksum.
 
-Pulsar publishes each version's libraries there, but not each version's distribution. The lists in `pinned` name all
-libraries of a server, one a line: `group:artifact:version[:classifier] size sha256`. Nothing is resolved when a server
-is fetched, so every machine gets the same. `scripts/pin_server.py` writes the lists.
+Pulsar publishes the libraries of each version there, but not the distribution of each version. The lists in `pinned`
+name all libraries of a server, one a line: `group:artifact:version[:classifier] size sha256`. Fetching a server
+resolves no versions, so every machine gets the same server. `scripts/pin_server.py` writes the lists.
 """
 
 import functools
@@ -17,7 +17,7 @@ from pyspark_pulsar.tools.standalone.distribution.artifact import ServerArtifact
 
 @dataclass(frozen=True)
 class Library:
-    """One jar. `size` is in bytes, `sha256` in hex."""
+    """A jar. `size` is in bytes, `sha256` in hex."""
 
     group: str
     artifact: str
@@ -27,8 +27,8 @@ class Library:
     sha256: str
 
     @classmethod
-    def of(cls, line: str) -> "Library":
-        """Read a line of a list. Raises ValueError for another form."""
+    def parse(cls, line: str) -> "Library":
+        """Parse a line of a list. Raises ValueError for another form."""
         coordinates, size, sha256 = line.split()
         group, artifact, version, *classifier = coordinates.split(":")
         return cls(group, artifact, version, "".join(classifier), int(size), sha256)
@@ -41,22 +41,22 @@ class Library:
 
     @property
     def repository_folder(self) -> str:
-        """Where Maven's local repository keeps it (Maven 2 layout)."""
+        """Folder of the jar in Maven's local repository (Maven 2 layout)."""
         return f"{self.group.replace('.', '/')}/{self.artifact}/{self.version}"
 
     @property
     def file(self) -> str:
-        """Its name in that folder."""
+        """File name in that folder."""
         return "-".join(filter(None, (self.artifact, self.version, self.classifier))) + ".jar"
 
     @property
     def file_with_group(self) -> str:
-        """Its name in the server's folder `lib`, as Pulsar's distributions have it."""
+        """File name in the server's folder `lib`, as in Pulsar's distributions."""
         return f"{self.group}-{self.file}"
 
     @property
     def dependency(self) -> str:
-        """As a POM names it, without what it depends on in turn."""
+        """Dependency in a POM, without transitive dependencies."""
         classifier = f"<classifier>{self.classifier}</classifier>" if self.classifier else ""
         return (
             f"<dependency><groupId>{self.group}</groupId><artifactId>{self.artifact}</artifactId>"
@@ -67,40 +67,40 @@ class Library:
 
 @dataclass(frozen=True)
 class ServerLibraries:
-    """A server of `version`; `base` is the distribution that its start script and configuration are from."""
+    """A server of `version`. `base` is the distribution of its start script and configuration."""
 
     version: str
     base: ServerArtifact
 
     @property
     def folder(self) -> str:
-        """Its name in the cache."""
+        """Folder name in the cache."""
         return f"pulsar-{self.version}-of-libraries"
 
     @property
     def coordinates(self) -> str:
-        """What is fetched, for messages."""
+        """Name for messages."""
         return f"the libraries of Pulsar {self.version}"
 
     @property
     def sha512(self) -> str:
-        """Of all that the server is made of, in hex."""
+        """Checksum of all parts of the server, in hex."""
         text = _pinned(self.version) + self.base.sha512
         return hashlib.sha512(text.encode()).hexdigest()
 
     @property
     def libraries(self) -> tuple[Library, ...]:
-        """All of the list."""
-        return tuple(Library.of(line) for line in _pinned(self.version).splitlines())
+        """Every library of the list."""
+        return tuple(Library.parse(line) for line in _pinned(self.version).splitlines())
 
     @property
     def size(self) -> int:
-        """Of all libraries, in bytes."""
+        """Size of all libraries, in bytes."""
         return sum(library.size for library in self.libraries)
 
     @property
     def pom(self) -> str:
-        """A project that depends on exactly these libraries."""
+        """Project that depends on exactly these libraries."""
         dependencies = "\n".join(library.dependency for library in self.libraries)
         return (
             '<project xmlns="http://maven.apache.org/POM/4.0.0">\n<modelVersion>4.0.0</modelVersion>\n'
@@ -116,7 +116,7 @@ def _pinned(version: str) -> str:
 
 
 def library_is_whole(library: Library, jar: Path) -> bool:
-    """Whether `jar` exists and has exactly the pinned bytes."""
+    """Return whether `jar` exists and has exactly the pinned bytes."""
     if not jar.is_file() or jar.stat().st_size != library.size:
         return False
     with jar.open("rb") as stream:
@@ -126,8 +126,11 @@ def library_is_whole(library: Library, jar: Path) -> bool:
 def copy_libraries(server: ServerLibraries, repository: Path, target: Path) -> None:
     """Copy the libraries from Maven's local `repository` into the new folder `target`.
 
-    A jar that is not what was pinned is removed from the repository, as Maven believes in what that holds, and
-    StandaloneFailed raised with the names of all such jars.
+    A jar with other bytes than pinned is deleted from the repository, because Maven trusts its content.
+
+    Raises:
+        StandaloneFailed: Some jars had other bytes; the error names all of them.
+
     """
     target.mkdir()
     wrong = []

@@ -1,8 +1,8 @@
-"""One run of the user's own Maven, followed while it goes on.
+"""Running the user's own Maven, and following its progress.
 
-Maven, because it knows the user's mirrors, proxies and certificates (`settings.xml`), and because the server needs a
-JDK anyway. It works in a local repository of our own inside the cache, so that what arrives can be followed, and be
-removed once it is unpacked.
+Maven is used because it knows the user's mirrors, proxies and certificates (`settings.xml`), and because the server
+needs a JDK anyway. It uses a separate local repository inside the cache. So this module can follow the downloads, and
+delete the files after unpacking.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ DEPENDENCY_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
 _MEGABYTE = 1_000_000
 
 Follow = Callable[[int], None]
-"""Told the number of bytes that have arrived so far."""
+"""A function that receives the number of bytes that have arrived so far."""
 
 
 def run_maven(
@@ -29,18 +29,28 @@ def run_maven(
     wanted: str,
     arrived: Callable[[], int],
     follow: Follow,
-    give_up: float,
+    deadline: float,
 ) -> None:
-    """Run `mvn` with its local repository in `repository`, until it ends or the monotonic clock says `give_up`.
+    """Run `mvn` until it ends, or until the monotonic clock reaches `deadline`.
 
-    `wanted` names in errors what is fetched; `follow` is told what `arrived` says, four times a second. Raises
-    `PrerequisiteMissing` without `mvn`, `StandaloneFailed` when it fails or takes too long.
+    Args:
+        arguments: The arguments for Maven.
+        repository: The folder of the local repository.
+        wanted: The name of the download, for error texts.
+        arrived: Returns the number of bytes that have arrived.
+        follow: Receives this number four times a second.
+        deadline: The end, by the monotonic clock.
+
+    Raises:
+        PrerequisiteMissing: There is no `mvn`.
+        StandaloneFailed: Maven failed, or was too slow.
+
     """
     maven = shutil.which("mvn")
     if maven is None:
         msg = (
-            "mvn (Apache Maven) is needed once, to download the Pulsar server, and is not on the PATH. "
-            "Install it, e.g. `apt-get install maven` or `brew install maven`."
+            "mvn (Apache Maven) is needed once, to download the Pulsar server, and is not on the PATH. Install it, "
+            "for example by `apt-get install maven` or `brew install maven`."
         )
         raise PrerequisiteMissing(msg)
     repository.mkdir(parents=True, exist_ok=True)
@@ -50,21 +60,23 @@ def run_maven(
         maven_run = subprocess.Popen(  # noqa: S603 - the user's own mvn with our own arguments
             command, cwd=repository, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
         )
-        code = _follow_to_the_end(maven_run, lambda: follow(arrived()), give_up)
+        code = _follow_to_the_end(maven_run, lambda: follow(arrived()), deadline)
     if code != 0:
         end = "\n".join(line for line in log.read_text(errors="replace").splitlines() if "ERROR" in line)
         msg = f"mvn could not download {wanted} (exit code {code}, whole log {log}):\n{end}"
         raise StandaloneFailed(msg)
 
 
-def _follow_to_the_end(maven_run: subprocess.Popen[bytes], look: Callable[[], None], give_up: float) -> int:
+def _follow_to_the_end(
+    maven_run: subprocess.Popen[bytes], report_progress: Callable[[], None], deadline: float
+) -> int:
     try:
         while True:
             try:
                 return maven_run.wait(0.25)
             except subprocess.TimeoutExpired:
-                look()
-            if time.monotonic() >= give_up:
+                report_progress()
+            if time.monotonic() >= deadline:
                 msg = (
                     "the download of the Pulsar server did not end in time; try again on a faster connection."
                 )
@@ -76,7 +88,7 @@ def _follow_to_the_end(maven_run: subprocess.Popen[bytes], look: Callable[[], No
 
 
 def size_of(path: Path) -> int:
-    """In bytes; 0 for a file that is not there, or is being renamed."""
+    """Return the size in bytes; 0 for a file that does not exist, or is being renamed."""
     try:
         return path.stat().st_size
     except FileNotFoundError:
@@ -85,9 +97,9 @@ def size_of(path: Path) -> int:
 
 @contextlib.contextmanager
 def progress(title: str, size: int) -> Iterator[Follow]:
-    """To standard error: a bar of `size` bytes on a terminal, else one line."""
+    """Report progress on standard error: a bar for `size` bytes on a terminal, otherwise one line."""
     if not sys.stderr.isatty():
-        say(f"{title} ({size / _MEGABYTE:.0f} MB) from Maven Central, once.")
+        print_line(f"{title} ({size / _MEGABYTE:.0f} MB) from Maven Central, once.")
         yield lambda _: None
         return
     from rich.console import Console
@@ -99,7 +111,7 @@ def progress(title: str, size: int) -> Iterator[Follow]:
         yield lambda arrived: bar.update(task, completed=arrived)
 
 
-def say(line: str) -> None:
-    """Print to standard error, at once."""
+def print_line(line: str) -> None:
+    """Print to standard error without buffering."""
     sys.stderr.write(line + "\n")
     sys.stderr.flush()

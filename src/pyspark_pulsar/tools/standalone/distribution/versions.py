@@ -1,4 +1,4 @@
-"""The versions of Pulsar that the local server can be."""
+"""The versions of Pulsar that the local server can run."""
 
 from collections.abc import Mapping
 
@@ -29,7 +29,7 @@ PULSAR_OFFLOADERS = ServerArtifact(
     ),
     folder="apache-pulsar-offloaders-4.0.8",
 )
-"""What a broker needs to move ledgers to tiered storage; its folder `offloaders` is `offloadersDirectory`."""
+"""The files that a broker needs to move ledgers to tiered storage. Its folder `offloaders` is `offloadersDirectory`."""
 
 _EARLIER_SERVER = ServerArtifact(
     group="org.apache.pulsar",
@@ -55,15 +55,15 @@ _SERVERS: Mapping[str, ServerArtifact | ServerLibraries] = {
 }
 
 SERVER_VERSIONS = tuple(_SERVERS)
-"""From the oldest to the newest."""
+"""The versions from the oldest to the newest."""
 
 DEFAULT_VERSION = PULSAR_SERVER.version
 NEWEST_VERSION = "4.2.4"
-"""The newest that is no preview."""
+"""The newest version that is not a preview."""
 
 
 def server_of(version: str) -> ServerArtifact | ServerLibraries:
-    """What is fetched for `version`. Raises OptionError, which lists the versions that can be had."""
+    """Return the artifact of `version`. Raises OptionError, which lists the available versions."""
     try:
         return _SERVERS[version]
     except KeyError:
@@ -72,7 +72,7 @@ def server_of(version: str) -> ServerArtifact | ServerLibraries:
 
 
 def is_older(version: str, than: str) -> bool:
-    """Whether `version` comes before the other one in the list; False for versions that are not in it."""
+    """Return whether `version` is before the other one in the list; False for versions that the list lacks."""
     if version not in _SERVERS or than not in _SERVERS:
         return False
     return SERVER_VERSIONS.index(version) < SERVER_VERSIONS.index(than)

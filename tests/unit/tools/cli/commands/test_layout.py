@@ -15,7 +15,7 @@ from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.model.topic_layout import TopicLayout, TopicSegment
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.tools.cli import cli
-from pyspark_pulsar.tools.failover.resume import FormerCluster, resume_points
+from pyspark_pulsar.tools.failover.resume import PreviousCluster, resume_points
 
 NAME = "topic://public/default/orders"
 SERVICE = ["--service-url", "pulsar://h:1"]
@@ -75,4 +75,4 @@ def test_a_query_on_segments_fails_over_to_nobody() -> None:
     with pytest.raises(
         OptionError, match="which Pulsar 5 does not replicate: segment://public/default/orders/0000-ffff-0"
     ):
-        resume_points(options, FormerCluster("east", margin_ms=0), read_until)
+        resume_points(options, PreviousCluster("east", margin_ms=0), read_until)

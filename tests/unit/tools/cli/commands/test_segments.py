@@ -243,7 +243,7 @@ def test_no_ledgers_at_all() -> None:
 
 @given(st.lists(st.integers(0, 2**42), min_size=1, max_size=50), st.floats(10, 10_000))
 def test_time_runs_from_left_to_right(moments: list[int], width: float) -> None:
-    line = Timeline.of(moments, width)
+    line = Timeline.from_moments(moments, width)
     places = [line.place(moment) for moment in sorted(set(moments))]
     assert places == sorted(places)
     assert -1e-6 <= places[0] <= places[-1] <= width + 1e-6
@@ -287,7 +287,7 @@ def test_why_a_read_would_fail_is_in_every_row() -> None:
 
 def test_a_closing_time_that_nobody_says() -> None:
     closed = Segment(ZERO, Ledger(3, 10, 100, None, 0), CLOSED, None, "bookie")
-    assert "closed nobody says when" in tip(closed)
+    assert "closed at an unknown time" in tip(closed)
     (row,) = (json.loads(line) for line in json_lines(Survey((closed,))))
     assert (row["state"], row["closed"]) == ("closed", None)
     assert "1970" not in segments_page(Survey((closed,)), NOW)

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.tools.cli import cli
-from pyspark_pulsar.tools.cli.commands.size import shown
+from pyspark_pulsar.tools.cli.commands.size import format_quantity
 from pyspark_pulsar.tools.sizing.costs import OF_A_TOPIC
 from pyspark_pulsar.tools.sizing.own_topic import TopicSample
 from pyspark_pulsar.tools.sizing.quantity import quantity
@@ -36,7 +36,7 @@ def test_tables_show_each_figure_with_its_formula() -> None:
         "A message",
         "The history",
         "Keeping up",
-        "The driver and the others",
+        "The driver and other services",
     ):
         assert title in text
     assert "trigger interval + duration of a micro-batch" in text
@@ -98,7 +98,7 @@ def test_a_calibration_replaces_costs(monkeypatch: pytest.MonkeyPatch) -> None:
         ((), "--topics"),
         (("--topics", "3"), "--messages-a-day"),
         (("--topics", "3", "--messages-a-day", "1M"), "--message-bytes"),
-        ((*LOAD, "--bytes-a-day", "3T"), "expected one of them"),
+        ((*LOAD, "--bytes-a-day", "3T"), "are both set; remove one of them"),
         ((*LOAD, "--days", "many"), "expected a number such as"),
         ((*LOAD, "--days", "5kk"), "expected a number such as"),
         ((*LOAD, "--topic", "orders"), "--service-url"),
@@ -147,7 +147,7 @@ def test_what_cannot_be_is_refused_by_the_names_of_flags(arguments: tuple[str, .
     ],
 )
 def test_numbers_for_people(value: float, unit: str, text: str) -> None:
-    assert shown(quantity(value, unit)) == text
+    assert format_quantity(quantity(value, unit)) == text
 
 
 def test_the_help_says_what_is_needed_and_what_else_is_taken() -> None:
@@ -155,5 +155,5 @@ def test_the_help_says_what_is_needed_and_what_else_is_taken() -> None:
     assert "Topic partitions. [required]" in text
     assert "one entry. [default: 10]" in text
     assert "--format FORMAT AVRO, JSON, PROTOBUF_NATIVE or BYTES. [default: AVRO]" in text
-    assert "read of the history. [default: 64Mi]" in text
-    assert "of a message; or give --bytes-a-day. --entry" in text
+    assert "for reading the history. [default: 64Mi]" in text
+    assert "of a message; or set --bytes-a-day. --entry" in text

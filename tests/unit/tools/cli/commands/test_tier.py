@@ -24,7 +24,7 @@ def test_rows_nothing_and_a_fault(capsys: pytest.CaptureFixture[str]) -> None:
     told = capsys.readouterr()
     assert told.out.splitlines() == [
         "persistent://public/default/orders: 1,000 rows in 1 file, 2.0 KiB",
-        "persistent://public/default/orders: nothing to do; what the open ledger holds is tiered when that is closed",
+        "persistent://public/default/orders: nothing to do; the open ledger is tiered after it closes",
     ]
     assert told.err == "persistent://public/default/orders: TierMismatch: of another topic\n"
     print_outcome(TopicOutcome(TOPIC), as_json=True)

@@ -29,12 +29,12 @@ def test_a_list_has_each_library_once_and_the_broker_of_its_version(server: Serv
 
 def test_a_line_of_a_list_is_read_as_it_is_written() -> None:
     line = f"org.example.parts:thing:1.2:tests 7 {'0' * 64}"
-    library = Library.of(line)
+    library = Library.parse(line)
     assert library.line == line
     assert library.repository_folder == "org/example/parts/thing/1.2"
     assert library.file == "thing-1.2-tests.jar"
     assert library.file_with_group == "org.example.parts-thing-1.2-tests.jar"
-    assert Library.of(line.replace(":tests", "")).file == "thing-1.2.jar"
+    assert Library.parse(line.replace(":tests", "")).file == "thing-1.2.jar"
 
 
 def test_the_project_names_the_libraries_and_nothing_that_they_need() -> None:
