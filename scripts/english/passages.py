@@ -173,6 +173,10 @@ def _blanked(pattern: str, source: str) -> str:
 _CODES: Final = (
     (re.compile(r"(?ms)^\s*```.*?```"), ""),
     (re.compile(r"``[^`]+``|`[^`]+`"), CODE),
+    (
+        re.compile(r"(?m)^ {4,}\*{0,2}\w+(?:, \*{0,2}\w+)*(?=: )|[\w-]+\[[\w,]+\]"),
+        CODE,
+    ),  # arguments, extras of a package
     (re.compile(r"!?\[([^\]]*)\]\([^)\s]*\)"), r"\1"),
     (re.compile(r"\[([^\]]+)\](?!\w)"), r"\1"),
     (re.compile(r"<[^<>\s]+>|https?://\S+|\S+://\S*"), CODE),

@@ -111,7 +111,9 @@ class Rules:
     def _is_known(self, word: str) -> bool:
         if word not in self._known:
             stem = word.lower().removesuffix("'s")
-            self._known[word] = stem in self.terms or self._dictionary.spell(word)
+            self._known[word] = (
+                stem in self.terms or self._dictionary.spell(word) or self._dictionary.spell(stem)
+            )
         return self._known[word]
 
     @cached_property
