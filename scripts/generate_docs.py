@@ -103,7 +103,7 @@ _ERRORS_END = """\
 ## Where to go next
 
 - [Troubleshooting](troubleshooting.md): from the symptom to what to do
-- [When something fails](failures.md): what the package does by itself
+- [Failures and recovery](failures.md): the reaction of the package to each failure
 - [Delivery guarantees](guarantees.md): what holds after an error
 - [Options](options.md): how strict a read is
 """
