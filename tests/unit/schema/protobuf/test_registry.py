@@ -224,7 +224,7 @@ def test_the_options_of_a_descriptor(scope: type[ReadOptions] | type[WriteOption
     with pytest.raises(OptionError, match=r"x\.desc.*No such file"):
         read_descriptor_file(parse_options(scope, both))
     for key in ("protobufDescriptorFile", "protobufMessage"):
-        with pytest.raises(OptionError, match="is missing: expected it beside"):
+        with pytest.raises(OptionError, match="is missing: expected it together with"):
             parse_options(scope, options | {key: "x"})
 
 
