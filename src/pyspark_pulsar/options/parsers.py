@@ -166,9 +166,7 @@ def folder(value: str) -> str:
     known = not separator or scheme in FOLDER_SCHEMES
     if not known or "@" in rest.partition("/")[0] or not (rest if separator else place):
         schemes = ", ".join(f"{name}://" for name in FOLDER_SCHEMES)
-        raise ValueError(
-            f"a path, or a URL without credentials ({schemes}), such as s3://bucket/folder"
-        )
+        raise ValueError(f"a path, or a URL without credentials ({schemes}), such as s3://bucket/folder")
     return place
 
 

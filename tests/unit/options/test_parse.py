@@ -229,8 +229,16 @@ def test_a_full_name_as_an_option(local: str) -> None:
         ),
         ("tierCatalog", '{"uri": "postgresql://u:hidden@h/db"}', "tierCatalogSecrets"),
         ("tierCatalog", '{"adls.account-key": "hidden"}', "move adls.account-key into the option"),
-        ("tierCatalog", '{"header.Authorization": "Bearer hidden"}', "move header.Authorization into the option"),
-        ("tierCatalog", '{"adls.connection-string": "hidden"}', "move adls.connection-string into the option"),
+        (
+            "tierCatalog",
+            '{"header.Authorization": "Bearer hidden"}',
+            "move header.Authorization into the option",
+        ),
+        (
+            "tierCatalog",
+            '{"adls.connection-string": "hidden"}',
+            "move adls.connection-string into the option",
+        ),
         ("tieredStorageUrl", "s3://u:hidden@bucket", "without user, query"),
         ("tieredStorageUrl", "az://container?sig=hidden", "without user, query"),
         ("pulsar.client.tlsKeyFilePath", "-----BEGIN PRIVATE KEY-----\nhidden", "the path of a file"),

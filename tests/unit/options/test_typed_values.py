@@ -78,7 +78,9 @@ def test_a_pattern() -> None:
     assert pattern is not None
     assert pattern.text == "[ab]"
     assert pattern.matches(TopicName.parse("a"))
-    with pytest.raises(OptionError, match=r"^option 'topicsPattern' is '\[': expected a regular expression \("):
+    with pytest.raises(
+        OptionError, match=r"^option 'topicsPattern' is '\[': expected a regular expression \("
+    ):
         parse_options(ReadOptions, {**SERVICE, "topicsPattern": "["})
 
 

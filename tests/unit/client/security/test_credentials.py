@@ -122,7 +122,9 @@ def test_an_unknown_plugin_names_those_there_are() -> None:
 
 
 def test_parameters_without_a_plugin() -> None:
-    with pytest.raises(OptionError, match="authPluginClassName' is missing: expected it together with") as caught:
+    with pytest.raises(
+        OptionError, match="authPluginClassName' is missing: expected it together with"
+    ) as caught:
         parse_options(ConnectionOptions, {"service.url": "pulsar://a:1", "pulsar.client.authParams": SECRET})
     assert SECRET not in str(caught.value)
 
