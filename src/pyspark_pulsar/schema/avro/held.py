@@ -1,8 +1,9 @@
-"""An Avro document without what no column holds: records inside themselves, decimals of more digits than Spark has.
+"""Avro documents without the fields that no column can contain.
 
-The result ends: a record that contains itself is defined once for each level that is shown, `Node`, `Node_2`, and so
-on, each with the name of the first as an alias. A field that cannot be shown is left out, a branch of a union is
-marked (`HELD`), so that readers make null of its values. Documents of which every field is held stay as they are.
+Such fields are records inside themselves and decimals with more digits than Spark supports. The result is finite. It
+defines a record that contains itself once for each level: `Node`, `Node_2`, and so on. Each has the first name as an
+alias. The result omits a field that no column can contain. It marks such a branch of a union (`HELD`), and readers
+return null for the values of that branch. A document without such fields is unchanged.
 """
 
 from __future__ import annotations
@@ -38,27 +39,34 @@ from pyspark_pulsar.schema.unfolding import (
 
 _NAMED: Final = ("record", "error", "enum", "fixed")
 _RECORDS: Final = ("record", "error")
-# The kernel reads no longer decimals as text.
+# The kernel refuses to read longer decimals as text.
 _MAX_TEXT_DIGITS: Final = 1000
-# As many types as a table may have.
+# A table may have the same number of types.
 _MAX_NODES: Final = 20_000
 
 
 @dataclass(frozen=True)
 class HeldDocument:
-    """The document of what columns hold, and the fields that are not in it."""
+    """The document of the fields that columns can contain, and the omitted fields.
+
+    Attributes:
+        shows_more: Whether the document has fields that only some queries request, and that tables lack.
+
+    """
 
     text: str
     omitted: tuple[Omission, ...] = ()
     shows_more: bool = False
-    """Whether it has fields that are left out where nothing asks for them."""
 
 
 def held_document(document: str, unfolding: Unfolding = UNFOLDED_ONCE, *, where: str) -> HeldDocument:
-    """Leave out of `document` what no column holds.
+    """Omit the fields of a document that no column can contain.
 
-    A document that is not valid is returned as it is: `record_schema` refuses it. Raises SchemaError for one that is
-    not JSON, and for one that unfolds to too many types.
+    An invalid document is returned unchanged, because `record_schema` refuses it later.
+
+    Raises:
+        SchemaError: If the document is not JSON, or unfolds to too many types.
+
     """
     root = parse_json(document, where)
     definitions = _Definitions()
@@ -78,16 +86,20 @@ def held_document(document: str, unfolding: Unfolding = UNFOLDED_ONCE, *, where:
 
 @dataclass
 class _Definitions:
-    """The named types of a document, by full name, and which of them contain something that no column holds."""
+    """The named types of a document, and the types among them with a field that no column can contain.
+
+    Attributes:
+        nodes: Each type by full name, with the namespace of the names inside.
+
+    """
 
     nodes: dict[str, tuple[Mapping[str, Any], str]] = field(default_factory=dict)
-    """Each with the namespace of the names in it."""
     _around: dict[str, set[str]] = field(default_factory=dict)
     _unheld: set[str] = field(default_factory=set)
     _empty: dict[str, bool] = field(default_factory=dict)
 
     def walk(self, node: Any, namespace: str, records: tuple[str, ...]) -> None:
-        """Collect the types in `node`, which is inside of `records`."""
+        """Collect the types in a node. `records` are the records around the node."""
         if isinstance(node, list):
             for branch in node:
                 self.walk(branch, namespace, records)
@@ -108,13 +120,13 @@ class _Definitions:
                 self.walk(kind, namespace, records)
 
     def unheld_root(self, root: Any) -> str | None:
-        """The full name of the record at the top, if it contains something that no column holds."""
+        """Return the full name of the top record if it has a field that no column can contain, otherwise None."""
         if not self._unheld or not isinstance(root, dict) or root.get("type") not in _RECORDS:
             return None
         return full_name(root["name"], root.get("namespace"), "")
 
     def takes_no_bytes(self, node: Any, namespace: str) -> bool:
-        """Whether a value is nothing at all: null, a fixed of no bytes, a record of these."""
+        """Return whether values have no bytes: null, a fixed of size 0, or a record of such types."""
         if isinstance(node, dict):
             kind = node["type"]
             if kind not in _NAMED:
@@ -127,7 +139,7 @@ class _Definitions:
 
     def _is_empty(self, full: str) -> bool:
         if full not in self._empty:
-            # Not while it is looked at: a record in itself ends nowhere.
+            # The entry stops the recursion: while a record is being checked, it counts as not empty.
             self._empty[full] = False
             node, inner = self.nodes[full]
             if node["type"] in _RECORDS:
@@ -138,7 +150,7 @@ class _Definitions:
         return self._empty[full]
 
     def affected(self) -> set[str]:
-        """The types that contain something that no column holds."""
+        """Return the types with a field that no column can contain, at any depth."""
         found: set[str] = set()
         waiting = list(self._unheld)
         while waiting:
@@ -169,14 +181,18 @@ class _Definitions:
 
 @dataclass
 class _Unfolder:
-    """The walk that writes the document; each method returns the node that is held, or raises `NotHeld`."""
+    """The walk that writes the new document. Each method returns a node, or raises `NotHeld`.
+
+    Attributes:
+        written: The names in use, and the types to which references with these names are possible.
+
+    """
 
     definitions: _Definitions
     affected: set[str]
     depth: int
     where: str
     written: dict[str, Any]
-    """Names that are taken, each with what they name, if that can be referred to."""
     omitted: Omissions = field(default_factory=Omissions)
     shows_more: bool = False
     _known: dict[Any, tuple[str, list[Omission]]] = field(default_factory=dict)
@@ -185,12 +201,12 @@ class _Unfolder:
     def type(
         self, node: Any, namespace: str, path: str, around: Mapping[str, int], wanted: pa.DataType | None
     ) -> Any:
-        """`around` counts the records around by name."""
+        """Convert a node. `around` is the number of occurrences of each record around the node."""
         self._count += 1
         if self._count > _MAX_NODES:
             raise SchemaError(
-                f"{self.where}, field {path}: expected at most {_MAX_NODES} types with those they refer to, got more; "
-                f"lower option {DEPTH_OPTION}, or name fewer members in .schema(...)"
+                f"{self.where}, field {path}: expected at most {_MAX_NODES} types including referenced types, got "
+                f"more; lower option {DEPTH_OPTION}, or name fewer members in .schema(...)"
             )
         if isinstance(node, list):
             return self._union(node, namespace, path, around, wanted)
@@ -200,7 +216,7 @@ class _Unfolder:
         kind = node["type"]
         match kind:
             case "array" if self.definitions.takes_no_bytes(node["items"], namespace):
-                raise NotHeld("an array of items that take no bytes, which could be of any length")
+                raise NotHeld("an array of items without bytes, which could have any length")
             case "array":
                 items = self.type(node["items"], namespace, f"{path}[]", around, item_of(wanted))
                 return {"type": "array", "items": items}
@@ -219,7 +235,7 @@ class _Unfolder:
     def record(
         self, full: str, path: str, around: Mapping[str, int], wanted: pa.DataType | None
     ) -> dict[str, Any]:
-        """The record with the fields that are held; at the top possibly with none."""
+        """Return a record with the fields that columns can contain. Only the top record may have no fields."""
         node, namespace = self.definitions.nodes[full]
         inside = {**around, full: around.get(full, 0) + 1} if full in self.affected else around
         fields: list[Any] = []
@@ -284,7 +300,7 @@ class _Unfolder:
         return name
 
     def _fixed(self, full: str, made: Any) -> Any:
-        """A decimal's fixed in the form that is asked for; a reference where the same one was written before."""
+        """Return the fixed of a decimal in the requested form, or a reference if the document already has it."""
         same = next((name for name, other in self.written.items() if other == made), None)
         if same is not None:
             return same
@@ -330,7 +346,7 @@ class _Unfolder:
         return made
 
     def _marked(self, branch: Any, namespace: str) -> dict[str, Any]:
-        """What is left of a branch whose values are null: enough to tell it from others."""
+        """Return a marked branch whose values are read as null, with enough to distinguish it from other branches."""
         while isinstance(branch, dict) and isinstance(branch["type"], dict):
             branch = branch["type"]
         full = None
@@ -355,13 +371,13 @@ def _renamed(made: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def resolved_name(name: str, namespace: str, known: Mapping[str, object]) -> str | None:
-    """The full name that a reference means; None for one that is not known."""
+    """Return the full name for a reference, or None if the name is unknown."""
     full = full_name(name, None, namespace)
     return next((candidate for candidate in (full, name) if candidate in known), None)
 
 
 def full_name(name: str, own: object, around: str) -> str:
-    """The full name of a type with the namespace `own`, if it has one, inside of the namespace `around`."""
+    """Return the full name of a type. Its own namespace, if any, has precedence over the enclosing namespace."""
     if "." in name:
         return name
     space = own if isinstance(own, str) else around
@@ -369,14 +385,14 @@ def full_name(name: str, own: object, around: str) -> str:
 
 
 def _name(node: Mapping[str, Any], full: str) -> dict[str, Any]:
-    """Name and aliases in full, which mean the same inside of any namespace."""
+    """Return the name and aliases in full, so that they do not depend on the enclosing namespace."""
     space = full.rpartition(".")[0]
     aliases = [full_name(alias, None, space) for alias in node.get("aliases", ()) if isinstance(alias, str)]
     return {"name": full, "namespace": space} | ({"aliases": aliases} if aliases else {})
 
 
 def _raw_decimal(node: Mapping[str, Any], base: Any, wanted: pa.DataType | None) -> Any:
-    """A decimal that is too wide for Spark, in the form that is asked for."""
+    """Return the node of a decimal that is too wide for Spark, in the requested form."""
     digits, scale = node["precision"], node.get("scale", 0)
     if wanted is not None and types.is_string(wanted) and digits <= _MAX_TEXT_DIGITS:
         return {**(base if isinstance(base, dict) else node), HELD: TEXT}
