@@ -109,7 +109,7 @@ class TopicName:
         if domain not in _DOMAINS and domain != _SCALABLE:
             raise TopicNameError(
                 f"topic {text!r}: expected a name that starts with persistent:// or non-persistent://, "
-                f"got {domain}://"
+                f"got {domain}://; correct the name"
             )
         parts = rest.split("/", _PARTS)
         if len(parts) == 1 and not separator:
@@ -119,7 +119,7 @@ class TopicName:
         if len(parts) != _PARTS or not all(parts):
             raise TopicNameError(
                 f"topic {text!r}: expected 'topic', 'tenant/namespace/topic' or "
-                f"'persistent://tenant/namespace/topic'"
+                f"'persistent://tenant/namespace/topic', got another form; correct the name"
             )
         tenant, namespace, local = parts
         try:
@@ -130,7 +130,7 @@ class TopicName:
         if domain == _SCALABLE and _split_partition(local)[1] >= 0:
             expected = "the name of a scalable topic, without the suffix of a partition"
         if expected is not None:
-            raise TopicNameError(f"topic {text!r}: expected {expected}, got {local!r}")
+            raise TopicNameError(f"topic {text!r}: expected {expected}, got {local!r}; correct the name")
         return cls(domain, where, local)
 
     def __str__(self) -> str:
@@ -181,8 +181,8 @@ def _refused(text: str, domain: str, rest: str) -> str:
     return (
         f"topic {text!r}: expected a name that starts with persistent:// or non-persistent://, got a scalable topic "
         "of Pulsar 5. A scalable topic can be read by a batch or a stream with option 'topic' or 'topics', but "
-        f"supports no other operation ({page('scalable-topics')}); use a topic that starts with persistent:// for the "
-        "operation"
+        f"supports no other operation ({page('scalable-topics')}); use a topic that starts with persistent:// for "
+        "other operations"
     )
 
 

@@ -1,8 +1,8 @@
 """Parsers from the text of an option to its value.
 
 A parser raises ValueError with the expected value as its text. `parse_options` adds the key and the given text, and
-docs/options.md shows the expected value; a text that ends in "such as" and an example shows the example as code. The
-parsers of `options.values` raise `OptionError` with the key instead, to explain more.
+docs/options.md shows the expected value. If that text ends in "such as" and an example, the page shows the example as
+code. The parsers of `options.values` raise `OptionError` with the key instead, to explain more.
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ def catalog_settings(value: str) -> tuple[tuple[str, str], ...]:
 def _visible_settings(settings: tuple[tuple[str, str], ...], place: str) -> tuple[tuple[str, str], ...]:
     """Return the settings. Raise ValueError if one is secret and Spark's redaction would not recognize it.
 
-    Spark shows an option unless its key or value looks like a secret. Such settings belong into `place`.
+    Spark shows an option unless its key or value looks like a secret. Refused settings belong into `place`.
     """
     exposed = [
         name

@@ -112,8 +112,8 @@ class ProducerOptions(ProtobufOptions):
     send_timeout_ms: int = option(
         "pulsar.producer.sendTimeoutMs",
         whole(1, 3_600_000),
-        "Timeout for the confirmation of an entry by the broker, including reconnects, in milliseconds. Then the "
-        "task fails.",
+        "Timeout for the confirmation of an entry by the broker, including reconnects, in milliseconds. When it "
+        "expires, the task fails.",
         default=30_000,
     )
 

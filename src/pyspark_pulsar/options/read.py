@@ -32,8 +32,8 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
     topic: str | None = option(
         "topic",
         topic_name,
-        "Topic to read. Set exactly one of `topic`, `topics` and `topicsPattern`. Write a full name with leading or "
-        "trailing blanks as a JSON string, with quotation marks.",
+        "Topic to read. Set exactly one of `topic`, `topics` and `topicsPattern`. Quote a name with leading or "
+        "trailing blanks as a JSON string.",
         default=None,
         unset="none",
     )
@@ -83,8 +83,9 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
     starting_subscription: str | None = option(
         "startingSubscription",
         text("the name of a subscription, such as orders-app"),
-        "Durable subscription at whose position the query starts: after the last message of the part that is fully "
-        "acknowledged. The query does not change the subscription. A stream with a checkpoint ignores the option.",
+        "Durable subscription whose position is the start of the query. The position is after the last message up to "
+        "which all are acknowledged. The query does not change the subscription. A stream with a checkpoint ignores "
+        "the option.",
         default=None,
         unset="`startingOffsets` applies",
     )

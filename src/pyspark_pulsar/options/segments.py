@@ -88,9 +88,9 @@ class SegmentOptions(BookieOptions):
     clock_slack_ms: int = option(
         "clockSlackMs",
         whole(_LEAST_SLACK_MS, 31_536_000_000),
-        "Assumed maximum of clock differences between producers and brokers plus delivery delays, in milliseconds. "
-        "The read skips ledgers that are further than this outside the time bounds. It checks the entries next to "
-        "skipped ledgers, and opens more ledgers if those entries exceed the assumed maximum.",
+        "Tolerance for clock differences between producers and brokers, and for delivery delays, in milliseconds. The "
+        "read skips ledgers that are further than this outside the time bounds. It checks the entries next to skipped "
+        "ledgers, and opens more ledgers if those entries exceed the tolerance.",
         default=600_000,
     )
     min_partitions: int | None = option(
@@ -104,7 +104,7 @@ class SegmentOptions(BookieOptions):
         "splitBy",
         choice("position", "key"),
         "How `minPartitions` divides a topic partition. `position`: into consecutive ranges without overlap. `key`: "
-        "by Pulsar's hash of the key, so that one task reads all messages of a key in order. Each split of `key` "
+        "by Pulsar's hash of the key, so that one task reads all messages of a key in order. With `key`, each split "
         "fetches the whole range, and `maxBytesPerPartition` and `maxRecordsPerPartition` do not apply.",
         default="position",
     )
@@ -247,17 +247,17 @@ class SegmentOptions(BookieOptions):
 
     @property
     def published_from(self) -> TimeBound | None:
-        """Return the start by publish time (inclusive), or None. It unites two options."""
+        """Return the start by publish time (inclusive) that one of two options sets, or None."""
         return one_bound(self.starting_timestamp, self.starting_offsets_by_timestamp)
 
     @property
     def published_before(self) -> TimeBound | None:
-        """Return the end by publish time (exclusive), or None. It unites two options."""
+        """Return the end by publish time (exclusive) that one of two options sets, or None."""
         return one_bound(self.ending_timestamp, self.ending_offsets_by_timestamp)
 
     @property
     def event_before(self) -> TimeBound | None:
-        """Return the end by event time (exclusive), or None. It unites two options."""
+        """Return the end by event time (exclusive) that one of two options sets, or None."""
         return one_bound(self.ending_event_time, self.ending_offsets_by_event_time)
 
     def check_times(self) -> None:

@@ -20,7 +20,8 @@ _SECURITY: Final = (
 _EXACTLY_ONCE: Final = "set deliveryGuarantee=exactly-once"
 _RETRIES: Final = "set pulsar.client.operationTimeoutMs, the time limit for a request with all retries"
 _NO_PREFIX: Final = (
-    "a query leaves nothing in Pulsar that needs a name; subscriptionName sets a subscription that follows it"
+    "a query needs no prefix, because it leaves nothing in Pulsar; set subscriptionName for a subscription that "
+    "follows the query"
 )
 _KAFKA_HINTS: Final = {
     "kafka.bootstrap.servers": "the servers are in service.url, such as pulsar://host:6650",

@@ -17,7 +17,7 @@ class WriteOptions(ProducerOptions):
     topic: str | None = option(
         "topic",
         topic_name,
-        "Topic to write. Write a full name with leading or trailing blanks as a JSON string, with quotation marks.",
+        "Topic to write. Quote a name with leading or trailing blanks as a JSON string.",
         default=None,
         unset="column `__topic` names the topic of each row",
     )

@@ -79,7 +79,9 @@ class NotHeld(Exception):
     @classmethod
     def contains_itself(cls, name: str) -> NotHeld:
         """Return the exception for a type that occurs inside itself more often than the depth allows."""
-        return cls(f"{name} contains itself; option {DEPTH_OPTION} shows more of it", is_recursion=True)
+        return cls(
+            f"{name} contains itself; raise option {DEPTH_OPTION} to read more levels", is_recursion=True
+        )
 
     def at(self, path: str, *, required: bool) -> Omission:
         """Return the omission of a field."""

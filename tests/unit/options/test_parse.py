@@ -98,7 +98,7 @@ def test_read_options_refused(given: dict[str, str], words: str) -> None:
         (ReadOptions, "kafka.fetch.min.bytes", "set service.url to its servers"),
         (WriteOptions, "kafka.acks", "set deliveryGuarantee"),
         (ReadOptions, "pulsar.admin.tlsTrustCertsFilePath", "pulsar.client.* also apply to the admin REST API"),
-        (ReadOptions, "subscriptionprefix", "unknown option 'subscriptionPrefix'; a query leaves nothing in Pulsar"),
+        (ReadOptions, "subscriptionprefix", "unknown option 'subscriptionPrefix'; a query needs no prefix"),
         (WriteOptions, "compressiontype", "did you mean 'pulsar.producer.compressionType'?"),
         (ReadOptions, "maxoffsetspertriger", "did you mean 'maxOffsetsPerTrigger'"),
     ],

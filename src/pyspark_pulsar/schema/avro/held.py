@@ -41,7 +41,7 @@ _NAMED: Final = ("record", "error", "enum", "fixed")
 _RECORDS: Final = ("record", "error")
 # The kernel refuses to read longer decimals as text.
 _MAX_TEXT_DIGITS: Final = 1000
-# A table may have the same number of types.
+# The same limit applies to the types of a table.
 _MAX_NODES: Final = 20_000
 
 
@@ -126,7 +126,7 @@ class _Definitions:
         return full_name(root["name"], root.get("namespace"), "")
 
     def takes_no_bytes(self, node: Any, namespace: str) -> bool:
-        """Return whether values have no bytes: null, a fixed of size 0, or a record of such types."""
+        """Return whether encoded values have no bytes: null, a fixed of size 0, or a record of such types."""
         if isinstance(node, dict):
             kind = node["type"]
             if kind not in _NAMED:

@@ -217,7 +217,7 @@ def _complex(node: Mapping[str, Any], kind: object, scope: Scope) -> pa.DataType
 
 
 def _takes_no_bytes(kind: pa.DataType, *, nullable: bool) -> bool:
-    """Return whether values have no bytes in Avro: null, an empty fixed, or a record of such types.
+    """Return whether encoded values have no bytes: null, an empty fixed, or a record of such types.
 
     A nullable value has at least the byte of its branch.
     """

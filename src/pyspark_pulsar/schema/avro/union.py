@@ -72,7 +72,7 @@ def check_related(fields: Sequence[Collection[object]]) -> None:
             parts.append((first, set(own).union(*(names for _, names in shared))))
     if len(parts) > 1:
         first, other = sorted(start for start, _ in parts)[:2]
-        raise IncompatibleTypes("", (first, "one with no field of the other"), (other, "one with none of it"))
+        raise IncompatibleTypes("", (first, "a record"), (other, "a record without a common field"))
 
 
 def record_union(records: Sequence[RecordType], *, by_name: bool) -> RecordType:
@@ -127,7 +127,7 @@ class _RecordUnion:
         if len(self.needed) < count:
             return
         first = self.needed[0]
-        raise IncompatibleTypes(first.path, (0, "a field without a default"), (first.lacking, "none"))
+        raise IncompatibleTypes(first.path, (0, "required"), (first.lacking, "missing"))
 
     def type(self, writers: WriterTypes, path: str) -> Type:
         kinds = [kind for _, kind in writers]

@@ -81,7 +81,7 @@ def load_descriptor(files: bytes, message: str, *, where: str) -> Descriptor:
     except DecodeError as error:
         raise SchemaError(
             f"{where}: expected a FileDescriptorSet, as protoc --descriptor_set_out writes it, got other bytes "
-            f"({error}); make it again"
+            f"({error}); write the file again"
         ) from None
     by_name = {file.name: file for file in file_set.file}
     pool = DescriptorPool()

@@ -120,7 +120,7 @@ def resolve_write_schema(
         _check_format(value_format, new.type, topic)
         return replace(_for_protobuf(values, stored, new, None, topic=topic), registers=True)
     if key_value_encoding is not None:
-        _refuse(name_faults(values), f"topic {topic}: the columns are no key-value pair")
+        _refuse(name_faults(values), f"topic {topic}: the columns do not form a key-value pair")
         separated = key_value_encoding == "separated"
         new = pair_info(values, value_format, separated=separated, name=record_name, where=f"topic {topic}")
         return _pair(values, stored, new, topic=topic, registers=True)
