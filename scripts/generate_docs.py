@@ -14,7 +14,7 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import MISSING, fields
 from importlib.util import find_spec
 from pathlib import Path
@@ -37,6 +37,11 @@ from pyspark_pulsar.options import (
     WriteOptions,
     option_fields,
 )
+from pyspark_pulsar.options.bookies import BookieOptions
+from pyspark_pulsar.options.parsers import duration
+from pyspark_pulsar.options.producer import ProducerOptions
+from pyspark_pulsar.options.segments import SegmentOptions
+from pyspark_pulsar.options.triggers import TriggerOptions
 from pyspark_pulsar.tools.cli.commands.size import format_quantity
 from pyspark_pulsar.tools.sizing.costs import default_costs
 from pyspark_pulsar.tools.sizing.estimate import Estimate, estimate
@@ -50,9 +55,9 @@ _NOTICE = "<!-- Written by scripts/generate_docs.py (`make docs`). Change the co
 _OPTIONS_HEAD = """\
 # Options
 
-Options are strings, as everywhere in Spark, and their names are not case-sensitive. The driver checks all options
-before it connects. An option that is unknown, malformed, or set under two of its names is an `OptionError`.
-A misspelled name gets a suggestion. Spark's own options, such as `checkpointLocation`, keep their meaning.
+Set each option as a string: `.option("startingOffsets", "earliest")`. Names are not case-sensitive. The driver
+checks all options before it connects. An unknown or malformed option, or an option set under two names, raises
+`OptionError`, with a suggestion for a misspelled name. Spark handles its own options, such as `checkpointLocation`.
 """
 
 _ERRORS_HEAD = """\
@@ -95,7 +100,7 @@ _OPTIONS_END = """\
 
 - [Reading](reading.md), [streaming](streaming.md) and [writing](writing.md): how the options work together
 - [Security](security.md): credentials and TLS
-- [Errors](errors.md): the error for a wrong option
+- [Errors](errors.md): the error of a wrong option
 """
 
 _ERRORS_END = """\
@@ -121,53 +126,86 @@ def pages() -> dict[Path, str]:
 
 
 def options_page() -> str:
-    security = set(option_fields(SecurityOptions))
-    connection = set(option_fields(ConnectionOptions))
-    shared = set(option_fields(ProtobufOptions))
-    sections = [
-        ("Connection: reading and writing", ConnectionOptions, connection - security),
-        ("Security: reading and writing", SecurityOptions, security),
-        ("Protobuf descriptors: reading and writing", ProtobufOptions, shared - connection),
-        ("Reading", ReadOptions, set(option_fields(ReadOptions)) - shared),
-        ("Writing", WriteOptions, set(option_fields(WriteOptions)) - shared),
-    ]
+    """Return the page of all options, with a heading, and so an anchor, for each."""
     lines = [_NOTICE, _OPTIONS_HEAD]
-    for title, scope, names in sections:
-        lines += [f"## {title}", "", "| Option | Default | Value | Meaning |", "|---|---|---|---|"]
-        lines += list(_option_rows(scope, names))
-        lines.append("")
+    for title, scope, bases in _OPTION_SECTIONS:
+        inherited = {name for base in bases for name in option_fields(base)}
+        lines += [f"## {title}", ""]
+        for field in fields(scope):
+            if field.name not in inherited:
+                lines += _option_lines(option_fields(scope)[field.name], field.default)
     return "\n".join([*lines, _OPTIONS_END])
 
 
-def _option_rows(scope: type[ConnectionOptions], names: Iterable[str]) -> Iterator[str]:
-    options = option_fields(scope)
-    wanted = set(names)
-    for field in fields(scope):
-        if field.name in wanted:
-            option = options[field.name]
-            keys = ", also ".join(f"`{key}`" for key in (option.key, *option.aliases))
-            yield f"| {keys} | {_default(field.default)} | {_accepted(option)} | {_cell(option.doc)} |"
+_OPTION_SECTIONS: list[tuple[str, type[SecurityOptions], list[type[SecurityOptions]]]] = [
+    ("Connection: reading and writing", ConnectionOptions, [SecurityOptions]),
+    ("Security: reading and writing", SecurityOptions, []),
+    ("Protobuf descriptors: reading and writing", ProtobufOptions, [ConnectionOptions]),
+    ("Reading", ReadOptions, [ProtobufOptions, TriggerOptions, SegmentOptions]),
+    ("Reading: limits of micro-batches", TriggerOptions, [ConnectionOptions]),
+    ("Reading: times, splits and locations", SegmentOptions, [BookieOptions]),
+    ("Reading: connections to bookies", BookieOptions, [ConnectionOptions]),
+    ("Writing", WriteOptions, [ProducerOptions]),
+    ("Writing: producers", ProducerOptions, [ProtobufOptions]),
+]
+"""Titles of sections, the class whose options each shows, and classes whose options it leaves to other sections."""
+
+
+def _option_lines(option: OptionField, default: object) -> Iterator[str]:
+    yield f"### `{option.key}`"
+    yield ""
+    yield option.doc
+    yield ""
+    yield f"- Value: {_accepted(option)}"
+    yield f"- Default: {_default(option, default)}"
+    if option.aliases:
+        yield f"- Other names: {', '.join(f'`{alias}`' for alias in option.aliases)}"
+    yield ""
+
+
+def _default(option: OptionField, value: object) -> str:
+    """Return the default in words, or as a user would write it."""
+    if value is MISSING:
+        return "none; you must set the option"
+    if option.unset:
+        return option.unset
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    return f"`{value}`{_in_words(option, value) if isinstance(value, int) else ''}"
+
+
+_TIMES = {86_400_000: "days", 3_600_000: "hours", 60_000: "minutes", 1_000: "seconds"}
+_SIZES = {2**30: "GiB", 2**20: "MiB", 2**10: "KiB"}
+
+
+def _in_words(option: OptionField, value: int) -> str:
+    """Return a time or size in the largest unit that divides it, in brackets; an empty text for other numbers."""
+    is_time = option.key.endswith("Ms") or option.parse is duration
+    units = _TIMES if is_time else _SIZES if "Bytes" in option.key else {}
+    unit = next((unit for unit in units if value and value % unit == 0), None)
+    return "" if unit is None else f" ({value // unit} {units[unit]})"
 
 
 _CLASS = re.compile(r"org\.apache\.[\w.]+ \((\w+)\)")
-
-
-def _default(value: object) -> str:
-    """Return a default as a user writes it."""
-    if value is MISSING:
-        return "required"
-    if value is None or value == ():
-        return "none"
-    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+_EXAMPLE = re.compile(r"(?<=such as ).+?(?=$|; )")
+_CHOICE = re.compile(r"(?<=^one of ).+|^\w+$|^true or false$|^\w+ or org\.apache\.[\w.]+$")
+_ADDRESS = re.compile(r"(?<![\w`])[a-z+]+[0-9]?://[^\s,`)]*")
+_LARGE_NUMBER = re.compile(r"(?<![\w:])(?<!ISO )\d{4,}\b")
 
 
 def _accepted(option: OptionField) -> str:
-    """Return the parser's own text for an empty value; a class with a short name is shown by that name only."""
+    """Return the expected value in words, as the parser names it for an empty text, with its examples as code."""
     try:
         option.parse("")
     except ValueError as expected:
-        return _CLASS.sub(r"\1", _cell(str(expected)))
-    return "any text"
+        text = _CLASS.sub(r"\1", str(expected))
+    else:
+        return "any text"
+    text = _CHOICE.sub(lambda found: re.sub(r"(?!or\b)\b[\w.-]+", r"`\g<0>`", found[0]), text)
+    text = _EXAMPLE.sub(r"`\g<0>`", text)
+    head, mark, rest = text.partition("`")
+    head = _ADDRESS.sub(r"`\g<0>`", _LARGE_NUMBER.sub(lambda found: f"{int(found[0]):,}", head))
+    return head + mark + rest
 
 
 def errors_page() -> str:

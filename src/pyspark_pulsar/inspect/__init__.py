@@ -1,1 +1,1 @@
-"""What a user looks at: segments, plans and audits, as rows and tables."""
+"""Segments, plans and audits as rows and tables for users."""

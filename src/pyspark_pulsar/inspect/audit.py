@@ -1,4 +1,4 @@
-"""Audits as tables: by task attempt, and by ledger with each part of it counted once."""
+"""Audits as tables: by task attempt, and by ledger, where each part of a ledger counts once."""
 
 from __future__ import annotations
 
@@ -68,28 +68,38 @@ LEDGERS = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class _Row:
+    """A part of a ledger that an attempt has read.
+
+    Attributes:
+        counts: Whether the attempt counts for its split: the first finished attempt, otherwise the last failed one.
+
+    """
+
     file: AuditFile
     part: AuditPart
     counts: bool
-    """Whether it is of the attempt that counts for its split: the first that was finished, else the last that
-    failed."""
 
 
 def attempts_table(files: Sequence[AuditFile]) -> pa.Table:
-    """One row for each part of a ledger that an attempt has read; of schema `ATTEMPTS`."""
+    """Return one row for each part of a ledger that an attempt has read, with the schema `ATTEMPTS`."""
     return pa.Table.from_pylist([_attempt(row) for row in _rows(files)], ATTEMPTS)
 
 
 def ledgers_table(files: Sequence[AuditFile]) -> pa.Table:
-    """One row for each ledger of a run; of schema `LEDGERS`. What several attempts of a task, or several evaluations
-    of one DataFrame, have read counts once; `repeated` is the number of the others."""
+    """Return one row for each ledger of a run, with the schema `LEDGERS`.
+
+    Entries that several attempts of a task, or several evaluations of one DataFrame, have read count once. `repeated`
+    is the number of further reads.
+    """
     groups: dict[tuple[str, str, int, int, int], list[_Row]] = {}
     for row in _rows(files):
         key = (
             row.file.run, row.file.topic, row.file.partition, row.part.ledger, row.part.last_ledger,
         )  # fmt: skip
         groups.setdefault(key, []).append(row)
-    ordered = sorted(groups.values(), key=lambda rows: (_begun(files, rows[0].file.run), _place(rows[0])))
+    ordered = sorted(
+        groups.values(), key=lambda rows: (_first_finished(files, rows[0].file.run), _place(rows[0]))
+    )
     return pa.Table.from_pylist([_ledger(rows) for rows in ordered], LEDGERS)
 
 
@@ -106,12 +116,15 @@ def _split(file: AuditFile) -> tuple[str, ...]:
     return (file.run, file.topic, str(file.partition), file.start, file.end, str(file.slots))
 
 
-def _stands_for_all(file: AuditFile) -> bool:
-    """Whether its entries count: of the splits by key of one range, which all read the same, those of the first."""
+def _is_first_by_key(file: AuditFile) -> bool:
+    """Return whether the entries of a split count.
+
+    All splits by key of a range read the same entries, so only the first of these splits counts.
+    """
     return file.slots is None or file.slots[0] == 0
 
 
-def _begun(files: Iterable[AuditFile], run: str) -> int:
+def _first_finished(files: Iterable[AuditFile], run: str) -> int:
     return min(file.finished_ms for file in files if file.run == run)
 
 
@@ -151,7 +164,7 @@ def _attempt(row: _Row) -> dict[str, Any]:
 
 
 def _ledger(rows: Sequence[_Row]) -> dict[str, Any]:
-    counted = [row.part for row in rows if row.counts and _stands_for_all(row.file)]
+    counted = [row.part for row in rows if row.counts and _is_first_by_key(row.file)]
     parts = counted or [row.part for row in rows]
     known = [part.expected for part in parts if part.expected is not None]
     return {

@@ -1,4 +1,4 @@
-"""A plan in numbers: which entries each range of a split touches, and about how many bytes these are. Driver only."""
+"""Numbers of a plan: the entries and the approximate bytes that each range of a split reads. Driver only."""
 
 from __future__ import annotations
 
@@ -13,14 +13,19 @@ from pyspark_pulsar.read.split import Split, SplitRange
 
 @dataclass(frozen=True, slots=True)
 class PlannedRange:
-    """A range and what it touches; `parts` None where the ledgers are not known, and where rows come from a table."""
+    """A range of a split, and the parts of ledgers or data files that it reads.
+
+    Attributes:
+        parts: The parts of ledgers; None if the ledgers are unknown, or if the rows are in a table.
+        copy: The address of the copy in tiered storage, or of the first data file of a table.
+        file_part: The part of a table's data files.
+
+    """
 
     split_range: SplitRange
     parts: tuple[LedgerPart, ...] | None
     copy: str | None = None
-    """Where the copy in tiered storage lies that it is read from; the first data file of a table."""
     file_part: FilePart | None = None
-    """Of a table's data files."""
 
     @property
     def entries(self) -> int | None:
@@ -34,14 +39,20 @@ class PlannedRange:
 
     @property
     def rows(self) -> int | None:
-        """From a table; entries do not tell."""
+        """Return the number of rows in a table's data files, or None if the range has ledgers."""
         return None if self.file_part is None else self.file_part.rows
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedSplit:
-    """`number` counts from 0 over all topic partitions. `task`, which reads it, maybe with others, likewise: as Spark
-    numbers its tasks."""
+    """A split of a plan.
+
+    Attributes:
+        number: The number of the split over all topic partitions, from 0.
+        task: The number of the task that reads the split, from 0, as Spark numbers its tasks. A task may read several.
+        ranges: The ranges of the split.
+
+    """
 
     number: int
     task: int
@@ -54,12 +65,12 @@ class PlannedSplit:
 
     @property
     def entries(self) -> int | None:
-        """Of ledgers; None where they are not known, and where all comes from a table."""
+        """Return the number of entries of ledgers, or None if it is unknown or if all rows are in a table."""
         return _sum([planned.entries for planned in self.ranges if planned.file_part is None])
 
     @property
     def rows(self) -> int | None:
-        """About so many from a table; None where nothing is read from one."""
+        """Return the approximate number of rows from a table, or None if the split reads no table."""
         return _sum([planned.rows for planned in self.ranges if planned.file_part is not None])
 
     @property
@@ -68,11 +79,11 @@ class PlannedSplit:
 
 
 def planned_splits(plan: BatchPlan) -> list[PlannedSplit]:
-    """In the order of the plan."""
+    """Return the splits of a plan, in its order."""
     splits = (
         (partition_plan, split) for partition_plan in plan.partitions for split in partition_plan.splits
     )
-    # Tasks have the splits in the same order.
+    # The tasks of a plan contain the splits in the same order.
     tasks = [task for task, of_task in enumerate(plan.tasks) for _ in of_task]
     return [
         PlannedSplit(

@@ -1,6 +1,6 @@
-"""The ledgers of topic partitions as a user sees them: where each lies, and which reader a query would use for it.
+"""The ledgers of topic partitions for users: their location, and the reader that a query would use for each.
 
-Driver only. Nothing here opens a ledger.
+Driver only. This module does not open ledgers.
 """
 
 from __future__ import annotations
@@ -38,29 +38,33 @@ EMPTY = "empty"
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One ledger of a topic partition, or the ledger of its compacted view."""
+    """A ledger of a topic partition, or the ledger of its compacted view.
+
+    Attributes:
+        state: `open`, `closed`, or `compacted` for the compacted view.
+        copy: The address of the copy in tiered storage; None without a copy, or if the address is unknown.
+        reader: `broker`, `bookie`, `tiered`, `columns` or `compacted`; None if the query would not read the ledger.
+        skipped: The reason why the query would not read the ledger.
+
+    """
 
     partition: TopicPartition
     ledger: Ledger
     state: str
-    """`open`, `closed`, or `compacted` for the compacted view."""
     copy: str | None = None
-    """Where its copy in tiered storage lies; None without one, or where nobody says it."""
     reader: str | None = None
-    """`broker`, `bookie`, `tiered`, `columns` or `compacted`; None when the query would not read it ..."""
     skipped: str | None = None
-    """... and why not."""
 
     @property
     def lies_in(self) -> str:
-        """`tiered`, `bookie`, or `compacted` (on bookies too)."""
+        """Return the kind of storage: `tiered`, `bookie`, or `compacted`, which is also on bookies."""
         if self.state == COMPACTED:
             return COMPACTED
         return "tiered" if self.ledger.offload_id else "bookie"
 
     @property
     def bookies(self) -> tuple[str, ...]:
-        """The ids of all bookies that have been in its ensembles; empty where nobody says it."""
+        """Return the ids of all bookies in the ledger's ensembles; empty if the ensembles are unknown."""
         striping = self.ledger.metadata
         bookies = (
             (bookie for ensemble in striping.ensembles for bookie in ensemble.bookies) if striping else ()
@@ -70,26 +74,35 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """All ledgers of the topics that a query reads."""
+    """The ledgers of all topics that a query reads.
+
+    Attributes:
+        segments: The ledgers, in the order of topic partitions and ledgers.
+        fault: The reason why the query itself would fail. No segment has a reader then.
+        tables: The content of the topics' tables, in the order of topic partitions.
+
+    """
 
     segments: tuple[Segment, ...]
-    """In the order of topic partitions and ledgers."""
     fault: str | None = None
-    """Why the query itself would fail; then no segment has a reader."""
     tables: tuple[TablePart, ...] = ()
-    """What topics' tables hold, in the order of topic partitions."""
 
 
 def survey(options: ReadOptions) -> Survey:
-    """The ledgers as they are now, and how a batch read with these options would read them.
+    """Return the present ledgers, and how a batch with these options would read them.
 
-    Raises what `plan_batch` raises, but for ledgers that are gone or cannot be read as the options say, which are told
-    as `fault`; `OptionError` without `admin.url`, `PermissionDenied` where it refuses.
+    If ledgers were removed or cannot be read with these options, the result contains the reason as `fault`.
+
+    Raises:
+        OptionError: If `admin.url` is not set.
+        PermissionDenied: If the admin REST API refuses the request.
+        PulsarError: As `plan_batch`.
+
     """
     if options.admin_url is None:
         raise OptionError(
-            "option 'admin.url' is missing: expected the address of the admin REST API, which alone says which ledgers "
-            "there are"
+            "option 'admin.url' is missing: expected the address of the admin REST API, because only it lists the "
+            "ledgers; set admin.url"
         )
     plan, fault = BatchPlan((), ()), None
     try:
@@ -129,7 +142,7 @@ def segments_of(
     window: TimeWindow,
     store: TieredStore | None = None,
 ) -> list[Segment]:
-    """The ledgers of one topic partition. `plan` None: nothing is known of how it would be read."""
+    """Return the ledgers of a topic partition. Without a plan, their readers are unknown."""
     ranges = [] if plan is None else [split_range for split in plan.splits for split_range in split.ranges]
     segments: list[Segment] = []
     for ledger in known.ledgers:
@@ -148,7 +161,7 @@ def segments_of(
 
 
 def reader_of(ledger: Ledger, ranges: Iterable[SplitRange]) -> str | None:
-    """The reader of the first range that has entries of the ledger."""
+    """Return the reader of the first range with entries of the ledger, or None."""
     for split_range in ranges:
         if split_range.location.gives(ledger, split_range.start, split_range.end):
             return split_range.location.name
@@ -158,7 +171,7 @@ def reader_of(ledger: Ledger, ranges: Iterable[SplitRange]) -> str | None:
 def why_skipped(
     ledger: Ledger, known: TopicLedgers, plan: PartitionPlan, window: TimeWindow, slack_ms: int
 ) -> str:
-    """Why no split has entries of the ledger."""
+    """Return the reason why no split contains entries of the ledger."""
     if ledger.entries == 0:
         return EMPTY
     if window.is_empty:
@@ -170,19 +183,19 @@ def why_skipped(
         return "opened after endingTimestamp"
     if Position(ledger.id, ledger.entries) <= plan.start:
         return "before startingOffsets"
-    return "behind endingOffsets, or behind what consumers may see"
+    return "after endingOffsets, or after the last message that consumers may see"
 
 
 def _why_no_compacted(options: ReadOptions) -> str:
-    return "read through the broker" if options.read_compacted else "asked for by readCompacted=true only"
+    return "read through the broker" if options.read_compacted else "read with readCompacted=true only"
 
 
 def _check_ledgers(partitions: Iterable[TopicPartition]) -> None:
     scalable = sorted({str(partition.topic) for partition in partitions if partition.is_segment})
     if scalable:
         raise OptionError(
-            f"topic {', '.join(scalable)} is a scalable topic: expected topics whose ledgers the admin REST API tells, "
-            f"which it does not of segments of scalable topics; `pyspark-pulsar layout` shows these"
+            f"topic {', '.join(scalable)} is a scalable topic: expected topics whose ledgers the admin REST API lists; "
+            f"run `pyspark-pulsar layout` to see the segments of scalable topics"
         )
 
 
@@ -194,7 +207,7 @@ def _partitions(options: ReadOptions) -> list[TopicPartition]:
 def _ledgers(
     admin: AdminClient, partitions: Iterable[TopicPartition], plans: Mapping[TopicPartition, PartitionPlan]
 ) -> dict[TopicPartition, TopicLedgers]:
-    """With their striping, as far as this role may see it."""
+    """Return the ledgers of topic partitions, with their striping if this role may read it."""
     planned = {partition: plans[partition].ledgers for partition in partitions if partition in plans}
     known = {partition: ledgers for partition, ledgers in planned.items() if ledgers is not None}
     known |= fetch_ledgers(admin, [partition for partition in partitions if partition not in known])
@@ -211,7 +224,7 @@ def _ledgers(
 def _stores(
     options: ReadOptions, admin: AdminClient, known: Mapping[TopicPartition, TopicLedgers]
 ) -> dict[TopicName, TieredStore]:
-    """By topic; only for topics of which something is offloaded."""
+    """Return the tiered storage of each topic with offloaded ledgers."""
     offloaded = {
         partition.topic
         for partition, ledgers in known.items()
@@ -224,7 +237,7 @@ def _stores(
 def _copy(
     partition: TopicPartition, ledger: Ledger, ranges: Iterable[SplitRange], store: TieredStore | None
 ) -> str | None:
-    """What the plan has found, else what the policy says now."""
+    """Return the address of a ledger's copy in the plan, or by the present offload policy, or None."""
     for split_range in ranges:
         planned = split_range.location.copy_url(partition)
         if planned is not None and split_range.location.ledger_id == ledger.id:

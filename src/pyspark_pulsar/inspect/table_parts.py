@@ -1,4 +1,4 @@
-"""What topics' tables hold of topic partitions, as a user sees it. Driver only; opens no data file."""
+"""The content of topics' tables for users, by topic partition. Driver only; this module opens no data files."""
 
 from __future__ import annotations
 
@@ -17,22 +17,26 @@ from pyspark_pulsar.read.planning.tables.known_tables import KnownTables, uses_t
 
 @dataclass(frozen=True, slots=True)
 class TablePart:
-    """Of one topic partition. A file with rows of several topic partitions counts for each."""
+    """The content of a table for one topic partition. A file with rows of several topic partitions counts for each.
+
+    Attributes:
+        end: The position up to which the topic partition is tiered, exclusive.
+        size: The size of the files in bytes.
+        published: The first and the last publish time, in Unix milliseconds; None if they are unknown for any file.
+        is_read: Whether the query would read rows of the table.
+        skipped: The reason why not; None if the query itself would fail.
+
+    """
 
     partition: TopicPartition
     table: str
     end: Position
-    """Up to where (exclusive) it is tiered."""
     files: int
     rows: int
     size: int
-    """Bytes."""
     published: Bounds | None
-    """The first and the last publish time, in Unix milliseconds; None where it is not known of each file."""
     is_read: bool
-    """Whether the query would take rows of it."""
     skipped: str | None = None
-    """Why it would not; None where the query itself would fail."""
 
 
 def table_parts(
@@ -40,8 +44,19 @@ def table_parts(
     partitions: Iterable[TopicPartition],
     plans: Mapping[TopicPartition, PartitionPlan],
 ) -> tuple[TablePart, ...]:
-    """In the order of topic partitions; none where the options let no read take rows of tables. `plans`: how they would
-    be read, as far as it is known. Raises `TierMismatch`; a catalog that cannot be asked knows of nothing."""
+    """Return the content of the topics' tables, in the order of topic partitions.
+
+    The result is empty if the options do not use tables, or if the catalog is unavailable.
+
+    Args:
+        options: The options of the query.
+        partitions: The topic partitions.
+        plans: The plans of the topic partitions, if known.
+
+    Raises:
+        TierMismatch: If a table belongs to another topic.
+
+    """
     if not uses_tables(options):
         return ()
     partitions, tables = sorted(partitions), KnownTables(options)
@@ -69,7 +84,7 @@ def _part(tables: KnownTables, partition: TopicPartition, plan: PartitionPlan | 
         sum(file.size for file in files),
         _published(files),
         is_read,
-        None if is_read or plan is None else "outside of what is asked for",
+        None if is_read or plan is None else "outside of the requested range",
     )
 
 

@@ -1,7 +1,6 @@
-"""What is known of segments, plans and audits as tables: Arrow for the command line, DataFrames for Python.
+"""Segments, plans and audits as tables: Arrow for the command line, DataFrames for Python.
 
-The functions that take a session look things up in the process that calls them, which must reach Pulsar; with Spark
-Connect that is the client's.
+The functions with a session query Pulsar from the calling process. With Spark Connect, that is the client's process.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark_pulsar.read.batch.batch_plan import BatchPlan
 
 COLUMNS: Final = "columns"
-"""In the place of a ledger's state and location: what a topic's table holds of a topic partition."""
+"""The state and location in a row for a topic's table, which other rows have for a ledger."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TIME = pa.timestamp("us", "UTC")
 
@@ -81,12 +80,18 @@ PLAN = pa.schema(
 
 
 def segments(spark: SparkSession, **options: Any) -> DataFrame:
-    """One row for each ledger of the topics: where it lies, and the reader that a batch read with these options would
-    use for it; and one for what a topic's table holds of each topic partition. Options are those of `spark.read`;
-    `admin.url` (or `adminUrl`) is needed. Where such a read would fail, `reader` is null, and `fault` in every row
-    says why.
+    """Return one row for each ledger of the topics, and one for each topic partition in a topic's table.
 
-    Raises `PulsarError`.
+    A row contains the location, and the reader that a batch with these options would use. If the batch would fail,
+    `reader` is null, and `fault` contains the reason in each row.
+
+    Args:
+        spark: The session that creates the DataFrame.
+        options: The options of `spark.read`; `admin.url` (or `adminUrl`) is required.
+
+    Raises:
+        PulsarError: If the topics or their ledgers cannot be listed.
+
     """
     from pyspark_pulsar.inspect.segments import survey
 
@@ -94,9 +99,15 @@ def segments(spark: SparkSession, **options: Any) -> DataFrame:
 
 
 def plan(spark: SparkSession, **options: Any) -> DataFrame:
-    """One row for each split of a batch read with these options, which are those of `spark.read`.
+    """Return one row for each split of a batch read.
 
-    Raises `PulsarError`.
+    Args:
+        spark: The session that creates the DataFrame.
+        options: The options of `spark.read`.
+
+    Raises:
+        PulsarError: If the read cannot be planned.
+
     """
     from pyspark_pulsar.read.batch.batch_plan import plan_batch
 
@@ -104,10 +115,17 @@ def plan(spark: SparkSession, **options: Any) -> DataFrame:
 
 
 def audit(spark: SparkSession, path: str, *, attempts: bool = False) -> DataFrame:
-    """What tasks that were given `auditPath` have written there: one row for each ledger of a read, or with `attempts`
-    one for each part of a ledger that a task attempt has read.
+    """Return the audit that tasks have written with option `auditPath`.
 
-    Raises `PulsarError`.
+    Args:
+        spark: The session that creates the DataFrame.
+        path: The value of `auditPath`.
+        attempts: Return one row for each part of a ledger that a task attempt has read. Otherwise, return one row for
+            each ledger of a read.
+
+    Raises:
+        PulsarError: If the audit cannot be read.
+
     """
     from pyspark_pulsar.inspect.audit import attempts_table, ledgers_table
     from pyspark_pulsar.read.task.audit_files import audit_files
@@ -117,12 +135,12 @@ def audit(spark: SparkSession, path: str, *, attempts: bool = False) -> DataFram
 
 
 def read_options(given: dict[str, Any]) -> ReadOptions:
-    """Values as `option_texts` takes them."""
+    """Parse the options of a read, with values as for `option_texts`."""
     return parse_options(ReadOptions, option_texts(given))
 
 
 def option_texts(given: Mapping[str, Any]) -> dict[str, str]:
-    """Values as `DataFrameReader.options` takes them: None is not given, booleans become `true` and `false`."""
+    """Convert values as `DataFrameReader.options` does: omit None, and write booleans as `true` and `false`."""
     return {
         key: str(value).lower() if isinstance(value, bool) else str(value)
         for key, value in given.items()
@@ -131,21 +149,21 @@ def option_texts(given: Mapping[str, Any]) -> dict[str, str]:
 
 
 def segments_table(survey: Survey) -> pa.Table:
-    """Of schema `SEGMENTS`."""
+    """Return the rows of a survey, with the schema `SEGMENTS`."""
     rows = [_segment(segment, survey.fault) for segment in survey.segments]
     rows += [_table_part(part, survey.fault) for part in survey.tables]
     return pa.Table.from_pylist(rows, SEGMENTS)
 
 
 def plan_table(plan: BatchPlan) -> pa.Table:
-    """Of schema `PLAN`. Positions are texts as `startingOffsets` takes them."""
+    """Return the rows of a plan, with the schema `PLAN`. Positions are texts as in option `startingOffsets`."""
     from pyspark_pulsar.inspect.planned_splits import planned_splits
 
     return pa.Table.from_pylist([_split(planned) for planned in planned_splits(plan)], PLAN)
 
 
 def moment(milliseconds: int | None) -> datetime | None:
-    """Unix milliseconds to UTC; None for None, and for times that no calendar has."""
+    """Convert Unix milliseconds to UTC. Return None if the time is None or outside of the calendar."""
     if milliseconds is None:
         return None
     try:

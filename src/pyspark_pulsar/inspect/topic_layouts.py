@@ -1,4 +1,4 @@
-"""The segments of scalable topics as a user sees them. Driver only."""
+"""The segments of scalable topics for users. Driver only."""
 
 from __future__ import annotations
 
@@ -24,15 +24,21 @@ LAYOUT = pa.schema(
 
 
 def topic_layouts(options: ReadOptions) -> list[TopicLayout]:
-    """Of the topics that the options name, sorted. Raises `OptionError` for one that is not scalable,
-    `TopicNotFoundError`, and the errors of `BrokerClient.layouts`."""
+    """Return the layouts of the topics in the options, sorted.
+
+    Raises:
+        OptionError: If a topic is not scalable.
+        TopicNotFoundError: If a topic does not exist.
+        PulsarError: As `BrokerClient.layouts`.
+
+    """
     with BrokerClient.for_planning(options) as client:
         topics = discover_topics(client, options)
         for topic in topics:
             if not topic.is_scalable:
                 raise OptionError(
-                    f"topic {topic}: expected a scalable topic, which starts with topic://, got another, which has "
-                    f"partitions and ledgers: `pyspark-pulsar segments` shows these"
+                    f"topic {topic}: expected a scalable topic, which starts with topic://, got a topic with "
+                    f"partitions and ledgers; run `pyspark-pulsar segments` to see the ledgers"
                 )
         layouts = client.layouts(topics)
     for topic, layout in layouts.items():
@@ -42,7 +48,7 @@ def topic_layouts(options: ReadOptions) -> list[TopicLayout]:
 
 
 def layout_table(layouts: list[TopicLayout]) -> pa.Table:
-    """A row for each segment; `name` is what its messages are read from, and what positions name."""
+    """Return a row for each segment. `name` is the topic that contains its messages, as in positions."""
     rows = [
         {
             "topic": str(layout.topic),

@@ -1,1 +1,1 @@
-"""Values that all other packages share: names of topics, positions, bounds in time, ids of transactions."""
+"""Types that all other packages share: topic names, positions, time bounds and transaction ids."""

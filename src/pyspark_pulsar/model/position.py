@@ -1,9 +1,11 @@
 """Positions in a topic partition, and their order.
 
-A position is the *next message to read*: `ledger:entry:batchIndex`. So the start of a range is
-inclusive, the end exclusive, and nothing is ever "read once and thrown away". Positions are ordered as
-Pulsar stores messages: ledger ids of one topic grow, entry ids grow inside a ledger. Gaps in either are
-normal (transaction markers, rolled ledgers) and mean nothing.
+A position denotes the *next message to read*: `ledger:entry:batchIndex`. So the start of a range is inclusive and
+its end exclusive, and no reader reads a message only to discard it.
+
+The order of positions is the order in which Pulsar stores messages. Ledger ids grow within a topic, and entry ids grow
+within a ledger. Gaps in ledger ids and entry ids are normal, for example for transaction markers and closed ledgers.
+They do not mean that messages are missing.
 """
 
 from __future__ import annotations
@@ -13,13 +15,13 @@ from dataclasses import dataclass
 
 from pyspark_pulsar.errors import OptionError
 
-# Ledger and entry have 64 bits in Pulsar, the batch index 32.
+# In Pulsar, ledger and entry ids have 64 bits, and the batch index has 32.
 _TEXT = re.compile(r"(?P<ledger>\d{1,18}):(?P<entry>\d{1,18})(?::(?P<batch_index>\d{1,9}))?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Position:
-    """The next message to read. `batch_index` counts messages inside a batched entry from 0."""
+    """The position of the next message to read. `batch_index` is the number of a message in a batched entry, from 0."""
 
     ledger: int
     entry: int
@@ -27,7 +29,7 @@ class Position:
 
     @classmethod
     def parse(cls, text: str) -> Position:
-        """`earliest` or `ledger:entry[:batchIndex]`. Raises `OptionError`."""
+        """Parse `earliest` or `ledger:entry[:batchIndex]`. Raise `OptionError` for other texts."""
         if text == "earliest":
             return EARLIEST
         match = _TEXT.fullmatch(text)
@@ -50,9 +52,9 @@ class Position:
 
 
 EARLIEST = Position(-1, -1, 0)
-"""Before every message, whatever the first ledger still kept is."""
+"""The position before all messages, independent of the first ledger that retention has kept."""
 
 
 def after_entry(ledger: int, entry: int) -> Position:
-    """The position behind a whole entry; `EARLIEST` for the (-1, -1) of an empty topic."""
+    """Return the position after a whole entry, or `EARLIEST` for the entry (-1, -1) of an empty topic."""
     return EARLIEST if ledger < 0 or entry < 0 else Position(ledger, entry + 1, 0)

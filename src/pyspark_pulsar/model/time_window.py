@@ -1,8 +1,8 @@
-"""The times between which messages are wanted: one carrier, from the options of a query to the kernel that decodes.
+"""Time bounds of a topic partition, from the options of a query to the kernel.
 
-The options give a `TimeBound` for each end (`options.values.time_bound`), which becomes a window for each topic
-partition when the partitions are known. It goes with the range (`RangeRequest`), into the split, and to the kernel's
-filter of rows. Filters of a query on `__publishTime` make it narrower on the way.
+The options set a `TimeBound` for each end (`options.values.time_bound`). When the topic partitions are known, each gets
+a window. The window is a part of the range (`RangeRequest`) and of the split, and the kernel filters rows by it.
+Filters of a query on `__publishTime` narrow the window.
 """
 
 from __future__ import annotations
@@ -13,18 +13,22 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class TimeWindow:
-    """All times are Unix milliseconds by the clocks of producers; None is no bound."""
+    """Time bounds in Unix milliseconds, by the clocks of producers. None means no bound.
+
+    Attributes:
+        published_from: The first publish time, inclusive.
+        published_before: The end of publish times, exclusive.
+        event_before: The end of event times, exclusive. Messages without an event time are inside.
+
+    """
 
     published_from: int | None = None
-    """Messages whose publish time is this or later ..."""
     published_before: int | None = None
-    """... and before this one."""
     event_before: int | None = None
-    """Of these, messages whose event time is before this, and those without one."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether no publish time lies inside."""
+        """Return whether the window contains no publish time."""
         return (
             self.published_from is not None
             and self.published_before is not None
@@ -33,11 +37,11 @@ class TimeWindow:
 
     @property
     def bounds_publish_times(self) -> bool:
-        """Whether ledgers can lie outside; of event times they know nothing."""
+        """Return whether a ledger can be outside of the window. Ledgers have publish times only."""
         return self.published_from is not None or self.published_before is not None
 
     def narrowed(self, other: TimeWindow) -> TimeWindow:
-        """The messages that lie in both."""
+        """Return the window of the messages that are in both windows."""
         return TimeWindow(
             _latest(self.published_from, other.published_from),
             _earliest(self.published_before, other.published_before),

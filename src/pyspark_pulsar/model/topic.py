@@ -1,17 +1,17 @@
-"""Names of topics: parse, print, and tell a partition from its topic.
+"""Names of topics: parse them, print them, and separate a partition from its topic.
 
 Grammar (`TopicName`, `NamespaceName` and `NamedEntity` of Pulsar 4.0.8):
-`{persistent|non-persistent}://tenant/namespace/local`, where a short form `local` stands for
-`persistent://public/default/local` and `tenant/namespace/local` for the persistent topic of that name. Tenants and
-namespaces have letters of ASCII, digits and `- = : . _`. A local name has any letters but a slash: blanks, quotes, `%`
-and control characters too. A partition of a topic is itself a topic named `<topic>-partition-<N>`.
+`{persistent|non-persistent}://tenant/namespace/local`. The short form `local` means `persistent://public/default/local`,
+and `tenant/namespace/local` means the persistent topic of that name. Tenants and namespaces
+consist of ASCII letters, digits and `- = : . _`. A local name may contain all characters but a slash, also blanks,
+quotes, `%` and control characters. A partition of a topic is itself a topic named `<topic>-partition-<N>`.
 
-Pulsar 5 has two domains more. `topic://tenant/namespace/local` is a scalable topic; its messages lie in segments, each
-a topic named `segment://tenant/namespace/local/<first hash>-<last hash>-<id>` (hashes in four hexadecimal digits). Most
-of this package knows nothing of them, so names of theirs are refused where a caller does not ask for them.
+Pulsar 5 has two more domains. `topic://tenant/namespace/local` is a scalable topic. Its messages are in segments, each
+a topic named `segment://tenant/namespace/local/<first hash>-<last hash>-<id>`, with hashes in four hexadecimal digits.
+Most of this package does not support them, so the parser refuses their names unless the caller accepts them.
 
-Brokers know some names that this package refuses: those with a cluster between tenant and namespace, of Pulsar 1; and
-`.`, `..` and names with a zero byte, for which the admin REST API has no path.
+This package refuses some names that brokers accept. Names of Pulsar 1 have a cluster between tenant and namespace. The
+admin REST API has no path for `.`, `..` and names with a zero byte.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pyspark_pulsar.pages import page
 _PARTITION: Final = re.compile(r"(?P<topic>.*)-partition-(?P<digits>\d{1,10})", re.DOTALL)
 _MOST_PARTITION: Final = 2**31 - 1
 _NAME_PART: Final = re.compile(r"[-=:.\w]+", re.ASCII)
-# What Java's Character.isWhitespace says of; a no-break space is a letter like others.
+# The characters for which Java's Character.isWhitespace is true. A no-break space is not one of them.
 _BLANK: Final = re.compile(r"[\t-\r\x1c-\x20\u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]*")
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 _PARTS: Final = 3  # tenant, namespace, local
@@ -39,34 +39,36 @@ _SEGMENT_NAME: Final = re.compile(
     re.DOTALL | re.ASCII,
 )
 _SYSTEM_TOPIC: Final = re.compile(r"^__|__transaction_pending_ack$")
-# A path of a URL takes them as this folder and the one above, quoted or not.
+# The path of a URL reads these names as the current and the parent folder, even if they are percent-encoded.
 _FOLDERS: Final = (".", "..")
-_OF_PULSAR_1: Final = (
-    "a cluster is between tenant and namespace; names of Pulsar 1 with a cluster are not taken: "
-    "let an administrator move its data to a namespace without one"
+_HAS_CLUSTER: Final = (
+    "expected tenant/namespace, got a name of Pulsar 1 with a cluster between tenant and namespace; "
+    "have an administrator move the data to a namespace without a cluster"
 )
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Namespace:
-    """`tenant/namespace`."""
+    """A namespace, as its tenant and its name."""
 
     tenant: str
     name: str
 
     @classmethod
     def parse(cls, text: str) -> Namespace:
-        """Raises `TopicNameError`."""
+        """Parse `tenant/namespace`. Raise `TopicNameError` for other texts."""
         parts = text.split("/")
         if len(parts) == _PARTS and all(map(is_name, parts)):
-            raise TopicNameError(f"namespace {text!r}: {_OF_PULSAR_1}")
+            raise TopicNameError(f"namespace {text!r}: {_HAS_CLUSTER}")
         if len(parts) != _PARTS - 1:
-            raise TopicNameError(f"namespace {text!r}: expected tenant/namespace, got another form")
+            raise TopicNameError(
+                f"namespace {text!r}: expected tenant/namespace, got another form; correct the name"
+            )
         for kind, part in zip(("tenant", "namespace"), parts, strict=True):
             if not is_name(part):
                 raise TopicNameError(
-                    f"namespace {text!r}: the {kind} {part!r} may have letters of ASCII, digits and - = : . _ only, "
-                    f"and be neither empty nor '.' nor '..'"
+                    f"namespace {text!r}: expected a {kind} of ASCII letters, digits and - = : . _ that is not empty, "
+                    f"'.' or '..', got {part!r}; correct the name"
                 )
         return cls(*parts)
 
@@ -75,13 +77,13 @@ class Namespace:
 
 
 def is_name(text: str) -> bool:
-    """Whether a tenant, or a namespace within its tenant, can be called so."""
+    """Return whether the text is a valid name of a tenant, or of a namespace within its tenant."""
     return _NAME_PART.fullmatch(text) is not None and text not in _FOLDERS
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class TopicName:
-    """A full topic name; `local` may itself be the name of a partition."""
+    """A full topic name, which may be the name of a partition."""
 
     domain: str
     namespace: Namespace
@@ -89,9 +91,15 @@ class TopicName:
 
     @classmethod
     def parse(cls, text: str, *, scalable: bool = False) -> TopicName:
-        """The full or short form, letter by letter: blanks at its ends belong to it. Raises `TopicNameError`.
+        """Parse the full or short form of a name. Leading and trailing blanks are a part of the name.
 
-        `scalable`: the caller can do with a scalable topic what it can do with others.
+        Args:
+            text: The name.
+            scalable: Accept a scalable topic.
+
+        Raises:
+            TopicNameError: If the text is not a name, or is the name of a segment.
+
         """
         domain, separator, rest = text.partition("://")
         if not separator:
@@ -101,28 +109,28 @@ class TopicName:
         if domain not in _DOMAINS and domain != _SCALABLE:
             raise TopicNameError(
                 f"topic {text!r}: expected a name that starts with persistent:// or non-persistent://, "
-                f"got {domain}://"
+                f"got {domain}://; correct the name"
             )
         parts = rest.split("/", _PARTS)
         if len(parts) == 1 and not separator:
             parts = ["public", "default", rest]
         if len(parts) > _PARTS and separator and all(map(is_name, parts[:_PARTS])):
-            raise TopicNameError(f"topic {text!r}: {_OF_PULSAR_1}")
+            raise TopicNameError(f"topic {text!r}: {_HAS_CLUSTER}")
         if len(parts) != _PARTS or not all(parts):
             raise TopicNameError(
                 f"topic {text!r}: expected 'topic', 'tenant/namespace/topic' or "
-                f"'persistent://tenant/namespace/topic'"
+                f"'persistent://tenant/namespace/topic', got another form; correct the name"
             )
         tenant, namespace, local = parts
         try:
             where = Namespace.parse(f"{tenant}/{namespace}")
         except TopicNameError as fault:
             raise TopicNameError(f"topic {text!r}: {fault}") from None
-        expected = _expected(local)
-        if domain == _SCALABLE and _apart(local)[1] >= 0:
-            expected = "the name of a scalable topic, which has segments and no partitions"
+        expected = _fault(local)
+        if domain == _SCALABLE and _split_partition(local)[1] >= 0:
+            expected = "the name of a scalable topic, without the suffix of a partition"
         if expected is not None:
-            raise TopicNameError(f"topic {text!r}: expected {expected}, got {local!r}")
+            raise TopicNameError(f"topic {text!r}: expected {expected}, got {local!r}; correct the name")
         return cls(domain, where, local)
 
     def __str__(self) -> str:
@@ -138,25 +146,25 @@ class TopicName:
 
     @property
     def as_scalable(self) -> TopicName:
-        """The scalable topic that a topic of this name is migrated to."""
+        """Return the name of the scalable topic to which Pulsar migrates this topic."""
         return TopicName(_SCALABLE, self.namespace, self.local)
 
     @property
     def is_system(self) -> bool:
-        """Topics that Pulsar keeps for itself (event, transaction and compaction bookkeeping)."""
+        """Return whether Pulsar uses the topic internally, for events, transactions or compaction."""
         return bool(_SYSTEM_TOPIC.search(self.without_partition().local))
 
     @property
     def partition(self) -> int:
-        """The partition index that the name ends in; -1 for a name without one.
+        """Return the partition index at the end of the name, or -1 for a name without an index.
 
-        As Pulsar has it, but for digits of other scripts: to Pulsar a topic that ends in `-partition-\u0663` has the
-        index 3 too, but it is not that partition, and has messages of its own.
+        Pulsar also accepts digits of other scripts, so a topic that ends in `-partition-\u0663` has the index 3 there.
+        But that topic is not partition 3, and has its own messages. This property is -1 for such a topic.
         """
-        return _apart(self.local)[1]
+        return _split_partition(self.local)[1]
 
     def without_partition(self) -> TopicName:
-        local, index = _apart(self.local)
+        local, index = _split_partition(self.local)
         return self if index < 0 else TopicName(self.domain, self.namespace, local)
 
     def with_partition(self, index: int) -> TopicName:
@@ -167,26 +175,29 @@ def _refused(text: str, domain: str, rest: str) -> str:
     if domain == _SEGMENT:
         topic = rest.rpartition("/")[0]
         return (
-            f"topic {text!r}: expected the name of a topic, got that of a segment, a part of a scalable topic; "
+            f"topic {text!r}: expected the name of a topic, got the name of a segment of a scalable topic; "
             f"name the topic: {_SCALABLE}://{topic}"
         )
     return (
-        f"topic {text!r}: expected a name that starts with persistent:// or non-persistent://, got a scalable topic of "
-        f"Pulsar 5. A scalable topic can be read, by a batch or a stream with option 'topic' or 'topics'; all else is "
-        f"refused ({page('scalable-topics')} says why): use a topic that starts with persistent:// for it"
+        f"topic {text!r}: expected a name that starts with persistent:// or non-persistent://, got a scalable topic "
+        "of Pulsar 5. A scalable topic can be read by a batch or a stream with option 'topic' or 'topics', but "
+        f"supports no other operation ({page('scalable-topics')}); use a topic that starts with persistent:// for "
+        "other operations"
     )
 
 
-def _apart(local: str) -> tuple[str, int]:
-    """A local name without the suffix of a partition, and the index; the name and -1 without such a suffix."""
-    topic, digits = _as_pulsar(local)
+def _split_partition(local: str) -> tuple[str, int]:
+    """Split a local name into the name of the topic and the partition index, which is -1 without a suffix."""
+    topic, digits = _split_as_pulsar(local)
     return (topic, int(digits)) if digits and digits.isascii() else (local, -1)
 
 
-def _as_pulsar(local: str) -> tuple[str, str]:
-    """Pulsar's `getPartitionIndex`: the topic, and the index as it stands there, empty without one. It has no more
-    digits than its number, so `01` is none, nor is what Java's int does not hold. Digits may be of any script that has
-    them in 16 bits."""
+def _split_as_pulsar(local: str) -> tuple[str, str]:
+    """Split a local name into the topic and the digits of the index, as Pulsar's `getPartitionIndex` does.
+
+    The digits are empty for a name without an index. An index has no leading zeros, so `01` is not an index, and it
+    fits into Java's int. Its digits may be of any script whose digits have 16 bits.
+    """
     match = _PARTITION.fullmatch(local)
     if match is None:
         return local, ""
@@ -196,19 +207,19 @@ def _as_pulsar(local: str) -> tuple[str, str]:
     return (match["topic"], digits) if is_index else (local, "")
 
 
-def _expected(local: str) -> str | None:
-    """What is expected of a local name that has a fault; None for one that has none."""
-    if _BLANK.fullmatch(_as_pulsar(local)[0]):
-        return "a local name with more than blanks before what makes it a partition's"
+def _fault(local: str) -> str | None:
+    """Return the expected form, in words, if a local name is invalid; otherwise None."""
+    if _BLANK.fullmatch(_split_as_pulsar(local)[0]):
+        return "a local name that is not blank before the suffix of a partition"
     if local in _FOLDERS or "\0" in local:
-        return "a local name that the admin REST API has a path for, which is neither '.' nor '..' and has no zero byte"
+        return "a local name that the admin REST API supports, which is neither '.' nor '..' and contains no zero byte"
     if _SURROGATE.search(local):
-        return "a local name that can be written in UTF-8"
+        return "a local name that can be encoded in UTF-8"
     return None
 
 
 def parse_listed(texts: Iterable[str]) -> tuple[list[TopicName], list[str]]:
-    """The topics of a broker's list, and the names in it that this package cannot use."""
+    """Return the topics of a broker's list, and the names in the list that this package cannot use."""
     topics: list[TopicName] = []
     unusable: list[str] = []
     for text in texts:
@@ -221,21 +232,27 @@ def parse_listed(texts: Iterable[str]) -> tuple[list[TopicName], list[str]]:
 
 @dataclass(frozen=True, slots=True, order=True)
 class TopicPartition:
-    """One stream of entries: a topic that is not partitioned, one partition of one that is, or one segment of a
-    scalable topic.
+    """A stream of entries: a topic without partitions, a partition, or a segment of a scalable topic.
 
-    `topic` is the name without partition suffix; `index` is -1 when the topic is not partitioned, and the id of the
-    segment of a scalable topic.
+    Attributes:
+        topic: The name of the topic, without the suffix of a partition.
+        index: The index of the partition, or the id of the segment; -1 for a topic without partitions.
+        hashes: The hashes of the keys in a segment, both inclusive. They are a part of its name.
+
     """
 
     topic: TopicName
     index: int
     hashes: tuple[int, int] | None = None
-    """Of a segment: the hashes of keys that it holds, both inclusive. They are a part of its name."""
 
     @classmethod
     def parse(cls, text: str) -> TopicPartition:
-        """Also a segment, and a scalable topic as a whole, whose index is -1. Raises `TopicNameError`."""
+        """Parse the name of a topic, a partition, a segment, or a whole scalable topic, whose index is -1.
+
+        Raises:
+            TopicNameError: If the text is none of these names.
+
+        """
         match = _SEGMENT_NAME.fullmatch(text)
         if match is not None:
             topic = TopicName.parse(f"{_SCALABLE}://{match['topic']}", scalable=True)
@@ -249,7 +266,7 @@ class TopicPartition:
 
     @property
     def as_topic(self) -> TopicName:
-        """What brokers know this stream as."""
+        """Return the topic name by which brokers identify this stream."""
         if self.hashes is not None:
             first, last = self.hashes
             local = f"{self.topic.local}/{first:04x}-{last:04x}-{self.index}"
@@ -258,7 +275,7 @@ class TopicPartition:
 
     @property
     def name(self) -> str:
-        """The full name of `as_topic`."""
+        """Return the full name of `as_topic`."""
         return str(self.as_topic)
 
     def __str__(self) -> str:

@@ -1,15 +1,15 @@
-"""Which segments a scalable topic has, and which follow which (PIP-460, PIP-468 of Pulsar 5).
+"""The segments of a scalable topic and their order (PIP-460, PIP-468 of Pulsar 5).
 
-A topic is split where it has much to do and merged where it has little: segments are sealed, and others take over their
-hashes. So the segments are a graph without cycles:
+Pulsar splits a busy segment and merges idle ones: it seals the old segments, and new segments take over their hashes.
+So the segments form a graph without cycles:
 
-    sealed segment     takes no more messages; its children hold what came later for the keys of its hashes
+    sealed segment     accepts no more messages; its children contain the later messages for the keys of its hashes
     active segment     has no children yet
     a child's id       is greater than the ids of its parents
-    a child's messages all came after the last message of each of its parents
+    a child's messages are all later than the last message of each of its parents
 
-Hence the segments that have ever held one key form a chain with growing ids, and the messages of a key are in order by
-(segment id, position). A segment whose time is over is taken out of the graph, with its edges.
+So all segments that have ever contained a key form a chain with growing ids. The messages of a key are in order by
+(segment id, position). When a segment's retention ends, Pulsar removes the segment and its edges from the graph.
 """
 
 from __future__ import annotations
@@ -26,17 +26,22 @@ _MOST_HASH: Final = 0xFFFF
 
 @dataclass(frozen=True, slots=True)
 class TopicSegment:
-    """One segment as a broker lists it."""
+    """A segment as a broker lists it.
+
+    Attributes:
+        first_hash: The first hash of the keys in the segment, inclusive.
+        last_hash: The last hash of the keys in the segment, inclusive.
+        parents: The ids of the parents, including parents that Pulsar has removed.
+        legacy: For a topic that was migrated: the earlier topic or partition with the messages of this segment.
+
+    """
 
     id: int
     first_hash: int
-    """Of the keys that it holds; inclusive, as is `last_hash`."""
     last_hash: int
     is_sealed: bool
     parents: tuple[int, ...] = ()
-    """Ids; those of segments that are gone may be among them."""
     legacy: TopicPartition | None = None
-    """The topic, or the partition, of before the topic was migrated, which holds the messages of this segment."""
 
 
 @dataclass(frozen=True)
@@ -47,24 +52,24 @@ class TopicLayout:
     segments: tuple[TopicSegment, ...]
 
     def partition(self, segment: TopicSegment) -> TopicPartition:
-        """What a segment is read as."""
+        """Return the topic partition from which a segment is read."""
         if segment.legacy is not None:
             return segment.legacy
         return TopicPartition(self.topic, segment.id, (segment.first_hash, segment.last_hash))
 
     @property
     def partitions(self) -> list[TopicPartition]:
-        """Of all segments, sealed ones too, in the order of ids."""
+        """Return the topic partitions of all segments, including sealed ones, in the order of ids."""
         return [self.partition(segment) for segment in self.segments]
 
     @property
     def sealed(self) -> set[TopicPartition]:
-        """Those that take no more messages."""
+        """Return the segments that accept no more messages."""
         return {self.partition(segment) for segment in self.segments if segment.is_sealed}
 
     @property
     def ancestors(self) -> Mapping[TopicPartition, frozenset[TopicPartition]]:
-        """Of each segment all those that are there whose messages came before its own, for the same keys."""
+        """Return for each segment the existing segments with earlier messages of the same keys."""
         by_id = {segment.id: self.partition(segment) for segment in self.segments}
         found: dict[int, frozenset[TopicPartition]] = {}
         for segment in self.segments:
@@ -76,11 +81,21 @@ class TopicLayout:
 
 
 def layout_of(topic: TopicName, segments: Iterable[TopicSegment], where: str) -> TopicLayout:
-    """Raises `ProtocolError` for what is no such graph: `where` begins its text."""
+    """Return the layout of a topic's segments.
+
+    Args:
+        topic: The scalable topic.
+        segments: The segments in any order.
+        where: The beginning of the error's text.
+
+    Raises:
+        ProtocolError: If the segments do not form such a graph.
+
+    """
     ordered = sorted(segments, key=lambda segment: segment.id)
     faults = [fault for segment in ordered for fault in _faults(segment)]
     if len({segment.id for segment in ordered}) < len(ordered):
-        faults.append("an id twice")
+        faults.append("a duplicate id")
     if faults:
         raise ProtocolError(f"{where}: expected the segments of a scalable topic, got {faults[0]}")
     return TopicLayout(topic, tuple(ordered))
@@ -90,10 +105,12 @@ def _faults(segment: TopicSegment) -> Iterable[str]:
     if not 0 <= segment.first_hash <= segment.last_hash <= _MOST_HASH:
         yield f"segment {segment.id} with the hashes {segment.first_hash} to {segment.last_hash}"
     if any(parent >= segment.id for parent in segment.parents):
-        yield f"segment {segment.id} with parents {list(segment.parents)}, which are not before it"
+        yield f"segment {segment.id} with parents {list(segment.parents)}, expected smaller ids"
 
 
 def admitted(layout: TopicLayout, drained: Collection[TopicPartition]) -> set[TopicPartition]:
-    """The segments that may be read so that each key keeps its order: those whose ancestors were all read to their end
-    (`drained`), or are gone."""
+    """Return the segments that a query may read without breaking the order of a key.
+
+    The query must have read all existing ancestors of these segments to their end (`drained`).
+    """
     return {partition for partition, before in layout.ancestors.items() if before.issubset(drained)}

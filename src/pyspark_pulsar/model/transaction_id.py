@@ -1,8 +1,8 @@
-"""What a transaction is called: by coordinators, in the metadata of messages, and in journals."""
+"""The id of a transaction, as coordinators, the metadata of messages and journals contain it."""
 
 from __future__ import annotations
 
 from typing import TypeAlias
 
 TransactionId: TypeAlias = tuple[int, int]
-"""Most and least significant bits, unsigned; the first 16 bits tell its coordinator."""
+"""The most and least significant 64 bits, unsigned. The first 16 bits are the id of the coordinator."""

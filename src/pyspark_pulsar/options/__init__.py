@@ -1,9 +1,11 @@
-"""Every option once: its key, default, type and meaning. Parsed once, at the edge, on the driver, into numbers, texts
-and the types of `options.values`; what can be checked only with the topics at hand is checked where they are known.
+"""Definitions of all options: key, type, default and meaning.
 
-Spark hands options over as strings with case-insensitive keys. An option that is unknown, given twice
-under two names, or malformed is an `OptionError`; a near miss gets a suggestion. The tables in
-docs/options.md are generated from the fields of the classes here (`OptionField.doc`).
+The driver parses options once, before it connects, into numbers, texts and the types of `options.values`. Checks that
+need the topics follow when the topics are known.
+
+Spark passes options as strings with case-insensitive keys. An unknown option, an option given under two names, and a
+malformed value each raise `OptionError`, with a suggestion for a near miss. `scripts/generate_docs.py` writes
+docs/options.md from the fields of these classes (`OptionField.doc`).
 """
 
 from pyspark_pulsar.options.connection import ConnectionOptions

@@ -1,4 +1,4 @@
-"""Options about connections to bookies: TLS and certificates. Names as in Pulsar's broker.conf where it has them."""
+"""TLS and authentication options for connections to bookies. Names follow Pulsar's broker.conf where it has them."""
 
 from __future__ import annotations
 
@@ -20,69 +20,74 @@ def auth_plugin(value: str) -> str:
 
 
 def login(value: str) -> str:
-    """In a form that Spark takes for a secret."""
-    given = text(value)
+    """Parse the login for bookies. Require a form that Spark's redaction recognizes as a secret."""
+    given = value.strip()
     if not given.startswith(("file:", "env:")) and '"password"' not in given:
         raise ValueError(
-            '{"username": "...", "password": "..."}, or file:///path or env:NAME of it; a section of a JAAS file and '
-            "Kerberos are not understood"
+            'file:///path, env:NAME, or JSON such as {"username": "reader", "password": "..."}; JAAS sections and '
+            "Kerberos are not supported"
         )
     return given
 
 
 @dataclass(frozen=True, kw_only=True)
 class BookieOptions(ConnectionOptions):
-    """Part of the options of `spark.read` and `spark.readStream`."""
+    """The options for secure connections to bookies, as a part of the read options."""
 
     bookie_tls: bool | None = option(
         "bookieTls",
         yes_or_no,
-        "Whether connections to bookies must be TLS. Default: as those to brokers, so with `pulsar+ssl://` they must. "
-        "`false` lets messages cross the network in plain text between bookies and executors.",
+        "Require TLS for connections to bookies. With `false`, messages cross the network between bookies and "
+        "executors in plain text.",
         default=None,
+        unset="as for brokers: required if `service.url` begins with `pulsar+ssl://`",
     )
     bookie_trust_certs: str | None = option(
         "bookkeeperTLSTrustCertsFilePath",
-        text,
-        "Path, on driver and executors, of the certificates (PEM) of the authorities that sign those of bookies. "
-        "Default: `pulsar.client.tlsTrustCertsFilePath`.",
+        text("a path such as /etc/pulsar/bookie-ca.pem"),
+        "Path of the CA certificates (PEM) to trust for bookies, on the driver and the executors.",
         default=None,
+        unset="the file of `pulsar.client.tlsTrustCertsFilePath`",
     )
     bookie_certificate: str | None = option(
         "bookkeeperTLSCertificateFilePath",
-        text,
-        "Path, on driver and executors, of the certificate (PEM) that bookies are shown. Default: the one that "
-        "brokers are shown.",
+        text("a path such as /etc/pulsar/bookie-client.pem"),
+        "Path of the client certificate (PEM) for bookies, on the driver and the executors.",
         default=None,
+        unset="the client certificate for brokers",
     )
     bookie_key: str | None = option(
         "bookkeeperTLSKeyFilePath",
         path,
-        "Path, on driver and executors, of the private key (PEM, not encrypted) of that certificate.",
+        "Path of the private key (PEM, not encrypted) for `bookkeeperTLSCertificateFilePath`, on the driver and the "
+        "executors.",
         default=None,
+        unset="the private key for brokers",
         secret=True,
     )
     bookie_verify_hostname: bool | None = option(
         "bookkeeper_tlsHostnameVerificationEnabled",
         yes_or_no,
-        "Whether a bookie's certificate must name the host that was connected to. Default: "
-        "`pulsar.client.tlsHostnameVerificationEnable`.",
+        "Check that a bookie's certificate names the host of the connection.",
         default=None,
+        unset="the value of `pulsar.client.tlsHostnameVerificationEnable`",
     )
 
     bookie_auth_plugin: str | None = option(
         "bookkeeperClientAuthenticationPlugin",
         auth_plugin,
-        "How bookies are told who asks: the class name that BookKeeper's client has for it, or `sasl`: SASL with a "
-        "password (DIGEST-MD5). Certificates need no plugin. Kerberos is not spoken.",
+        "Authentication to bookies: `sasl`, or the class name of BookKeeper's client. SASL uses a password "
+        "(DIGEST-MD5). TLS certificates need no plugin. Kerberos is not supported.",
         default=None,
+        unset="no authentication besides TLS",
     )
     bookie_auth_parameters: str | None = option(
         PARAMETERS,
         login,
-        'Beside that plugin, `{"username": "...", "password": "..."}`; or `file:///path` or `env:NAME` of that, or of '
-        "`user:password`.",
+        'Login for `bookkeeperClientAuthenticationPlugin`: `{"username": "...", "password": "..."}`. Or set the '
+        "location of this JSON, or of `user:password`: `file:///path` or `env:NAME`.",
         default=None,
+        unset="none",
         secret=True,
     )
 
@@ -93,5 +98,5 @@ class BookieOptions(ConnectionOptions):
 
     @property
     def bookies_use_tls(self) -> bool:
-        """Whether nothing may be sent to bookies, or taken from them, in plain text."""
+        """Return whether connections to bookies must use TLS in both directions."""
         return self.uses_tls if self.bookie_tls is None else self.bookie_tls

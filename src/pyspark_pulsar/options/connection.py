@@ -1,4 +1,4 @@
-"""How Pulsar is reached."""
+"""Options for connections to Pulsar."""
 
 from __future__ import annotations
 
@@ -13,33 +13,34 @@ from pyspark_pulsar.options.security import TLS, SecurityOptions
 
 @dataclass(frozen=True, kw_only=True)
 class ConnectionOptions(SecurityOptions):
-    """How to reach Pulsar; the same for reading and writing."""
+    """The addresses, timeouts and credentials of a cluster, for reading and writing."""
 
     service_url: str = option(
         "service.url",
         url("pulsar", "pulsar+ssl"),
-        "Address of the brokers or the Pulsar proxy, `pulsar+ssl://` for TLS; several hosts as "
+        "Address of the brokers or of a Pulsar proxy. Use `pulsar+ssl://` for TLS. Separate several hosts with commas: "
         "`pulsar://host1:6650,host2:6650`.",
         aliases=("serviceUrl",),
     )
     admin_url: str | None = option(
         "admin.url",
         url("http", "https"),
-        "Address of the admin REST API. Reading and writing need only `service.url`; with it, reads know the "
-        "ledgers of their topics.",
+        "Address of the admin REST API. Reading and writing need only `service.url`. With `admin.url`, reads can list "
+        "the ledgers of their topics.",
         default=None,
+        unset="reads do not know the ledgers of their topics",
         aliases=("adminUrl",),
     )
     connection_timeout_ms: int = option(
         "pulsar.client.connectionTimeoutMs",
         whole(1, 600_000),
-        "How long one attempt to connect may take, in milliseconds.",
+        "Timeout of one attempt to connect, in milliseconds.",
         default=10_000,
     )
     operation_timeout_ms: int = option(
         "pulsar.client.operationTimeoutMs",
         whole(1, 600_000),
-        "How long one request to a broker may take, retries included, in milliseconds.",
+        "Timeout of one request to a broker, including retries, in milliseconds.",
         default=30_000,
     )
 
@@ -47,26 +48,26 @@ class ConnectionOptions(SecurityOptions):
         super().__post_init__()
         if self.proxy_service_url is not None and not self.uses_tls:
             raise OptionError(
-                "option 'pulsar.client.proxyServiceUrl' cannot be used with pulsar://: expected a service.url with "
-                "pulsar+ssl:// beside it, as such a proxy knows the broker by the name in TLS"
+                "option 'pulsar.client.proxyServiceUrl': expected service.url to begin with pulsar+ssl://, got "
+                "pulsar://; an SNI proxy finds the broker by the host name in the TLS handshake"
             )
 
         if self.auth_plugin == TLS and not self.uses_tls:
             raise OptionError(
-                "option 'pulsar.client.authPluginClassName': AuthenticationTls cannot be used with pulsar://, where no "
-                "certificate is shown: expected a service.url with pulsar+ssl:// beside it"
+                "option 'pulsar.client.authPluginClassName' is AuthenticationTls: expected service.url to begin with "
+                "pulsar+ssl://, got pulsar://, which sends no client certificate"
             )
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """Every setting that says which cluster is asked, how, and as which role; holds secrets, never log it.
+        """Return the settings that determine cluster, connection and role. Some are secret; never log them.
 
-        A cache of a process that outlives a query has it in its keys, so that a role sees only what was answered to
-        itself.
+        A process-wide cache that outlives a query uses them as a part of its keys. So a role sees only the answers to
+        its own requests.
         """
         return tuple(getattr(self, field.name) for field in fields(ConnectionOptions))
 
     @property
     def uses_tls(self) -> bool:
-        """Whether connections to brokers are TLS."""
+        """Return whether connections to brokers use TLS."""
         return self.service_url.startswith("pulsar+ssl://")

@@ -1,7 +1,8 @@
-"""From the text of an option to its value.
+"""Parsers from the text of an option to its value.
 
-A parser raises ValueError whose text says what was expected; `parse_options` adds the key and what was given, and
-docs/options.md shows it. One that says more of its own (`options.values`) raises an `OptionError` that names the key.
+A parser raises ValueError with the expected value as its text. `parse_options` adds the key and the given text, and
+docs/options.md shows the expected value. If that text ends in "such as" and an example, the page shows the example as
+code. The parsers of `options.values` raise `OptionError` with the key instead, to explain more.
 """
 
 from __future__ import annotations
@@ -17,33 +18,43 @@ _DURATION = re.compile(r"^(?P<number>\d{1,15})\s*(?P<unit>ms|s|m|min|h|d)?$")
 _MILLISECONDS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _QUOTED_TOPICS = ('"persistent://', '"non-persistent://', '"topic://')
-# By obstore's names: account_key, sas_key, master_key, service_account_key, aws_sse_customer_key_base64 and the like;
-# by Iceberg's: credential, header.Authorization, adls.connection-string.
+# Matches obstore's names, such as account_key, sas_key, master_key and aws_sse_customer_key_base64, and Iceberg's
+# names: credential, header.Authorization, adls.connection-string.
 _SECRET_SETTING = re.compile(r"(?i)(key(_base64)?|credential|authorization|connection-string)$")
-# Of Spark's default for spark.redaction.regex.
+# The part of the default of spark.redaction.regex that matches names of settings.
 _HIDDEN_BY_SPARK = re.compile(r"(?i)secret|password|token")
 _USER_OF_URL = re.compile(r"://[^/]*@")
-# Columns hold times as microseconds in 64 bits.
+# Columns hold times in microseconds, as 64-bit integers.
 _MOST_MILLISECONDS = (1 << 63) // 1000 - 1
 _MOST_DIGITS = len(str(_MOST_MILLISECONDS))
 _MOST_PORT = 65_535
 
 
-def text(value: str) -> str:
-    if not value.strip():
-        raise ValueError("a text that is not empty")
-    return value.strip()
+def text(expected: str) -> Callable[[str], str]:
+    """Return a parser that strips the blanks around a text and refuses an empty text as not `expected`."""
+
+    def parse(value: str) -> str:
+        if not value.strip():
+            raise ValueError(expected)
+        return value.strip()
+
+    return parse
 
 
 def path(value: str) -> str:
-    """A path of a file with a key. The key itself, which Pulsar's clients take too, is refused: it would be shown."""
-    given = text(value)
-    if given.startswith(("data:", "-----BEGIN")) or "\n" in given:
-        raise ValueError("the path of a file, and not what it holds")
+    """Parse the path of a file with a private key.
+
+    Refuse the key itself, although Pulsar's clients accept one, because Spark would show the key.
+    """
+    given = value.strip()
+    if not given or given.startswith(("data:", "-----BEGIN")) or "\n" in given:
+        raise ValueError("the path of a file instead of its content, such as /etc/pulsar/key.pem")
     return given
 
 
 def url(*schemes: str) -> Callable[[str], str]:
+    """Return a parser of an address with one of the schemes and one or more hosts, without a user."""
+
     def parse(value: str) -> str:
         address = value.strip().rstrip("/")
         scheme, separator, rest = address.partition("://")
@@ -69,14 +80,17 @@ def _is_host(text: str) -> bool:
 def names(value: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in value.split(",") if name.strip())
     if not names:
-        raise ValueError("a comma-separated list of names")
+        raise ValueError("a comma-separated list of names such as first,second")
     return names
 
 
 def topic_name(value: str) -> str:
-    """Blanks around a name do not belong to it, as in Pulsar's Java client; in a text of JSON they do. No full name
-    begins with a quotation mark."""
-    name = text(value)
+    """Parse the name of a topic, or a full name as a JSON string.
+
+    The blanks around a plain name are not part of it, as in Pulsar's Java client. In a JSON string they are. The forms
+    are distinct, because no full name begins with a quotation mark.
+    """
+    name = text("a topic name such as persistent://public/default/orders")(value)
     if not name.startswith(_QUOTED_TOPICS):
         return name
     try:
@@ -84,17 +98,19 @@ def topic_name(value: str) -> str:
     except ValueError:
         document = None
     if not isinstance(document, str) or not document:
-        raise ValueError("a name, or a full name as a text of JSON")
+        raise ValueError(
+            'a topic name, or a full name as a JSON string such as "persistent://public/default/orders"'
+        )
     return document
 
 
 def topic_text(name: str) -> str:
-    """A full name, as `topic_name` takes it letter by letter."""
+    """Return the text of an option that `topic_name` parses into this exact full name."""
     return name if name == name.strip() else json.dumps(name)
 
 
 def topic_names(value: str) -> tuple[str, ...]:
-    """A list with commas, or names with blanks around them and commas in JSON."""
+    """Parse a comma-separated list, or a JSON array, whose names may contain commas and outer blanks."""
     try:
         listed = json.loads(value)
     except (ValueError, RecursionError):
@@ -102,11 +118,15 @@ def topic_names(value: str) -> tuple[str, ...]:
     if not isinstance(listed, list):
         return names(value)
     if not listed or not all(isinstance(name, str) and name for name in listed):
-        raise ValueError("a comma-separated list of names, or a JSON array of them")
+        raise ValueError(
+            'a comma-separated list of names, or a JSON array of them such as ["orders", "payments"]'
+        )
     return tuple(listed)
 
 
 def whole(least: int, most: int) -> Callable[[str], int]:
+    """Return a parser of a whole number with inclusive limits."""
+
     def parse(value: str) -> int:
         try:
             number = int(value)
@@ -120,31 +140,33 @@ def whole(least: int, most: int) -> Callable[[str], int]:
 
 
 def duration(value: str) -> int:
-    """Milliseconds."""
+    """Parse a duration to milliseconds."""
     match = _DURATION.match(value.strip().lower())
     if match is None:
-        raise ValueError("a duration such as 500ms, 30s, 15m, 1h or 1d")
+        raise ValueError("milliseconds, or a duration with the unit ms, s, m, h or d, such as 30s")
     return int(match["number"]) * _MILLISECONDS[match["unit"] or "ms"]
 
 
 def choice(*choices: str) -> Callable[[str], str]:
+    """Return a parser of one of the words, in any case. Its result is spelled like the choice."""
+
     def parse(value: str) -> str:
         for choice in choices:
             if value.strip().lower() == choice.lower():
                 return choice
-        raise ValueError("one of " + ", ".join(choices))
+        raise ValueError("one of " + ", ".join(choices) if len(choices) > 1 else choices[0])
 
     return parse
 
 
 def folder(value: str) -> str:
-    """A path, or a URL of a place for files. Credentials in it are refused, since it is shown and written down."""
+    """Parse the path or URL of a folder. Refuse credentials in the URL, because logs and files show it."""
     place = value.strip()
     scheme, separator, rest = place.partition("://")
     known = not separator or scheme in FOLDER_SCHEMES
     if not known or "@" in rest.partition("/")[0] or not (rest if separator else place):
-        names = ", ".join(f"{name}://" for name in FOLDER_SCHEMES)
-        raise ValueError(f"a path, or a URL without credentials that begins with one of {names}")
+        schemes = ", ".join(f"{name}://" for name in FOLDER_SCHEMES)
+        raise ValueError(f"a path, or a URL without credentials ({schemes}), such as s3://bucket/folder")
     return place
 
 
@@ -165,92 +187,106 @@ def paths_by_name(value: str) -> tuple[tuple[str, str], ...]:
     return tuple((name, path(file)) for name, file in paths.items())
 
 
-def json_texts(value: str) -> tuple[tuple[str, str], ...]:
-    try:
-        texts = json.loads(value)
-    except (ValueError, RecursionError):
-        texts = None
-    if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
-        raise ValueError('a JSON object of texts, such as {"name": "value"}')
-    return tuple(texts.items())
+def json_texts(example: str) -> Callable[[str], tuple[tuple[str, str], ...]]:
+    """Return a parser of a JSON object of texts; its error shows the example."""
+
+    def parse(value: str) -> tuple[tuple[str, str], ...]:
+        try:
+            texts = json.loads(value)
+        except (ValueError, RecursionError):
+            texts = None
+        if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
+            raise ValueError(f"a JSON object of texts, such as {example}")
+        return tuple(texts.items())
+
+    return parse
 
 
 def addresses_by_name(value: str) -> tuple[tuple[str, str], ...]:
-    """A JSON object of `host:port`."""
-    given = json_texts(value)
+    """Parse a JSON object from name to `host:port`."""
+    given = json_texts('{"bookie-1": "bookie1.example:3181"}')(value)
     for name, address in given:
         if not _is_host(address) or not address.rpartition(":")[2].isdigit():
             raise ValueError(f"a JSON object of host:port, with a port from 1 to 65535 for {name!r}")
     return given
 
 
-def json_document(value: str) -> str:
-    """A JSON object, whose meaning is known where it is used."""
-    try:
-        is_object = isinstance(json.loads(value), dict)
-    except (ValueError, RecursionError):
-        is_object = False
-    if not is_object:
-        raise ValueError("a JSON object")
-    return value
+def json_document(example: str) -> Callable[[str], str]:
+    """Return a parser that only checks that the text is a JSON object; users of the option interpret its fields."""
+
+    def parse(value: str) -> str:
+        try:
+            is_object = isinstance(json.loads(value), dict)
+        except (ValueError, RecursionError):
+            is_object = False
+        if not is_object:
+            raise ValueError(f"a JSON object such as {example}")
+        return value
+
+    return parse
 
 
 def store_settings(value: str) -> tuple[tuple[str, str], ...]:
-    """Settings of an object store."""
-    return _shown_settings(value, "tieredStorageSecrets, or into the environment of driver and executors")
+    """Parse the settings of an object store."""
+    settings = json_texts('{"region": "eu-west-1"}')(value)
+    return _visible_settings(
+        settings, "tieredStorageSecrets, or into the environment of driver and executors"
+    )
 
 
 def catalog_settings(value: str) -> tuple[tuple[str, str], ...]:
-    """Properties of a catalog of tables."""
-    return _shown_settings(value, "tierCatalogSecrets, or into the environment")
+    """Parse the properties of a catalog of tables."""
+    settings = json_texts('{"type": "rest", "uri": "https://iceberg.example"}')(value)
+    return _visible_settings(settings, "tierCatalogSecrets, or into the environment")
 
 
-def _shown_settings(value: str, place: str) -> tuple[tuple[str, str], ...]:
-    """A JSON object of texts. Spark shows options unless key or value look like a secret, so those that hold one and do
-    not look like it are refused; they belong into `place`."""
-    settings = json_texts(value)
-    unseen = [
+def _visible_settings(settings: tuple[tuple[str, str], ...], place: str) -> tuple[tuple[str, str], ...]:
+    """Return the settings. Raise ValueError if one is secret and Spark's redaction would not recognize it.
+
+    Spark shows an option unless its key or value looks like a secret. Refused settings belong into `place`.
+    """
+    exposed = [
         name
         for name, given in settings
         if (_SECRET_SETTING.search(name) and not _HIDDEN_BY_SPARK.search(name)) or _USER_OF_URL.search(given)
     ]
-    if unseen:
+    if exposed:
         raise ValueError(
-            f"settings that Spark may show; {', '.join(unseen)} may not be, and belongs into the option {place}"
+            f"no secrets, because Spark shows this option; move {', '.join(exposed)} into the option {place}"
         )
     return settings
 
 
 def table_template(value: str) -> str:
-    """The name of a topic's table, with places for the parts of the topic's name."""
-    given = text(value)
+    """Parse the template for the names of topics' tables, with fields for the parts of a topic's name."""
+    given = value.strip()
     try:
         parts = given.format_map({"tenant": "t", "namespace": "n", "topic": "x"}).split(".")
     except (KeyError, ValueError, IndexError, AttributeError):
         parts = []
     if "{topic}" not in given or len(parts) == 1 or not all(parts):
         raise ValueError(
-            "a namespace and the name of a table, with {topic} in it and where needed {tenant} and {namespace}, such "
-            "as {tenant}_{namespace}.{topic}"
+            "namespace and name of a table, with the field {topic} and optionally {tenant} and {namespace}, such as "
+            "{tenant}_{namespace}.{topic}"
         )
     return given
 
 
 def store_url(value: str) -> str:
-    """Where offloaded ledgers lie; that it is a known place is checked where it is used."""
-    given = text(value)
+    """Parse the address of offloaded ledgers. The reader of the ledgers checks the scheme."""
+    given = value.strip()
     place = urlsplit(given)
-    is_refused = place.scheme == "hdfs" and not _is_host(place.netloc)
+    is_refused = not given or (place.scheme == "hdfs" and not _is_host(place.netloc))
     if is_refused or "@" in place.netloc or place.query or place.fragment:
         raise ValueError(
-            "s3://bucket, gs://bucket, az://container, file:///folder or hdfs://host:port/folder without user, query "
-            "and fragment; credentials belong into tieredStorageSecrets or the environment"
+            "s3://bucket, gs://bucket, az://container, file:///folder or hdfs://host:port/folder, without user, query "
+            "and fragment; put credentials into tieredStorageSecrets or the environment"
         )
     return given
 
 
 def instant(value: str) -> int:
-    """Unix milliseconds; of a time between two of them the later one, as publish times are whole milliseconds."""
+    """Parse a time to Unix milliseconds, rounded up, because publish times are whole milliseconds."""
     given = value.strip()
     digits = given.removeprefix("-")
     is_number = given.isascii() and digits.isdigit()

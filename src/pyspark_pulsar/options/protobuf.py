@@ -1,4 +1,4 @@
-"""What the messages of a topic are, where its schema does not say it: Protobuf descriptors that the user gives."""
+"""Protobuf descriptors from the user, for topics whose schema does not describe the messages."""
 
 from __future__ import annotations
 
@@ -11,21 +11,23 @@ from pyspark_pulsar.options.parsers import text
 
 @dataclass(frozen=True, kw_only=True)
 class ProtobufOptions(ConnectionOptions):
-    """A file of descriptors and the message in it; the same for reading and writing."""
+    """A descriptor file and the name of a message in it, for reading and writing."""
 
     protobuf_descriptor_file: str | None = option(
         "protobufDescriptorFile",
-        text,
-        "Path on the driver of a file of `protoc --include_imports --descriptor_set_out`: what the messages of a "
-        "topic with a `PROTOBUF` schema are, or of one without schema; a writer registers it as "
-        "`PROTOBUF_NATIVE` where the topic has no schema.",
+        text("a path such as /schemas/shop.desc"),
+        "Path of a descriptor file on the driver, written by `protoc --include_imports --descriptor_set_out`. It "
+        "describes the messages of a topic with a `PROTOBUF` schema or without a schema. If the topic has no schema, a "
+        "write registers the descriptor as `PROTOBUF_NATIVE`.",
         default=None,
+        unset="the topic's schema alone describes the messages",
     )
     protobuf_message: str | None = option(
         "protobufMessage",
-        text,
-        "Full name of the message in `protobufDescriptorFile`, such as `shop.v1.Order`.",
+        text("the full name of a message, such as shop.v1.Order"),
+        "Full name of the message in `protobufDescriptorFile`.",
         default=None,
+        unset="the topic's schema alone describes the messages",
     )
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The options of `spark.read` and `spark.readStream`."""
+"""The options of reads: `spark.read` and `spark.readStream`."""
 
 from __future__ import annotations
 
@@ -27,255 +27,271 @@ from pyspark_pulsar.options.values.topic_pattern import TopicPattern, topic_patt
 
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
-    """`spark.read` and `spark.readStream`."""
+    """Options of `spark.read` and `spark.readStream`."""
 
     topic: str | None = option(
         "topic",
         topic_name,
-        "One topic. Exactly one of the three topic options. A full name with blanks at its ends is given as a text of "
-        "JSON, with quotation marks.",
+        "Topic to read. Set exactly one of `topic`, `topics` and `topicsPattern`. Quote a name with leading or "
+        "trailing blanks as a JSON string.",
         default=None,
+        unset="none",
     )
     topics: tuple[str, ...] | None = option(
         "topics",
         topic_names,
-        "Several topics, separated by commas, or as a JSON array, in which a name may have commas and blanks at its "
-        "ends.",
+        "Topics to read, separated by commas, or as a JSON array. In a JSON array, names may contain commas and "
+        "leading or trailing blanks.",
         default=None,
+        unset="none",
         aliases=("subscribe",),
     )
     topics_pattern: TopicPattern | None = option(
         "topicsPattern",
         topic_pattern,
-        "Regular expression that a full topic name (`persistent://tenant/namespace/name`) or the part behind "
-        "`persistent://` must match as a whole; the tenant is plain text, and so is the namespace without `admin.url`.",
+        "Regular expression for the topics to read. It must match the whole topic name, "
+        "`persistent://tenant/namespace/name` or `tenant/namespace/name`. The tenant is plain text. Without "
+        "`admin.url`, the namespace is plain text too.",
         default=None,
+        unset="none",
         aliases=("subscribePattern",),
     )
     discovery_interval_ms: int = option(
         "discoveryIntervalMs",
         whole(0, 86_400_000),
-        "Stream only: how long a stream may go without looking for new topics and partitions, in milliseconds. "
-        "Default: it looks at every trigger.",
+        "Streams only: longest time between searches for new topics and partitions, in milliseconds. With `0`, each "
+        "trigger searches.",
         default=0,
         aliases=("partitionDiscoveryIntervalMs", "pulsar.source.partitionDiscoveryIntervalMs"),
     )
     waiting_for_non_existed_topic: bool = option(
         "waitingForNonExistedTopic",
         yes_or_no,
-        "Where a topic that is named does not exist, or a pattern matches none, wait for it up to `pollTimeoutMs` when "
-        "the query is made, instead of failing at once.",
+        "When a query is created, wait up to `pollTimeoutMs` for a named topic that does not exist, or for the first "
+        "match of a pattern. With `false`, the query fails without waiting.",
         default=False,
     )
     starting_offsets: OffsetBound | None = option(
         "startingOffsets",
         offset_bound("startingOffsets", LogSide.EARLIEST, LogSide.LATEST),
-        "`earliest`, `latest`, or JSON from topic partition to one of them or `ledger:entry[:batchIndex]`, inclusive; "
-        "`*` names all that are not named otherwise, `earliest` or `latest`. "
-        "Default: `earliest` for a batch, `latest` for a stream. Only for a new query: a checkpoint wins.",
+        "First position to read, inclusive: `earliest`, `latest`, or a JSON object by topic partition. Its values are "
+        "`earliest`, `latest` or `ledger:entry[:batchIndex]`. The key `*` sets `earliest` or `latest` for all other "
+        "partitions. A stream with a checkpoint ignores the option and resumes from the checkpoint.",
         default=None,
+        unset="`earliest` for a batch, `latest` for a stream",
     )
     starting_subscription: str | None = option(
         "startingSubscription",
-        text,
-        "Start where this durable subscription stands: behind the last message up to which all are acknowledged. It is "
-        "only looked at. Only for a new query: a checkpoint wins.",
+        text("the name of a subscription, such as orders-app"),
+        "Durable subscription whose position is the start of the query. The position is after the last message up to "
+        "which all are acknowledged. The query does not change the subscription. A stream with a checkpoint ignores "
+        "the option.",
         default=None,
+        unset="`startingOffsets` applies",
     )
     ending_offsets: OffsetBound | None = option(
         "endingOffsets",
         offset_bound("endingOffsets", LogSide.LATEST),
-        "`latest`, or JSON as in `startingOffsets`, exclusive. Default: `latest` for a batch, no end for a stream.",
+        "Position at which the query ends, exclusive: `latest`, or a JSON object as for `startingOffsets`.",
         default=None,
+        unset="`latest` for a batch, no end for a stream",
     )
     columns: tuple[str, ...] | None = option(
         "columns",
         names,
-        "The columns to read, in this order; `*` stands for all value columns. What is not named is not decoded. "
-        "Default: all value columns and six metadata columns.",
+        "Columns to read, in this order, separated by commas. `*` means all value columns. The read does not decode "
+        "other columns.",
         default=None,
+        unset="all value columns and six metadata columns",
     )
     recursive_depth: int | None = option(
         "recursiveFieldMaxDepth",
         whole(1, 15),
-        "How often a record or message that contains itself is shown on the way to a column, in Avro, JSON and "
-        "Protobuf, as Spark's own readers count (`recursive.fields.max.depth` of `from_protobuf`): 1 leaves out the "
-        "fields that repeat what is around them, 2 shows them once. What lies deeper is not shown, and null in unions. "
-        "Default: 1, with a warning that names what is left out.",
+        "Maximum depth of a record or message that contains itself, in Avro, JSON and Protobuf. Spark's "
+        "`from_protobuf` counts in the same way (`recursive.fields.max.depth`). `1` omits the fields that repeat a "
+        "surrounding type, `2` includes them once. Deeper fields are omitted, and are null in unions.",
         default=None,
+        unset="`1`, with a warning that names the omitted fields",
         aliases=("recursive.fields.max.depth",),
     )
     mode: str = option(
         "mode",
         choice("FAILFAST", "PERMISSIVE", "DROPMALFORMED"),
-        "What to do with a message whose value does not decode: fail, give a row without a value and with the "
-        "message's bytes in the column of `columnNameOfCorruptRecord`, or leave it out. Damaged entries always fail.",
+        "Fate of a message whose value cannot be decoded. `FAILFAST` fails the query. `PERMISSIVE` returns a row "
+        "without a value, with the bytes of the message in the column of `columnNameOfCorruptRecord`. `DROPMALFORMED` "
+        "skips the message. Damaged entries fail the query in each mode.",
         default="FAILFAST",
     )
     corrupt_column: str = option(
         "columnNameOfCorruptRecord",
-        text,
-        "Name of the column that `mode=PERMISSIVE` adds for the bytes of messages that do not decode.",
+        text("the name of a column, such as _corrupt_record"),
+        "Name of the column that `mode=PERMISSIVE` adds for the bytes of messages that cannot be decoded.",
         default="_corrupt_record",
     )
     different_schemas: bool = option(
         "allowDifferentTopicSchemas",
         yes_or_no,
-        "Read topics of different schemas together: one column `value` with the message's bytes, and "
-        "`__schemaVersion` among the default columns.",
+        "Read topics with different schemas in one query. Column `value` contains the bytes of each message, and "
+        "`__schemaVersion` is one of the default columns.",
         default=False,
     )
     different_topics: bool = option(
         "allowDifferentTopics",
         yes_or_no,
-        "Stream only: whether a checkpoint may be used by a query that does not read all topics which it holds. What "
-        "is not yet read of the others is left, and their positions are forgotten.",
+        "Streams only: accept a checkpoint that contains topics which the query does not read. The query skips the "
+        "unread messages of these topics, and drops their positions from the checkpoint.",
         default=False,
     )
     batch_rows: int = option(
         "batchRows",
         whole(1, 1_000_000),
-        "Most rows of one Arrow batch that a task hands to Spark; bounds a task's memory.",
+        "Maximum number of rows in one Arrow batch that a task passes to Spark. It bounds the memory of a task.",
         default=16_384,
     )
     columnar_reads: bool = option(
         "columnarReads",
         yes_or_no,
-        "Hand record batches to Spark as columns, where the session has the jar; otherwise Spark first makes a "
-        "row of each message, which costs more than to decode it. The rows are the same.",
+        "Pass record batches to Spark as columns if the session has the jar. With `false`, Spark first converts each "
+        "message to a row, which is slower than the decoding. The result is the same.",
         default=True,
     )
     changes: str | None = option(
         "changes",
-        json_document,
-        "JSON object with the `key` column of a table, or null, and whether it is the messages' own key (`separated`): "
-        "rows are changes of the table, with `_change_type` and its like. The catalog sets it for `CHANGES`.",
+        json_document('{"key": "id", "separated": false}'),
+        "Internal: the catalog sets this option for `CHANGES`. The rows are changes of a table, with columns such as "
+        "`_change_type`. `key` is the key column of the table or null. `separated` is true if the key is the key of "
+        "the messages.",
         default=None,
+        unset="rows are messages",
     )
     limit: int | None = option(
         "limit",
         whole(0, 2_147_483_647),
-        "Batch only: each task ends when it has so many rows, and reads little more; which these are, nobody says. In "
-        "a session with the jar a query's `LIMIT` sets it by itself, also that of `head` and `isEmpty`, where no "
-        "filter stands between.",
+        "Batch only: number of rows after which each task ends. Which rows a task returns is not defined. In a session "
+        "with the jar, the `LIMIT` of a query without a filter sets this option, also for `head` and `isEmpty`.",
         default=None,
+        unset="no limit",
     )
     receiver_queue_size: int = option(
         "pulsar.consumer.receiverQueueSize",
         whole(1, 1_000_000),
-        "Messages that the broker may send ahead of the reader.",
+        "Number of messages that the broker may send before the reader processes them.",
         default=50_000,
         aliases=("pulsar.reader.receiverQueueSize",),
     )
     consumers_per_split: int = option(
         "consumersPerSplit",
         whole(1, 16),
-        "Most consumers that a task opens at a time on what it reads through the broker, each at a part of its own: "
-        "brokers serve a single one slowly where entries are small. Rows come in the same order.",
+        "Maximum number of consumers that a task opens at the same time to read from the broker, each for a part of "
+        "the range. A broker serves a single consumer slowly if entries are small. The order of rows is the same.",
         default=4,
     )
     poll_timeout_ms: int = option(
         "pollTimeoutMs",
         whole(1, 86_400_000),
-        "How long a task waits for the next message of its range before it fails, connecting included, in "
-        "milliseconds; how long brokers may be away before a stream fails; and how long `waitingForNonExistedTopic` "
-        "waits.",
+        "How long a task waits for the next message of its range before it fails, in milliseconds, including the time "
+        "to connect. The same timeout applies to unreachable brokers of a stream and to `waitingForNonExistedTopic`.",
         default=120_000,
     )
     subscription_name: str | None = option(
         "subscriptionName",
-        text,
-        "Stream only: a durable subscription, made where there is none, whose cursor follows the query: what Spark "
-        "has committed is acknowledged, and what is not yet read is kept. It is never read from. Default: none, and "
-        "nothing is left behind in Pulsar.",
+        text("a name such as orders-query"),
+        "Streams only: durable subscription whose cursor follows the query. The query creates a missing subscription, "
+        "and acknowledges messages when Spark has committed them. So Pulsar retains unread messages. The query does "
+        "not read from the subscription.",
         default=None,
+        unset="no subscription: the query leaves no state in Pulsar",
         aliases=("predefinedSubscription",),
     )
     replicate_subscription_state: bool = option(
         "pulsar.consumer.replicateSubscriptionState",
         yes_or_no,
-        "Beside `subscriptionName`: the clusters that the topics are replicated to have the subscription too, so that "
-        "a query can start there with `startingSubscription`. The driver reads a part of the messages for it.",
+        "Replicate the subscription of `subscriptionName` to the clusters to which the topics are replicated. A query "
+        "can then start there with `startingSubscription`. The driver reads a part of the messages for the "
+        "replication.",
         default=False,
     )
     lag_interval_ms: int = option(
         "lagIntervalMs",
         whole(0, 86_400_000),
-        "Stream only: how often at most a query measures how far it is behind, in milliseconds; 0 is at each trigger.",
+        "Streams only: shortest time between measurements of the query's lag, in milliseconds. With `0`, each trigger "
+        "measures the lag.",
         default=10_000,
     )
     read_compacted: bool = option(
         "readCompacted",
         yes_or_no,
-        "Read the compacted view of the topic: of each key the latest message, as far as the topic is "
-        "compacted, and all messages behind that.",
+        "Read the compacted view of the topic: the latest message of each key up to the compaction horizon, and all "
+        "later messages.",
         default=False,
         aliases=("pulsar.reader.readCompacted", "pulsar.consumer.readCompacted"),
     )
     max_pending_chunked_message: int = option(
         "pulsar.consumer.maxPendingChunkedMessage",
         whole(0, 1_000_000),
-        "Chunked messages that a task keeps chunks of at the same time; 0 is no limit. Above it the oldest is "
-        "let go, and read again when its last chunk comes.",
+        "Maximum number of incomplete chunked messages that a task buffers; `0` means no limit. Above the limit, a "
+        "task discards the oldest one, and reads it again when its last chunk arrives.",
         default=10,
         aliases=("pulsar.reader.maxPendingChunkedMessage",),
     )
     max_uncompressed_message_size: int | None = option(
         "maxUncompressedMessageSize",
         whole(1, 2**30),
-        "Most bytes that the payload of one entry, or of one chunked message, may unpack to. What says that it is "
-        "larger is not unpacked, but treated as a message that does not decode (`mode`). Default: 16 times its bytes "
-        "as stored, and at least 80 MiB, 16 times the largest message that brokers take by default.",
+        "Maximum size of the uncompressed payload of one entry or one chunked message, in bytes. The read does not "
+        "decompress a larger payload, and treats it as a message that cannot be decoded (`mode`).",
         default=None,
+        unset="16 times the stored size, and at least 80 MiB (16 times the brokers' default limit of a message)",
     )
     crypto_default_private_key: str | None = option(
         "pulsar.consumer.cryptoKeyReader.defaultPrivateKey",
         path,
-        "Path, on the executors, of the RSA private key (PEM) for encrypted messages whose key name is not in "
+        "Path of an RSA private key (PEM) on the executors, for messages whose key name has no entry in "
         "`pulsar.consumer.cryptoKeyReader.privateKeys`.",
         default=None,
+        unset="none",
         aliases=("pulsar.reader.cryptoKeyReader.defaultPrivateKey",),
         secret=True,
     )
     crypto_private_keys: tuple[tuple[str, str], ...] = option(
         "pulsar.consumer.cryptoKeyReader.privateKeys",
         paths_by_name,
-        "JSON object from the name of an encryption key to the path, on the executors, of its RSA private key (PEM).",
+        "Paths of the RSA private keys (PEM) on the executors, as a JSON object by key name.",
         default=(),
+        unset="none",
         aliases=("pulsar.reader.cryptoKeyReader.privateKeys",),
         secret=True,
     )
     crypto_failure_action: str = option(
         "pulsar.consumer.cryptoFailureAction",
         choice("FAIL", "DISCARD", "CONSUME"),
-        "What becomes of a message that cannot be decrypted: `FAIL` (default) fails the query, `DISCARD` drops "
-        "it and counts it in the log, `CONSUME` gives one row with the encrypted payload.",
+        "Fate of a message that cannot be decrypted. `FAIL` fails the query. `DISCARD` drops the message and counts "
+        "it in the log. `CONSUME` returns one row with the encrypted payload.",
         default="FAIL",
         aliases=("pulsar.reader.cryptoFailureAction",),
     )
 
     def check_batch(self) -> None:
-        """Raises `OptionError` for what only a stream can do."""
+        """Raise `OptionError` if an option is set that only streams support."""
         if self.subscription_name is not None:
             raise OptionError(
-                "option 'subscriptionName' is given to a batch read: expected only in a stream, which moves it on with "
-                "each micro-batch; leave it out, or use spark.readStream"
+                "option 'subscriptionName' is set for a batch read: expected it only for a stream, which acknowledges "
+                "messages after each micro-batch; leave the option out, or use spark.readStream"
             )
 
     def check_no_limit(self) -> None:
-        """For a stream: raises `OptionError` for what would leave rows out of each micro-batch."""
+        """Raise `OptionError` if `limit` is set. Call this for a stream, which would lose rows of each micro-batch."""
         if self.limit is not None:
             raise OptionError(
-                "option 'limit': expected only in a batch, got it in a stream, whose micro-batches are bounded by "
-                "maxRecordsPerTrigger; leave it out"
+                "option 'limit' is set for a stream: expected it only for a batch; leave it out, and limit "
+                "micro-batches with maxRecordsPerTrigger"
             )
 
     def __post_init__(self) -> None:
         exactly_one(self, ("topic", "topics", "topics_pattern"))
         if self.replicate_subscription_state and self.subscription_name is None:
             raise OptionError(
-                "option 'pulsar.consumer.replicateSubscriptionState' is given without a subscription: expected "
-                "subscriptionName beside it"
+                "option 'pulsar.consumer.replicateSubscriptionState' needs a subscription: expected subscriptionName, "
+                "got none; set subscriptionName"
             )
         super().__post_init__()
         at_most_one(

@@ -1,4 +1,4 @@
-"""Who we say we are to Pulsar, and whom we believe to be Pulsar. Names as in Pulsar's `ClientConfigurationData`."""
+"""TLS and authentication options for connections to brokers. Names follow Pulsar's `ClientConfigurationData`."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ AUTH_PLUGINS: Final = {
     f"{_JAVA}AuthenticationBasic": BASIC,
     f"{_JAVA}oauth2.AuthenticationOAuth2": OAUTH2,
 }
-"""Class names of Pulsar's Java client, with the short names that its C++ and Python clients have for them."""
+"""Short names of Pulsar's C++ and Python clients, by the class names of the Java client."""
 
 
 def auth_plugin(value: str) -> str:
-    """The short name."""
+    """Return the short name of an authentication plugin."""
     given = value.strip()
     if given in AUTH_PLUGINS:
         return AUTH_PLUGINS[given]
@@ -34,75 +34,83 @@ def auth_plugin(value: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class SecurityOptions:
-    """Authentication and TLS, for the binary protocol and the admin REST API alike; part of `ConnectionOptions`.
+    """Authentication and TLS, for the binary protocol and the admin REST API. The base of `ConnectionOptions`.
 
-    Travels to executors inside the reader or writer, `auth_params` included; files are read where they are needed.
+    The reader or writer carries these options to the executors, including `auth_params`. Each process reads the files
+    itself, when it needs them.
     """
 
     auth_plugin: str = option(
         "pulsar.client.authPluginClassName",
         auth_plugin,
-        "How this client says who it is: the class name that Pulsar's Java client has for it, or the short name.",
+        "Authentication method: a short name, or the class name of Pulsar's Java client.",
         default=NO_PLUGIN,
     )
     auth_params: str | None = option(
         "pulsar.client.authParams",
-        text,
-        "What the plugin needs; see [Security](security.md). A path (`file:///path`) is safer than a secret, and is "
-        "read again whenever the broker asks.",
+        text("parameters of the plugin, such as file:///etc/pulsar/token"),
+        "Parameters of the authentication plugin; see [Security](security.md). Prefer a file (`file:///path`) to a "
+        "secret in the option: executors read the file again at each request of the broker for credentials.",
         default=None,
+        unset="none",
         secret=True,
     )
     tls_trust_certs: str | None = option(
         "pulsar.client.tlsTrustCertsFilePath",
-        text,
-        "Path, on driver and executors, of the certificates (PEM) of the authorities to trust. Default: those of the "
-        "system.",
+        text("a path such as /etc/pulsar/ca.pem"),
+        "Path of the CA certificates (PEM) to trust, on the driver and the executors.",
         default=None,
+        unset="the certificates of the system",
     )
     tls_certificate: str | None = option(
         "pulsar.client.tlsCertificateFilePath",
-        text,
-        "Path, on driver and executors, of the certificate (PEM) that this client shows.",
+        text("a path such as /etc/pulsar/client.pem"),
+        "Path of the client certificate (PEM), on the driver and the executors.",
         default=None,
+        unset="no client certificate",
     )
     tls_key: str | None = option(
         "pulsar.client.tlsKeyFilePath",
         path,
-        "Path, on driver and executors, of the private key (PEM, not encrypted) of that certificate.",
+        "Path of the private key (PEM, not encrypted) for `pulsar.client.tlsCertificateFilePath`, on the driver and "
+        "the executors.",
         default=None,
+        unset="no client certificate",
         secret=True,
     )
     tls_allow_insecure: bool = option(
         "pulsar.client.tlsAllowInsecureConnection",
         yes_or_no,
-        "Believe any certificate, whatever name it has. Anyone on the way can then read and change what is sent.",
+        "Accept any server certificate with any name. Anyone on the network path can then read and change the data.",
         default=False,
     )
     tls_verify_hostname: bool = option(
         "pulsar.client.tlsHostnameVerificationEnable",
         yes_or_no,
-        "Whether a certificate must name the host that was connected to.",
+        "Check that the server's certificate names the host of the connection.",
         default=True,
     )
     listener_name: str | None = option(
         "pulsar.client.listenerName",
-        text,
-        "Which of the brokers' advertised listeners to use.",
+        text("the name of a listener, such as external"),
+        "Advertised listener of the brokers to connect to.",
         default=None,
+        unset="the brokers' default listener",
     )
     proxy_service_url: str | None = option(
         "pulsar.client.proxyServiceUrl",
         url("pulsar+ssl"),
-        "Address of a proxy that forwards TLS connections by the name of the broker (SNI). A Pulsar proxy is not that: "
-        "its address is `service.url`.",
+        "Address of an SNI proxy, which routes TLS connections by the broker's host name. For a Pulsar proxy, set its "
+        "address as `service.url` instead.",
         default=None,
+        unset="no SNI proxy",
     )
     proxy_protocol: str | None = option(
         "pulsar.client.proxyProtocol",
         choice("SNI"),
-        "The protocol of that proxy.",
+        "Protocol of the proxy in `pulsar.client.proxyServiceUrl`.",
         default=None,
+        unset="no SNI proxy",
     )
 
     def __post_init__(self) -> None:
@@ -110,6 +118,6 @@ class SecurityOptions:
         both_or_none(self, ("proxy_service_url", "proxy_protocol"))
         if self.auth_params is not None and self.auth_plugin == NO_PLUGIN:
             raise OptionError(
-                "option 'pulsar.client.authPluginClassName' is missing: expected it beside pulsar.client.authParams, "
-                "got pulsar.client.authParams alone"
+                "option 'pulsar.client.authPluginClassName' is missing: expected it together with "
+                "pulsar.client.authParams, got pulsar.client.authParams alone; set both or none"
             )

@@ -1,4 +1,4 @@
-"""Options about the ledgers of a topic: which times, how they are cut into splits, and where they are read from."""
+"""Options for the ledgers of a topic: time bounds, splits and locations."""
 
 from __future__ import annotations
 
@@ -27,241 +27,267 @@ from pyspark_pulsar.options.values.read_from import ALL as READ_FROM, AUTO, BROK
 from pyspark_pulsar.options.values.time_bound import TimeBound, one_bound, times_by_topic
 
 _LEAST_SLACK_MS: Final = 100
-"""A message has its publish time before it is sent: official clients collect batches for up to 10 ms, and requests of
-others are before it. Ten times that; nothing below it can hold."""
+"""Smallest accepted value of `clockSlackMs`.
+
+A client sets the publish time before it sends a message. Official clients collect a batch for up to 10 ms, and earlier
+requests may delay the message further. The limit is ten times this delay, because less slack could miss messages.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SegmentOptions(BookieOptions):
-    """Part of the options of `spark.read` and `spark.readStream`."""
+    """The options for time bounds, splits and locations, as a part of the read options."""
 
     starting_timestamp: int | None = option(
         "startingTimestamp",
         instant,
-        "Read messages published at this time or later: Unix milliseconds, or ISO 8601 such as "
-        "`2026-01-31T08:00:00Z`. Exact, by the publish time of each message.",
+        "Read messages whose publish time is this time or later. Set Unix milliseconds, or ISO 8601 with a time "
+        "zone. The bound is exact, because the read compares the publish time of each message.",
         default=None,
+        unset="`startingOffsets` applies",
         aliases=("startingTime",),
     )
     ending_timestamp: int | None = option(
         "endingTimestamp",
         instant,
-        "Read messages published before this time; as `startingTimestamp`, exclusive.",
+        "Read messages whose publish time is before this time. Same form as `startingTimestamp`.",
         default=None,
+        unset="`endingOffsets` applies",
         aliases=("endingTime",),
     )
     starting_offsets_by_timestamp: TimeBound | None = option(
         "startingOffsetsByTimestamp",
         times_by_topic("startingOffsetsByTimestamp"),
-        "JSON from topic or topic partition to a time as in `startingTimestamp`.",
+        "`startingTimestamp` of each topic or topic partition, as a JSON object.",
         default=None,
+        unset="`startingTimestamp` applies",
     )
     ending_offsets_by_timestamp: TimeBound | None = option(
         "endingOffsetsByTimestamp",
         times_by_topic("endingOffsetsByTimestamp"),
-        "JSON from topic or topic partition to a time as in `endingTimestamp`.",
+        "`endingTimestamp` of each topic or topic partition, as a JSON object.",
         default=None,
+        unset="`endingTimestamp` applies",
     )
     ending_event_time: int | None = option(
         "endingEventTime",
         instant,
-        "A batch reads messages whose event time is before this, and those without one; of a stream, each topic "
-        "partition ends before the first message whose event time is this or later. As `startingTimestamp`.",
+        "A batch reads messages whose event time is before this time, and messages without an event time. In a stream, "
+        "each topic partition ends before the first message whose event time is this time or later. Same form as "
+        "`startingTimestamp`.",
         default=None,
+        unset="no bound by event time",
     )
     ending_offsets_by_event_time: TimeBound | None = option(
         "endingOffsetsByEventTime",
         times_by_topic("endingOffsetsByEventTime"),
-        "JSON from topic or topic partition to a time as in `endingEventTime`.",
+        "`endingEventTime` of each topic or topic partition, as a JSON object.",
         default=None,
+        unset="`endingEventTime` applies",
     )
     clock_slack_ms: int = option(
         "clockSlackMs",
         whole(_LEAST_SLACK_MS, 31_536_000_000),
-        "How far producers' clocks may differ from the brokers', and how long messages may be under way, in "
-        "milliseconds, at least 100: ledgers farther than this outside the asked times are not opened. Entries beside "
-        "what is left out are looked at, and where they lie farther off, more is opened.",
+        "Tolerance for clock differences between producers and brokers, and for delivery delays, in milliseconds. The "
+        "read skips ledgers that are further than this outside the time bounds. It checks the entries next to skipped "
+        "ledgers, and opens more ledgers if those entries exceed the tolerance.",
         default=600_000,
     )
     min_partitions: int | None = option(
         "minPartitions",
         whole(1, 1_000_000),
-        "Cut what is read into at least so many splits (as far as there are messages).",
+        "Minimum number of splits, if the read has enough messages.",
         default=None,
+        unset="`maxBytesPerPartition` determines the number of splits",
     )
     split_by: str = option(
         "splitBy",
         choice("position", "key"),
-        "How `minPartitions` cuts a topic partition. `position`: into parts one behind the other, each read once. "
-        "`key`: by Pulsar's hash of the key, so that all messages of a key come to one task in order; each part "
+        "How `minPartitions` divides a topic partition. `position`: into consecutive ranges without overlap. `key`: "
+        "by Pulsar's hash of the key, so that one task reads all messages of a key in order. With `key`, each split "
         "fetches the whole range, and `maxBytesPerPartition` and `maxRecordsPerPartition` do not apply.",
         default="position",
     )
     max_records_per_partition: int | None = option(
         "maxRecordsPerPartition",
         whole(1, 1_000_000_000),
-        "Cut what is read into splits of about so many messages at most.",
+        "Approximate maximum number of messages in one split.",
         default=None,
+        unset="no limit",
     )
     max_bytes_per_partition: int = option(
         "maxBytesPerPartition",
         whole(1, 1 << 40),
-        "Cut what is read into splits of about so many stored bytes; an entry is never cut for it.",
+        "Approximate maximum size of the stored entries of one split, in bytes. An entry is never divided.",
         default=64 << 20,
     )
     push_filters: bool | None = option(
         "pushFilters",
         yes_or_no,
-        "Let filters on metadata columns decide what is read, where `spark.sql.python.filterPushdown.enabled` is on. "
-        "Default: yes where the session has the catalog's jar. Without the jar, only for a DataFrame of which one "
-        "query is made: Spark 4.3 reads a second one with the filters of the first.",
+        "Use filters on metadata columns to skip messages. Needs `spark.sql.python.filterPushdown.enabled`. Without "
+        "the jar, set `true` only for a DataFrame that you query once. Spark 4.3 reuses the filters of the first "
+        "query for the next one.",
         default=None,
+        unset="`true` if the session has the catalog's jar, otherwise `false`",
     )
     read_from: str = option(
         "readFrom",
         choice(*READ_FROM),
-        "Where closed ledgers are read from. `auto`: what the topic's table holds from there (`tierCatalog`), an "
-        "offloaded ledger from tiered storage, another one from the bookies, and what cannot be read there from the "
-        "bookies or the broker. What is named is the only place; the open ledger always comes from the broker. "
-        "`columns`: what the table holds, and nothing behind it. All but `broker` need `admin.url`; without it, "
-        "`auto` is the broker.",
+        "Location from which closed ledgers are read. `auto` reads rows of the topic's table (`tierCatalog`) from the "
+        "table, offloaded ledgers from tiered storage, and other ledgers from bookies. If a location fails, `auto` "
+        "falls back to the bookies or the broker. Each other value names the only location. The open ledger is always "
+        "read from the broker, but `columns` reads only the rows of the table. All values but `broker` need "
+        "`admin.url`; without it, `auto` reads from the broker.",
         default=AUTO,
     )
     fail_on_data_loss: bool = option(
         "failOnDataLoss",
         yes_or_no,
-        "Whether messages that were removed from the asked range fail the query, and topics that are deleted behind a "
-        "stream, or made again. `false`: the log tells it, with the number of entries where that is known.",
+        "Fail the query if messages of its range were removed, or if a topic of a stream is deleted or created again. "
+        "With `false`, the query logs the loss instead, with the number of lost entries if that is known.",
         default=True,
     )
     bookie_addresses: tuple[tuple[str, str], ...] = option(
         "bookieAddresses",
         addresses_by_name,
-        "JSON object from bookie id to `host:port`, for bookies whose id is not their address.",
+        "Addresses of bookies whose id is not their address, as a JSON object from bookie id to `host:port`.",
         default=(),
+        unset="the id of a bookie is its address",
     )
     bookie_http_url: str | None = option(
         "bookieHttpUrl",
         url("http"),
-        "Address of the HTTP server of one bookie (`httpServerEnabled=true` in bookkeeper.conf; port 8000 by default), "
-        "which says on which hosts those bookies are whose id is not their address. All of them listen on the same "
-        "port as that one, or `bookieAddresses` names them.",
+        "Address of the HTTP server of one bookie, which lists the hosts of bookies whose id is not their address. "
+        "The HTTP server needs `httpServerEnabled=true` in bookkeeper.conf; its default port is 8000. The other "
+        "bookies must listen on the same port as this one. Set `bookieAddresses` for bookies on other ports.",
         default=None,
+        unset="none",
     )
     bookie_timeout_ms: int = option(
         "bookieTimeoutMs",
         whole(1, 600_000),
-        "How long a bookie may take to connect or to answer before another replica is asked, in milliseconds.",
+        "Timeout of a bookie to connect or to answer, in milliseconds. Afterwards the read tries another replica.",
         default=5_000,
     )
     tiered_storage_url: str | None = option(
         "tieredStorageUrl",
         store_url,
-        "Where offloaded ledgers lie: `s3://bucket`, `gs://bucket`, `az://container`, or for the file system "
-        "offloader `file:///folder` or `hdfs://host:port/folder`. Default: what the namespace's offload policy says.",
+        "Address of the offloaded ledgers. Use `file:///folder` or `hdfs://host:port/folder` for Pulsar's file system "
+        "offloader.",
         default=None,
+        unset="the address in the namespace's offload policy",
     )
     tiered_storage_options: tuple[tuple[str, str], ...] = option(
         "tieredStorageOptions",
         store_settings,
-        "JSON object of settings of the object store, such as `region`, `endpoint`, `access_key_id`, "
-        "`secret_access_key`, `allow_http`, by obstore's names. Default: the usual environment of each executor.",
+        "Settings of the object store, as a JSON object with obstore's names, such as `region`, `endpoint`, "
+        "`access_key_id`, `secret_access_key` and `allow_http`.",
         default=(),
+        unset="the environment and credential files of each executor, such as `AWS_ACCESS_KEY_ID`",
         secret=True,
     )
     tiered_storage_secrets: tuple[tuple[str, str], ...] = option(
         "tieredStorageSecrets",
-        json_texts,
-        "JSON object of further such settings: those that are secret, such as `account_key`. Spark hides options of "
-        "this name wherever it shows others.",
+        json_texts('{"account_key": "..."}'),
+        "Secret settings of the object store, as a JSON object, in addition to `tieredStorageOptions`. Spark redacts "
+        "this option wherever it shows options.",
         default=(),
+        unset="none",
         secret=True,
     )
     tier_catalog: tuple[tuple[str, str], ...] = option(
         "tierCatalog",
         catalog_settings,
-        "JSON object that says where the tables lie that hold topics' history as columns: properties of an Iceberg "
-        "catalog as pyiceberg takes them, such as `type`, `uri`, `warehouse`, `s3.endpoint`, and `name`; or `type` "
-        "`delta` and `path`, the folder of Delta tables. Default: history is not looked for in tables.",
+        "Catalog of the tables that hold the topics' history as columns, as a JSON object. For Iceberg, set the "
+        "`name` of the catalog and pyiceberg's properties, such as `type`, `uri`, `warehouse` and `s3.endpoint`. For "
+        "Delta, set `type` to `delta` and `path` to the folder of the tables.",
         default=(),
+        unset="the read does not use tables",
         secret=True,
     )
     tier_catalog_secrets: tuple[tuple[str, str], ...] = option(
         "tierCatalogSecrets",
-        json_texts,
-        "JSON object of further such properties: those that are secret, such as `credential`, `token`, "
-        "`s3.secret-access-key`. Spark hides options of this name wherever it shows others.",
+        json_texts('{"credential": "..."}'),
+        "Secret properties of the catalog, such as `credential`, `token` and `s3.secret-access-key`, as a JSON "
+        "object, in addition to `tierCatalog`. Spark redacts this option wherever it shows options.",
         default=(),
+        unset="none",
         secret=True,
     )
     tier_table: str = option(
         "tierTable",
         table_template,
-        "The name of a topic's table: namespace and table, with `{topic}` and where needed `{tenant}` and "
-        "`{namespace}`, in which all but letters, digits and underscores of ASCII become underscores.",
+        "Template for the name of a topic's table, as namespace and table. It contains `{topic}`, and optionally "
+        "`{tenant}` and `{namespace}`. Underscores replace all characters of these parts but ASCII letters and digits.",
         default="{tenant}_{namespace}.{topic}",
     )
     behind_table: str | None = option(
         "behindTable",
-        json_document,
-        "JSON object with the name and the positions of a topic's table: a batch reads what is behind these positions, "
-        "and does not look at the table. The catalog sets it for what Spark's own scan of the table leaves.",
+        json_document('{"table": "history.orders", "id": "...", "partitions": {}}'),
+        "Internal: the catalog sets this option for messages that Spark's own scan of a topic's table does not "
+        "return. The option contains the name and the positions of the table. A batch reads the messages after these "
+        "positions, and does not open the table.",
         default=None,
+        unset="none",
     )
     audit_path: str | None = option(
         "auditPath",
         folder,
-        "A folder in which each task writes down which entries of which ledgers it has read, and from where: a path, "
+        "Folder in which each task records the entries that it has read, with their ledger and location. Set a path, "
         "`file:///folder`, `s3://bucket/folder`, `gs://bucket/folder` or `hdfs://host:port/folder`. "
-        "`pyspark_pulsar.audit` shows it.",
+        "`pyspark_pulsar.audit` reads the folder.",
         default=None,
+        unset="no records",
     )
 
     @property
     def names_tables(self) -> bool:
-        """Whether topics may have tables that hold their history."""
+        """Return whether the options name a catalog in which topics may have tables."""
         return bool(self.tier_catalog or self.tier_catalog_secrets)
 
     @property
     def published_from(self) -> TimeBound | None:
-        """Where the query begins by publish time (inclusive), whichever option says it; None where none does."""
+        """Return the start by publish time (inclusive) that one of two options sets, or None."""
         return one_bound(self.starting_timestamp, self.starting_offsets_by_timestamp)
 
     @property
     def published_before(self) -> TimeBound | None:
-        """Where it ends by publish time (exclusive)."""
+        """Return the end by publish time (exclusive) that one of two options sets, or None."""
         return one_bound(self.ending_timestamp, self.ending_offsets_by_timestamp)
 
     @property
     def event_before(self) -> TimeBound | None:
-        """Where it ends by event time (exclusive)."""
+        """Return the end by event time (exclusive) that one of two options sets, or None."""
         return one_bound(self.ending_event_time, self.ending_offsets_by_event_time)
 
     def check_times(self) -> None:
-        """Raises `OptionError` for a start behind the end."""
+        """Raise `OptionError` if the start by publish time is after the end."""
         start, end = self.starting_timestamp, self.ending_timestamp
         if start is not None and end is not None and start > end:
             raise OptionError(
-                f"option 'startingTimestamp' is behind 'endingTimestamp': expected a start that is not, got {start} "
-                f"and {end} (Unix milliseconds)"
+                "option 'startingTimestamp' is after 'endingTimestamp': expected an earlier or equal start, got "
+                f"{start} and {end} (Unix milliseconds); exchange or correct them"
             )
 
     def check_read_from(self) -> None:
-        """For those who plan, as tasks do without: raises `OptionError` where `readFrom` or `behindTable` needs the
-        admin REST API and its address is not given."""
+        """Raise `OptionError` if `readFrom` or `behindTable` needs the admin REST API and `admin.url` is not set.
+
+        Only planners need this check, because tasks do not use the admin REST API.
+        """
         if self.read_from not in (AUTO, BROKER) and self.admin_url is None:
             raise OptionError(
-                f"option 'admin.url' is missing: expected it beside readFrom={self.read_from}, as the admin REST API "
-                f"says which ledgers there are"
+                f"option 'admin.url' is missing: expected it together with readFrom={self.read_from}, because the "
+                "admin REST API lists the ledgers; set admin.url, or leave readFrom out"
             )
         if self.behind_table is not None and self.admin_url is None:
             raise OptionError(
-                "option 'behindTable' is given without admin.url; leave it out: the catalog sets it"
+                "option 'behindTable' needs admin.url, got none; leave behindTable out: only the catalog sets it"
             )
 
     def check_stream(self) -> None:
-        """Raises `OptionError` for what only a batch can do."""
+        """Raise `OptionError` if an option is set that only batches support."""
         if self.behind_table is not None:
             raise OptionError(
-                "option 'behindTable' is given to a stream: expected only in a batch; leave it out: the catalog sets it"
+                "option 'behindTable' is set for a stream: expected it only for a batch; leave it out: only the "
+                "catalog sets it"
             )

@@ -1,4 +1,4 @@
-"""Names that are no option: what the user may have meant."""
+"""Suggestions for names that are not options."""
 
 from __future__ import annotations
 
@@ -10,92 +10,106 @@ from pyspark_pulsar.pages import page, with_pages
 
 _SUGGESTIONS: Final = 3
 _LISTED: Final = 5
-_LIKENESS: Final = 0.6
-_AS_LIKE: Final = 0.1
+_LEAST_SIMILARITY: Final = 0.6
+_SIMILARITY_MARGIN: Final = 0.1
 
 _SECURITY: Final = (
     "credentials and TLS are in pulsar.client.authPluginClassName, pulsar.client.authParams and "
     "pulsar.client.tlsTrustCertsFilePath (<security>)"
 )
-_EXACTLY_ONCE: Final = "say deliveryGuarantee=exactly-once"
-_OF_KAFKA: Final = {
+_EXACTLY_ONCE: Final = "set deliveryGuarantee=exactly-once"
+_RETRIES: Final = "set pulsar.client.operationTimeoutMs, the time limit for a request with all retries"
+_NO_PREFIX: Final = (
+    "a query needs no prefix, because it leaves nothing in Pulsar; set subscriptionName for a subscription that "
+    "follows the query"
+)
+_KAFKA_HINTS: Final = {
     "kafka.bootstrap.servers": "the servers are in service.url, such as pulsar://host:6650",
     "bootstrap.servers": "the servers are in service.url, such as pulsar://host:6650",
-    "subscribe": "a write takes topic, or a column __topic that names the topic of each row",
-    "assign": "a partition is a topic too: say topics with names such as my-topic-partition-0",
-    "kafka.group.id": "say subscriptionName, a subscription that follows the query",
-    "groupIdPrefix": "nothing is left behind that would need a name; subscriptionName names a subscription that "
-    "follows the query",
-    "includeHeaders": "the headers are in column __messageProperties, which is always there",
-    "kafkaConsumer.pollTimeoutMs": "say pollTimeoutMs",
-    "fetchOffset.numRetries": "say pulsar.client.operationTimeoutMs, how long is tried again",
-    "fetchOffset.retryIntervalMs": "say pulsar.client.operationTimeoutMs, how long is tried again",
-    "startingOffsetsByTimestampStrategy": "a time behind the last message is the end of the topic",
-    "kafka.security.protocol": "TLS is said by service.url, pulsar+ssl://host:6651; " + _SECURITY,
-    "kafka.acks": "say deliveryGuarantee",
+    "subscribe": "set topic for a write, or add a column __topic with the topic of each row",
+    "assign": "a partition is a topic too: set topics to names such as my-topic-partition-0",
+    "kafka.group.id": "set subscriptionName, a subscription that follows the query",
+    "groupIdPrefix": _NO_PREFIX,
+    "includeHeaders": "the headers are in column __messageProperties, which always exists",
+    "kafkaConsumer.pollTimeoutMs": "set pollTimeoutMs",
+    "fetchOffset.numRetries": _RETRIES,
+    "fetchOffset.retryIntervalMs": _RETRIES,
+    "startingOffsetsByTimestampStrategy": "a time after the last message means the end of the topic",
+    "kafka.security.protocol": "for TLS, set service.url to pulsar+ssl://host:6651; " + _SECURITY,
+    "kafka.acks": "set deliveryGuarantee",
     "kafka.enable.idempotence": _EXACTLY_ONCE,
     "kafka.transactional.id": _EXACTLY_ONCE,
-    "kafka.transaction.timeout.ms": "say transactionTimeoutMs",
-    "kafka.isolation.level": "messages of open and aborted transactions are never read",
-    "kafka.compression.type": "say pulsar.producer.compressionType",
-    "kafka.batch.size": "say pulsar.producer.batchingMaxBytes",
-    "kafka.linger.ms": "say pulsar.producer.batchingMaxPublishDelayMicros",
-    "kafka.max.request.size": "say pulsar.producer.chunkingEnabled for large messages",
-    "kafka.client.id": "say pulsar.producer.producerName",
-    "kafka.request.timeout.ms": "say pulsar.client.operationTimeoutMs",
-    "kafka.delivery.timeout.ms": "say pulsar.producer.sendTimeoutMs",
-    "kafka.max.poll.records": "say batchRows, or pulsar.consumer.receiverQueueSize",
-    "kafka.auto.offset.reset": "say startingOffsets",
-    "kafka.key.serializer": "the columns and the topic's schema say it (<schema-mapping>)",
-    "kafka.value.serializer": "the columns and the topic's schema say it (<schema-mapping>)",
-    "kafka.key.deserializer": "the topic's schema says it (<schema-mapping>)",
-    "kafka.value.deserializer": "the topic's schema says it (<schema-mapping>)",
-    "kafka.schema.registry.url": "the schemas are Pulsar's own, at service.url",
+    "kafka.transaction.timeout.ms": "set transactionTimeoutMs",
+    "kafka.isolation.level": "reads never return messages of open and aborted transactions",
+    "kafka.compression.type": "set pulsar.producer.compressionType",
+    "kafka.batch.size": "set pulsar.producer.batchingMaxBytes",
+    "kafka.linger.ms": "set pulsar.producer.batchingMaxPublishDelayMicros",
+    "kafka.max.request.size": "set pulsar.producer.chunkingEnabled for large messages",
+    "kafka.client.id": "set pulsar.producer.producerName",
+    "kafka.request.timeout.ms": "set pulsar.client.operationTimeoutMs",
+    "kafka.delivery.timeout.ms": "set pulsar.producer.sendTimeoutMs",
+    "kafka.max.poll.records": "set batchRows or pulsar.consumer.receiverQueueSize",
+    "kafka.auto.offset.reset": "set startingOffsets",
+    "kafka.key.serializer": "the columns and the topic's schema determine the format (<schema-mapping>)",
+    "kafka.value.serializer": "the columns and the topic's schema determine the format (<schema-mapping>)",
+    "kafka.key.deserializer": "the topic's schema determines the format (<schema-mapping>)",
+    "kafka.value.deserializer": "the topic's schema determines the format (<schema-mapping>)",
+    "kafka.schema.registry.url": "reads and writes use Pulsar's own schema registry, at service.url",
 }
-"""Options of Spark's source for Kafka, by their names there, and what there is in their place."""
+"""Hints for options of Spark's Kafka source: what to use instead, by the name of the option there."""
 
-_OF_PULSAR_SPARK: Final = {
-    "subscriptionPrefix": "nothing is left behind that would need a name; subscriptionName names a subscription that "
-    "follows the query",
-    "endingOffsetsByTime": "say endingOffsetsByTimestamp",
-    "startingOffsetsByTime": "say startingOffsetsByTimestamp",
-    "topicMulti": "say topics",
-    "topicSingle": "say topic",
-    "topicPattern": "say topicsPattern",
-    "useTls": "say it by service.url, pulsar+ssl://host:6651",
+_PULSAR_SPARK_HINTS: Final = {
+    "subscriptionPrefix": _NO_PREFIX,
+    "endingOffsetsByTime": "set endingOffsetsByTimestamp",
+    "startingOffsetsByTime": "set startingOffsetsByTimestamp",
+    "topicMulti": "set topics",
+    "topicSingle": "set topic",
+    "topicPattern": "set topicsPattern",
+    "useTls": "set service.url to pulsar+ssl://host:6651",
 }
-"""Options of StreamNative's pulsar-spark that are not here, and what there is in their place."""
+"""Hints for options of StreamNative's pulsar-spark that this package does not have."""
 
-_ELSEWHERE: Final = {name.lower(): (name, hint) for name, hint in (_OF_KAFKA | _OF_PULSAR_SPARK).items()}
+_ELSEWHERE: Final = {
+    name.lower(): (name, hint) for name, hint in (_KAFKA_HINTS | _PULSAR_SPARK_HINTS).items()
+}
 _PREFIXES: Final = {
     "kafka.ssl.": _SECURITY,
     "kafka.sasl.": _SECURITY,
-    "kafka.": "this is Pulsar: its servers are in service.url, such as pulsar://host:6650, its topics in topic, topics "
-    "or topicsPattern",
-    "pulsar.admin.": "the options pulsar.client.* serve the admin REST API as well",
-    "pulsar.failover.": "there is nothing in its place (<migrating>)",
+    "kafka.": "this source reads Pulsar: set service.url to its servers, such as pulsar://host:6650, and topic, topics "
+    "or topicsPattern to its topics",
+    "pulsar.admin.": "the options pulsar.client.* also apply to the admin REST API",
+    "pulsar.failover.": "this package has no such option (<migrating>)",
 }
 
 
 def unknown_options(keys: Iterable[str], known: Iterable[str], what: str = "unknown option") -> str:
-    """What to say of `keys`, at least one, of which none is among `known`.
+    """Return the text of an error for unknown keys, with suggestions.
 
-    Spark gives sources in Python all names in small letters; one of another connector is shown as it is written there.
+    Spark passes keys in lower case to Python sources. The text spells options of other connectors as those do.
+
+    Args:
+        keys: The unknown keys, at least one.
+        known: All keys that exist.
+        what: The kind of the keys, as the text names one.
+
     """
     listed = list(known)
-    told = [
-        f"{name!r}; {hint}" if hint else repr(name) for name, hint in (_meant(key, listed) for key in keys)
+    lines = [
+        f"{name!r}; {hint}" if hint else repr(name)
+        for name, hint in (_suggestion(key, listed) for key in keys)
     ]
     all_options = f"(all options: {page('options')})"
-    if len(told) == 1:
-        return f"{what} {told[0]} {all_options}"
-    rest = len(told) - _LISTED
+    if len(lines) == 1:
+        return f"{what} {lines[0]} {all_options}"
+    rest = len(lines) - _LISTED
     more = f"\n  - and {rest} more" if rest > 0 else ""
-    return f"{len(told)} {what}s {all_options}:" + "".join(f"\n  - {each}" for each in told[:_LISTED]) + more
+    return (
+        f"{len(lines)} {what}s {all_options}:" + "".join(f"\n  - {each}" for each in lines[:_LISTED]) + more
+    )
 
 
-def _meant(key: str, known: list[str]) -> tuple[str, str]:
-    """The name as it is written where it is known, and what there is in its place."""
+def _suggestion(key: str, known: list[str]) -> tuple[str, str]:
+    """Return the name as its connector spells it, and a hint, which may be empty."""
     name, hint = _ELSEWHERE.get(key.lower(), (key, ""))
     hint = hint or next((hint for prefix, hint in _PREFIXES.items() if key.lower().startswith(prefix)), "")
     if not hint and (close := near_misses(key, known)):
@@ -104,14 +118,16 @@ def _meant(key: str, known: list[str]) -> tuple[str, str]:
 
 
 def near_misses(key: str, known: Iterable[str]) -> list[str]:
-    """Those of `known` that look like `key`, or whose last part does, the likeliest first; a few at most."""
-    likeness = {name: _likeness(key.lower(), name.lower()) for name in known}
+    """Return the names that resemble `key`, or whose last part does. The best match is first; at most three."""
+    similarity = {name: _similarity(key.lower(), name.lower()) for name in known}
     close = [
-        name for name, alike in likeness.items() if alike >= max(_LIKENESS, max(likeness.values()) - _AS_LIKE)
+        name
+        for name, value in similarity.items()
+        if value >= max(_LEAST_SIMILARITY, max(similarity.values()) - _SIMILARITY_MARGIN)
     ]
-    return sorted(close, key=lambda name: (-likeness[name], name))[:_SUGGESTIONS]
+    return sorted(close, key=lambda name: (-similarity[name], name))[:_SUGGESTIONS]
 
 
-def _likeness(key: str, name: str) -> float:
+def _similarity(key: str, name: str) -> float:
     last = difflib.SequenceMatcher(None, key.rpartition(".")[2], name.rpartition(".")[2]).ratio()
     return max(difflib.SequenceMatcher(None, key, name).ratio(), last)

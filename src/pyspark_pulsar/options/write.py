@@ -1,4 +1,4 @@
-"""The options of `df.write` and `df.writeStream`."""
+"""The options of writes: `df.write` and `df.writeStream`."""
 
 from __future__ import annotations
 
@@ -12,88 +12,95 @@ from pyspark_pulsar.options.producer import ProducerOptions
 
 @dataclass(frozen=True, kw_only=True)
 class WriteOptions(ProducerOptions):
-    """`df.write` and `df.writeStream`."""
+    """Options of `df.write` and `df.writeStream`."""
 
     topic: str | None = option(
         "topic",
         topic_name,
-        "The topic to write to. A full name with blanks at its ends is given as a text of JSON, with quotation marks. "
-        "Without it column `__topic` names the topic of each row.",
+        "Topic to write. Quote a name with leading or trailing blanks as a JSON string.",
         default=None,
+        unset="column `__topic` names the topic of each row",
     )
     partitions: int | None = option(
         "partitions",
         whole(0, 100_000),
-        "Create topics that are missing, with so many partitions (0: not partitioned); needs `admin.url`. Without it, "
-        "the topic of option `topic` is created as the broker's policy says, and those that rows name must exist.",
+        "Number of partitions of missing topics, which the write creates. `0` creates topics without partitions. Needs "
+        "`admin.url`.",
         default=None,
+        unset="the broker creates a missing `topic` by its own policy; topics that rows name must exist",
     )
     value_format: str | None = option(
         "valueFormat",
         choice("avro", "json", "protobuf", "bytes", "string"),
-        "What rows are written as when the topic has no schema: records in `avro` (default), `json` or `protobuf`, "
-        "whose schema is registered, or the column `value` as `bytes` without a schema, or as a `string`.",
+        "Format of the messages if the topic has no schema. `avro`, `json` and `protobuf` write records and register "
+        "their schema. `bytes` writes the column `value` without a schema, and `string` writes the column as text.",
         default=None,
+        unset="the topic's schema, or `avro` if the topic has none",
     )
     json_times: str = option(
         "jsonTimes",
         choice("text", "numbers"),
-        "How dates and times are written in JSON: `text` is ISO 8601, which Java's classes of `java.time`, Go's "
-        "`time.Time` and this package read. `numbers` counts the unit of the topic's schema, for readers whose fields "
-        "are numbers; a Java `Instant` would take such a number for seconds.",
+        "Form of dates and times in JSON. `text` is ISO 8601, which Java's `java.time`, Go's `time.Time` and this "
+        "package read. `numbers` counts in the unit of the topic's schema, for readers whose fields are numbers. A "
+        "Java `Instant` would interpret such a number as seconds.",
         default="text",
     )
     key_value_encoding: str | None = option(
         "keyValueEncoding",
         choice("inline", "separated"),
-        "Register the columns `key` and `value` as a KEY_VALUE schema when the topic has none: `inline` writes "
-        "both into the payload, `separated` makes `key` the message's key. Structs are records in `valueFormat`.",
+        "If the topic has no schema, register the columns `key` and `value` as a KEY_VALUE schema. `inline` writes "
+        "both into the payload. `separated` writes `key` as the key of the message. Structs become records in "
+        "`valueFormat`.",
         default=None,
+        unset="no KEY_VALUE schema",
     )
     key_column: str | None = option(
         "keyColumn",
-        text,
-        "A value column that is also the message's key: a string in UTF-8, binary as it is; a whole number, boolean or "
-        "date as the text of `CAST(... AS STRING)`. Null is no key. Not beside a column `__key`.",
+        text("the name of a column, such as order_id"),
+        "Value column that is also the key of the message. A string is written in UTF-8 and binary unchanged. A whole "
+        "number, boolean or date is written as `CAST(... AS STRING)`. A null means no key. Exclusive with a column "
+        "`__key`.",
         default=None,
+        unset="the column `__key`, if it exists",
     )
     write_tombstones: bool = option(
         "writeTombstones",
         yes_or_no,
-        "Write rows with a key whose value columns (without that of `keyColumn`) are all null as messages without a "
-        "value, which delete the key from a compacted topic; otherwise they are records of nulls.",
+        "Write a row with a key and only null value columns as a message without a value, which deletes the key from a "
+        "compacted topic. The column of `keyColumn` does not count. With `false`, such a row is a record of nulls.",
         default=False,
     )
     delivery_guarantee: str = option(
         "deliveryGuarantee",
         choice("at-least-once", "exactly-once", "none"),
-        "`at-least-once`: an epoch or job ends when the broker has every row, and rows may be there twice. "
-        "`exactly-once`: all rows of an epoch or job become visible, each once, or none do; needs transactions on "
-        "the broker. `none`: does not wait for the broker, and rows may be lost.",
+        "`at-least-once`: an epoch or job ends when the broker has stored every row; a retry can write rows twice. "
+        "`exactly-once`: either all rows of an epoch or job become visible once, or none. This needs transactions on "
+        "the broker. `none`: the write does not wait for the broker, and rows may be lost.",
         default="at-least-once",
     )
     transaction_timeout_ms: int = option(
         "transactionTimeoutMs",
         whole(1_000, 24 * 3_600_000),
-        "With `exactly-once`: how long an epoch or job may take before the broker aborts its transactions, in "
-        "milliseconds. Readers wait as long for what follows a transaction that nobody ends.",
+        "With `exactly-once`: timeout of an epoch or job, after which the broker aborts its transactions, in "
+        "milliseconds. If a transaction never ends, readers wait for the same time before they see later messages.",
         default=600_000,
     )
     transaction_journal: str | None = option(
         "transactionJournal",
-        text,
-        "With `exactly-once`: begin of the names of the three topics that hold what was decided; every query needs "
-        "its own. Default: in the topic's namespace, named after Spark's id of the query and the topic; all jobs that "
-        "write to one topic share theirs. Needed where rows name their topics.",
+        text("a topic name such as persistent://public/default/orders-journal"),
+        "With `exactly-once`: prefix of the names of the three topics of the journal. Each query needs its own. "
+        "Required if rows name their topics.",
         default=None,
+        unset="a name in the topic's namespace, made of Spark's query id and the topic; batch jobs that write to one "
+        "topic share a journal",
     )
     repeated_epoch_check: str = option(
         "repeatedEpochCheck",
         choice("rows", "count", "none"),
-        "With `exactly-once`, when a query starts again and Spark plans an epoch that was written before, whose rows "
-        "are then dropped: how they are compared with those that were written. `rows`: by a digest of all they hold; "
-        "`count`: by their number, for rows that are not the same whenever they are computed (`uuid()`, `rand()`); "
-        "`none`: not at all.",
+        "With `exactly-once`: check of an epoch that Spark plans again after a restart, although it was written. The "
+        "write drops the repeated rows after the check. `rows` compares a digest of all rows with the written rows. "
+        "`count` compares the number of rows, for rows that differ at each computation (`uuid()`, `rand()`). `none` "
+        "does not compare.",
         default="rows",
     )
 
@@ -101,17 +108,17 @@ class WriteOptions(ProducerOptions):
         super().__post_init__()
         if self.partitions is not None and self.admin_url is None:
             raise OptionError(
-                "option 'admin.url' is missing: expected 'admin.url' beside partitions, since topics are created over "
-                "the admin REST API; set it, or create the topics yourself"
+                "option 'admin.url' is missing: expected it together with partitions, because the write creates topics "
+                "over the admin REST API; set admin.url, or create the topics yourself"
             )
         if self.producer_name is not None and self.delivery_guarantee != "at-least-once":
             raise OptionError(
                 f"option 'pulsar.producer.producerName' contradicts deliveryGuarantee={self.delivery_guarantee}: "
-                "expected deliveryGuarantee=at-least-once beside it. A broker takes what an aborted transaction wrote, "
-                "and what came behind a lost row, for written. Leave one of them out"
+                "expected deliveryGuarantee=at-least-once; the broker's deduplication also drops retries after an "
+                "aborted transaction, and lost rows before the last stored row. Leave one of the options out"
             )
         if self.key_column is not None and self.key_value_encoding == "separated":
             raise OptionError(
-                "option 'keyColumn' contradicts keyValueEncoding=separated, where column key is the message's key; "
-                "leave one of them out"
+                "option 'keyColumn' contradicts keyValueEncoding=separated, which makes the column key the message's "
+                "key; leave one of the options out"
             )

@@ -1,1 +1,1 @@
-"""What the columns of a topic are: registry schemas to Arrow and Spark types, and back."""
+"""Conversion between registry schemas and columns, as Arrow and Spark types, in both directions."""

@@ -1,7 +1,7 @@
-"""A schema as Pulsar's registry holds it.
+"""A schema as Pulsar's registry stores it.
 
-The numbers and names are those of Java's `org.apache.pulsar.common.schema.SchemaType`; the wire numbers
-are those of `Schema.Type` in PulsarApi.proto, which knows no negative ones.
+Names and numbers are the same as in Java's `org.apache.pulsar.common.schema.SchemaType`. Wire numbers are the same as
+in `Schema.Type` of PulsarApi.proto, which has no negative numbers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pyspark_pulsar.errors import SchemaError
 
 _WIRE_AUTO_CONSUME = 21
 VERSION_BYTES: Final = 8
-"""Pulsar's own registry counts versions in big-endian longs."""
+"""The length of a version in Pulsar's own registry, which counts versions as big-endian 64-bit integers."""
 
 
 class SchemaType(IntEnum):
@@ -49,15 +49,17 @@ class SchemaType(IntEnum):
 
     @property
     def wire_number(self) -> int:
-        """The number in a protocol `Schema`. BYTES and the AUTO types travel as None (0), except
-        AUTO_CONSUME, which has its own number there."""
+        """Return the number in a protocol `Schema`.
+
+        BYTES and the AUTO types are sent as `None` (0). Only AUTO_CONSUME has a number of its own.
+        """
         if self is SchemaType.AUTO_CONSUME:
             return _WIRE_AUTO_CONSUME
         return max(int(self), 0)
 
     @classmethod
     def from_wire(cls, number: int) -> SchemaType:
-        """The type of a protocol `Schema`. Raises SchemaError for a number of a newer Pulsar."""
+        """Return the type for the number in a protocol `Schema`. Raise SchemaError for an unknown number."""
         if number == _WIRE_AUTO_CONSUME:
             return cls.AUTO_CONSUME
         if 0 <= number <= cls.PROTOBUF_NATIVE:
@@ -69,7 +71,7 @@ class SchemaType(IntEnum):
 
     @classmethod
     def from_name(cls, name: str) -> SchemaType:
-        """The type by its REST name, such as "AVRO". Raises SchemaError for an unknown one."""
+        """Return the type for its name in the REST API, such as "AVRO". Raise SchemaError for unknown names."""
         try:
             return cls[name]
         except KeyError:
@@ -81,11 +83,15 @@ class SchemaType(IntEnum):
 
 @dataclass(frozen=True)
 class SchemaInfo:
-    """One version of a topic's schema, or one that is yet to be registered.
+    """A version of a topic's schema, or a schema that is not registered yet.
 
-    `document` is what the registry calls schema data: for AVRO and JSON an Avro schema as UTF-8 JSON,
-    empty for primitives. `version` is the opaque registry version that messages carry; None before
-    registration. `properties` are sorted by key, so that equal schemas compare equal.
+    Attributes:
+        name: The name of the schema in the registry.
+        type: The type of the schema.
+        document: The schema data of the registry: an Avro schema as UTF-8 JSON for AVRO and JSON, empty for primitives.
+        properties: Key and value, sorted by key, so that equal schemas compare equal.
+        version: The opaque version in the registry, which messages contain; None before registration.
+
     """
 
     name: str
@@ -104,15 +110,19 @@ class SchemaInfo:
         properties: Iterable[tuple[str, str]] = (),
         version: bytes | None = None,
     ) -> SchemaInfo:
-        """From the pieces of a protocol `Schema` and the version that came beside it."""
+        """Make a schema from the fields of a protocol `Schema` and its version."""
         pairs = tuple(sorted(properties))
         return cls(name, SchemaType.from_wire(type_number), schema_data, pairs, version)
 
     @classmethod
     def from_rest(cls, *, name: str, answer: Mapping[str, object]) -> SchemaInfo:
-        """From the JSON answer of `GET /admin/v2/schemas/{tenant}/{namespace}/{topic}/schema`.
+        """Make a schema from the JSON answer of `GET /admin/v2/schemas/{tenant}/{namespace}/{topic}/schema`.
 
-        The registry's version number becomes the eight big-endian bytes that messages carry.
+        The version number becomes eight big-endian bytes, as in messages.
+
+        Raises:
+            SchemaError: If the answer has another form, or a type that this package does not know.
+
         """
         kind, data, number = answer.get("type"), answer.get("data", ""), answer.get("version")
         properties = answer.get("properties") or {}
@@ -120,7 +130,7 @@ class SchemaInfo:
         if not whole or not isinstance(properties, Mapping):
             raise SchemaError(
                 f"schema of {name}: expected an object with type, data, version and properties, got "
-                f"{dict(answer)!r}; check that the admin URL is Pulsar's"
+                f"{dict(answer)!r}; check that the admin URL belongs to Pulsar"
             )
         version = None if number is None else _version_bytes(number)
         pairs = tuple(sorted((str(key), str(value)) for key, value in properties.items()))
@@ -128,20 +138,22 @@ class SchemaInfo:
 
     @property
     def version_count(self) -> int | None:
-        """The version as Pulsar's own registry counts them, from 0; None before registration, and where another
-        registry calls it something else."""
+        """Return the version as a number, as Pulsar's own registry counts from 0.
+
+        Return None before registration, and for a version of another registry.
+        """
         is_count = self.version is not None and len(self.version) == VERSION_BYTES
         return int.from_bytes(self.version or b"", "big", signed=True) if is_count else None
 
     @property
     def text(self) -> str:
-        """The document as text. Raises SchemaError when it is not UTF-8."""
+        """Return the document as text. Raise SchemaError if the document is not UTF-8."""
         try:
             return self.document.decode()
         except UnicodeDecodeError as error:
             raise SchemaError(
-                f"schema {self.name} ({self.type.name}): expected a document in UTF-8, got bytes "
-                f"that are not ({error.reason} at byte {error.start}); register the schema again"
+                f"schema {self.name} ({self.type.name}): expected a document in UTF-8, got other "
+                f"bytes ({error.reason} at byte {error.start}); register the schema again"
             ) from None
 
 

@@ -1,8 +1,8 @@
-"""KEY_VALUE schemas: two schemas that the registry holds as one.
+"""KEY_VALUE schemas: two schemas that the registry stores as one.
 
-Data: `i32 length, data of the key's schema, i32 length, data of the value's`, big endian; length -1, which is
-how Java writes an empty one, or 0 is none. The properties name both schemas and say where the key of a message
-lies. Source: `org.apache.pulsar.client.impl.schema.KeyValueSchemaInfo` of Pulsar 4.0.8.
+The data is `i32 length, data of the key's schema, i32 length, data of the value's schema`, in big-endian order. A
+length of -1 or 0 means no data; Java writes -1. The properties name both schemas, and where a message contains its key.
+Source: `org.apache.pulsar.client.impl.schema.KeyValueSchemaInfo` of Pulsar 4.0.8.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 
 SCHEMA_NAME: Final = "KeyValue"
-"""What Java calls every such schema."""
+"""The name of each KEY_VALUE schema in Java."""
 
 _ENCODING: Final = "kv.encoding.type"
 _INLINE: Final = "INLINE"
@@ -27,7 +27,7 @@ _ADVICE: Final = "register the schema again with Pulsar's own client"
 
 @dataclass(frozen=True)
 class KeyValueSchemas:
-    """The two schemas; `separated` when a message's key is the key, and not a part of the payload."""
+    """The schemas of a pair. If `separated`, the message's key contains the key; otherwise the payload does."""
 
     key: SchemaInfo
     value: SchemaInfo
@@ -35,7 +35,7 @@ class KeyValueSchemas:
 
 
 def split(info: SchemaInfo, *, topic: str) -> KeyValueSchemas:
-    """Take a KEY_VALUE schema apart. Raises SchemaError for what is none, and for a pair within a pair."""
+    """Split a KEY_VALUE schema. Raise SchemaError if the schema is malformed, or if a side is a pair itself."""
     where = f"topic {topic}, KEY_VALUE schema"
     properties = dict(info.properties)
     encoding = properties.get(_ENCODING) or _INLINE
@@ -47,7 +47,7 @@ def split(info: SchemaInfo, *, topic: str) -> KeyValueSchemas:
     value_data, rest = _take(rest, f"{where}, value")
     if rest:
         raise SchemaError(
-            f"{where}: expected nothing behind its two schemas, got {len(rest)} bytes; {_ADVICE}"
+            f"{where}: expected no data after its two schemas, got {len(rest)} bytes; {_ADVICE}"
         )
     key = _side("key", key_data, properties, where)
     value = _side("value", value_data, properties, where)
@@ -55,7 +55,7 @@ def split(info: SchemaInfo, *, topic: str) -> KeyValueSchemas:
 
 
 def join(schemas: KeyValueSchemas) -> SchemaInfo:
-    """The schema to register, in the form of Java's client."""
+    """Return the schema to register for a pair, in the form of Java's client."""
     sides = {"key": schemas.key, "value": schemas.value}
     document = b"".join(_LENGTH.pack(len(side.document)) + side.document for side in sides.values())
     properties = {_ENCODING: _SEPARATED if schemas.separated else _INLINE}
@@ -83,7 +83,7 @@ def _side(name: str, data: bytes, properties: dict[str, str], where: str) -> Sch
     if kind is SchemaType.KEY_VALUE:
         raise SchemaError(
             f"{where}, {name}: expected a primitive or a record, got another KEY_VALUE schema; "
-            "use a record in its place"
+            "use a record instead"
         )
     text = properties.get(f"{name}.schema.properties") or "{}"
     try:

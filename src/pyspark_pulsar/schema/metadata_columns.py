@@ -1,7 +1,7 @@
-"""The columns that every topic has besides its value; their names begin with two underscores.
+"""The metadata columns of every topic. Their names begin with two underscores.
 
-All are nullable, as Spark sees every column of a data source. Timestamps are instants in microseconds,
-labelled UTC as Spark demands; Pulsar itself keeps milliseconds.
+All are nullable, because Spark treats each column of a data source as nullable. Timestamps are instants in microseconds
+with the zone UTC, as Spark requires. Pulsar itself stores milliseconds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ DEFAULT_FIELDS: Final = (
     pa.field("__eventTime", _INSTANT),
     pa.field("__messageProperties", STRING_MAP_TYPE),
 )
-"""What a read adds when nothing is said, in this order, after the value columns."""
+"""The columns that a read adds by default after the value columns, in this order."""
 
 ON_REQUEST_FIELDS: Final = (
     pa.field("__partition", pa.int32()),
@@ -46,7 +46,7 @@ ON_REQUEST_FIELDS: Final = (
     pa.field("__index", pa.int64()),
     pa.field("__brokerPublishTime", _INSTANT),
 )
-"""What a read adds only when option `columns` names it."""
+"""The columns that a read adds only if option `columns` names them."""
 
 FIELDS: Final = {field.name: field for field in DEFAULT_FIELDS + ON_REQUEST_FIELDS}
 """All metadata columns by name."""
@@ -60,23 +60,25 @@ WRITTEN: Final = (
     "__deliverAt",
     "__replicationClusters",
 )
-"""The columns that a write stores with the message, or sends it by."""
+"""The columns that a write stores with the message, or that determine how it sends the message."""
 
 WRITABLE: Final = FIELDS | {
     "__deliverAt": pa.field("__deliverAt", _INSTANT),
     "__replicationClusters": pa.field("__replicationClusters", pa.list_(pa.field("element", pa.string()))),
 }
-"""All metadata columns that a write takes, by name. Readers are not told when a message was to be delivered, and where
-to."""
+"""All metadata columns that a write accepts, by name.
+
+The delivery time and the replication clusters are for writes only, because Pulsar does not report them to readers.
+"""
 
 SEQUENCE_ID: Final = "__sequenceId"
-"""Stored with the message by a write whose producer has a name of the user's; else set by Pulsar."""
+"""A column that a write stores only if the user named the producer. Otherwise Pulsar assigns the value."""
 
 TOMBSTONE: Final = "__tombstone"
-"""Says in what the kernel is given whether a row is written as a null value; no column of a user."""
+"""An internal column for the kernel, which marks the rows to write as null values. Users cannot set it."""
 
 ROUTING: Final = "__topic"
-"""Names the topic of a row, where no option does."""
+"""The column with the topic of a row, for a write without option `topic`."""
 
 SET_BY_PULSAR: Final = tuple(name for name in FIELDS if name not in (*WRITTEN, ROUTING))
-"""Accepted by a write and not stored, since Pulsar assigns them: what was read can be written back."""
+"""The columns that a write accepts and ignores, because Pulsar assigns them. So rows of a read can be written."""

@@ -1,4 +1,4 @@
-"""How one payload lies in bytes, as the kernel is told, and what a registry schema says about that."""
+"""The format of a payload's bytes, as the kernel needs it, made from a registry schema."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pyspark_pulsar.schema.types.exchange import optional_type
 from pyspark_pulsar.schema.unfolding import UNFOLDED_ONCE, Omission, Unfolding
 
 KEY_VALUE_TYPE: Final = "key_value"
-"""The kernel's name of a schema that consists of two."""
+"""The kernel's name of a schema that consists of two schemas."""
 
 KEY_COLUMN: Final = "key"
 
@@ -36,13 +36,16 @@ _ARROW_TYPES: Final = {primitive.value_type: primitive.arrow_type for primitive 
 
 @dataclass(frozen=True)
 class PayloadSchema:
-    """Picklable; made on the driver for the executors.
+    """The format of a payload. The driver makes it for the executors, so it is picklable.
 
-    `value_type` is the kernel's name of the type: a primitive's, the format of a record, or `key_value`. For a
-    record, `value_schema` holds its fields in the units of `definition`, and `definition` is what describes them, for
-    Avro and JSON an Avro schema, for Protobuf a plan; both are None for others. `pair` is there for `key_value` only.
-    `omitted` are the fields that no column holds, which neither `value_schema` nor a reader's `definition` has;
-    `shows_more` says that there are fields that are left out where nothing asks for them, as in tables.
+    Attributes:
+        value_type: The kernel's name of the type: a primitive, the format of a record, or `key_value`.
+        value_schema: The fields of a record, in the units of `definition`; other types have none.
+        definition: An Avro schema for Avro and JSON, a plan for Protobuf; other types have none.
+        pair: The sides of a `key_value` type; other types have none.
+        omitted: The fields that no column can contain. `value_schema` and a reader's `definition` lack them.
+        shows_more: Whether the format has fields that only some queries request, and that tables lack.
+
     """
 
     value_type: str
@@ -55,8 +58,10 @@ class PayloadSchema:
 
 @dataclass(frozen=True)
 class KeyValuePair:
-    """The sides of a KEY_VALUE schema, each a primitive or a record; `separated` when the key travels as the
-    message's key and not inside the payload."""
+    """The sides of a KEY_VALUE schema, each a primitive or a record.
+
+    If `separated`, the message's key contains the key; otherwise the payload does.
+    """
 
     key: PayloadSchema
     value: PayloadSchema
@@ -70,11 +75,19 @@ def payload_schema(
     descriptor: DescriptorFile | None = None,
     unfolding: Unfolding = UNFOLDED_ONCE,
 ) -> PayloadSchema:
-    """How payloads of the schema `info` lie in bytes, fields nullable where their definition says so.
+    """Return the format of payloads with a registry schema. Fields are nullable as in their definition.
 
-    With a `descriptor` they are its Protobuf messages; then `info` must be of Protobuf, or say nothing.
-    `topic` names the origin in errors. Fields that no column holds are left out. Raises SchemaError for a schema that
-    is not valid.
+    The result omits the fields that no column can contain.
+
+    Args:
+        info: The registry schema.
+        topic: The topic, for errors.
+        descriptor: The user's Protobuf message. `info` must then be a Protobuf schema, or no schema.
+        unfolding: How types that contain themselves become columns.
+
+    Raises:
+        SchemaError: If the schema is not valid.
+
     """
     if descriptor is not None:
         plan = descriptor_plan(checked_descriptor(descriptor, info, topic=topic))
@@ -104,9 +117,13 @@ def payload_schema(
 
 
 def for_writing(info: SchemaInfo, *, topic: str) -> PayloadSchema:
-    """The same to a writer, whose messages have every field of the schema: of what no column holds it writes null.
+    """Return the format for a writer, whose messages contain every field of the schema.
 
-    Raises SchemaError.
+    The writer writes null for a field that no column can contain.
+
+    Raises:
+        SchemaError: If the schema is not valid.
+
     """
     payload = payload_schema(info, topic=topic)
     if payload.pair is not None:
@@ -117,7 +134,7 @@ def for_writing(info: SchemaInfo, *, topic: str) -> PayloadSchema:
 
 
 def pair_payload(key: PayloadSchema, value: PayloadSchema, *, separated: bool) -> PayloadSchema:
-    """How the sides of a pair lie in bytes together."""
+    """Return the format of a pair, made of the formats of its sides."""
     sides = ((KEY_COLUMN, key), (VALUE_COLUMN, value))
     omitted = tuple(one.below(f"{name}.") for name, side in sides for one in side.omitted)
     pair, shows_more = KeyValuePair(key, value, separated), key.shows_more or value.shows_more
@@ -125,12 +142,12 @@ def pair_payload(key: PayloadSchema, value: PayloadSchema, *, separated: bool) -
 
 
 def value_document(info: SchemaInfo) -> str:
-    """The Avro document of an AVRO or JSON schema by which values are read and written. Raises SchemaError."""
+    """Return the Avro document by which values of an AVRO or JSON schema are encoded. Raise SchemaError if invalid."""
     return json_document(info.text) if info.type is SchemaType.JSON else info.text
 
 
 def with_times_as_numbers(payload: PayloadSchema, *, where: str) -> PayloadSchema:
-    """The same with the dates and times of JSON written as numbers in the unit that the topic's schema says."""
+    """Return the format with dates and times of JSON as numbers, in the unit of the topic's schema."""
     if payload.pair is not None:
         key = with_times_as_numbers(payload.pair.key, where=where)
         value = with_times_as_numbers(payload.pair.value, where=where)
@@ -143,8 +160,10 @@ def with_times_as_numbers(payload: PayloadSchema, *, where: str) -> PayloadSchem
 
 
 def for_reading(payload: PayloadSchema) -> PayloadSchema:
-    """The same to a reader, whom a message may always fail to give a field of a JSON record: JSON knows no
-    versions, and a message may be older than a required field."""
+    """Return the format for a reader, in which all fields of a JSON record are nullable.
+
+    Messages in JSON have no schema version, so any message may be older than a required field.
+    """
     if payload.pair is not None:
         key, value = for_reading(payload.pair.key), for_reading(payload.pair.value)
         return replace(payload, pair=replace(payload.pair, key=key, value=value))
@@ -157,16 +176,20 @@ def for_reading(payload: PayloadSchema) -> PayloadSchema:
 def protobuf_payload(
     plan: ProtobufPlan, where: str, version: str = "", *, unfolding: Unfolding = UNFOLDED_ONCE
 ) -> PayloadSchema:
-    """How messages of the plan lie in bytes; `where` and `version` are for errors. Raises SchemaError."""
-    shown = column_plan(plan, unfolding, where=where)
-    fields, document = shown.plan.fields(where=where), shown.plan.document(version)
-    return PayloadSchema(PROTOBUF_VALUE, fields, document, omitted=shown.omitted, shows_more=shown.shows_more)
+    """Return the format of Protobuf messages. Errors name `where` and `version`. Raise SchemaError if invalid."""
+    held = column_plan(plan, unfolding, where=where)
+    fields, document = held.plan.fields(where=where), held.plan.document(version)
+    return PayloadSchema(PROTOBUF_VALUE, fields, document, omitted=held.omitted, shows_more=held.shows_more)
 
 
 def written_schema(info: SchemaInfo, *, topic: str) -> PayloadSchema:
-    """What a decoder must know of another version of a topic's schema, to resolve it to the reader's.
+    """Return the format of another version of a topic's schema, from which a decoder resolves to the reader's format.
 
-    Fields that no column could hold do no harm here, since only those of the reader are read. Raises SchemaError.
+    The result includes fields that no column can contain, because a decoder reads only the reader's fields.
+
+    Raises:
+        SchemaError: If the schema is not valid.
+
     """
     if info.type in PROTOBUF_TYPES:
         plan = registered_plan(info, where=f"topic {topic}, {info.type.name} schema")
@@ -181,7 +204,7 @@ def written_schema(info: SchemaInfo, *, topic: str) -> PayloadSchema:
 
 
 def columns_of(payload: PayloadSchema) -> pa.Schema:
-    """The columns that the payload is to a reader, in the units of its definitions."""
+    """Return the columns of a payload for a reader, in the units of its definition."""
     if payload.pair is not None:
         sides = ((KEY_COLUMN, payload.pair.key), (VALUE_COLUMN, payload.pair.value))
         return pa.schema([pa.field(name, side_type(side)) for name, side in sides])
@@ -191,7 +214,7 @@ def columns_of(payload: PayloadSchema) -> pa.Schema:
 
 
 def side_type(side: PayloadSchema) -> pa.DataType:
-    """The type of a side's column: a struct for a record."""
+    """Return the type of the column for one side of a pair. A record becomes a struct."""
     if side.value_schema is not None:
         return pa.struct(list(side.value_schema))
     return _ARROW_TYPES[side.value_type]

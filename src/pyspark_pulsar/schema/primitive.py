@@ -1,8 +1,8 @@
-"""Topics whose value is one primitive: a single column `value`.
+"""Topics whose value is a primitive, which becomes the single column `value`.
 
-BYTES, NONE and a topic without any schema are the same to a reader: the payload as it is. DATE, TIME and
-TIMESTAMP are Java's old classes, which are all instants in milliseconds: the day and the time of day are those in
-UTC. Spark holds microseconds; INSTANT, LOCAL_TIME and LOCAL_DATE_TIME lose the digits below them when read.
+For a reader, BYTES, NONE and a topic without a schema are the same: the column contains the payload unchanged. DATE,
+TIME and TIMESTAMP are Java's old classes, which all store an instant in milliseconds. Their day and time of day are in
+UTC. Spark has microseconds, so a read of INSTANT, LOCAL_TIME and LOCAL_DATE_TIME drops the digits below.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ VALUE_COLUMN: Final = "value"
 
 @dataclass(frozen=True)
 class Primitive:
-    """A registry primitive: the kernel's name of it, its Arrow type, and the name Java registers."""
+    """A primitive of the registry: the kernel's name, the Arrow type, and the schema name that Java registers."""
 
     value_type: str
     arrow_type: pa.DataType
@@ -37,7 +37,7 @@ PRIMITIVES: Final = {
     SchemaType.INT64: Primitive("int64", pa.int64(), "INT64"),
     SchemaType.FLOAT: Primitive("float", pa.float32(), "Float"),
     SchemaType.DOUBLE: Primitive("double", pa.float64(), "Double"),
-    # What Spark's types are written as comes before what they can only be read from (see `primitive_for`).
+    # The types that a write registers precede the types with equal columns that a read supports (`primitive_for`).
     SchemaType.LOCAL_DATE: Primitive("local_date", pa.date32(), "LocalDate"),
     SchemaType.LOCAL_TIME: Primitive("local_time", pa.time64("ns"), "LocalTime"),
     SchemaType.INSTANT: Primitive("instant", pa.timestamp("us", tz="UTC"), "Instant"),
@@ -48,13 +48,15 @@ PRIMITIVES: Final = {
 }
 
 RECORD_TYPES: Final = {SchemaType.AVRO: "avro", SchemaType.JSON: "json"}
-"""Schema types whose value is a record described by an Avro document, and the kernel's name of them."""
+"""The kernel's names of the schema types whose value is a record with an Avro document."""
 
 
 def primitive_of(info: SchemaInfo | None, *, topic: str) -> Primitive | None:
-    """The primitive that `info` stands for; None when it is a record (AVRO, JSON).
+    """Return the primitive of a schema, or None if the schema is a record (AVRO, JSON).
 
-    Raises SchemaError for the types that this package does not decode.
+    Raises:
+        SchemaError: If this package cannot decode the type.
+
     """
     if info is None or info.type is SchemaType.NONE:
         return PRIMITIVES[SchemaType.BYTES]
@@ -70,8 +72,10 @@ def primitive_of(info: SchemaInfo | None, *, topic: str) -> Primitive | None:
 
 
 def primitive_for(arrow_type: pa.DataType) -> SchemaType | None:
-    """The schema type that a write registers for values of `arrow_type`, which it holds unchanged; None when
-    there is none. Of several it is the first in `PRIMITIVES`."""
+    """Return the first schema type in `PRIMITIVES` that stores values of an Arrow type unchanged, or None.
+
+    A write registers this type.
+    """
     for schema_type, primitive in PRIMITIVES.items():
         if primitive.arrow_type == arrow_type:
             return schema_type

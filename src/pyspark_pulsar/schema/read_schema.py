@@ -1,4 +1,4 @@
-"""What a read decodes from and to: a registry schema and the wanted columns, resolved once on the driver."""
+"""The input and output of a read's decoder, which the driver resolves from a registry schema and the columns."""
 
 from __future__ import annotations
 
@@ -24,17 +24,21 @@ DEFAULT_CORRUPT_COLUMN: Final = "_corrupt_record"
 
 @dataclass(frozen=True)
 class ReadSchema:
-    """Everything a decoder must know about the value; picklable, made on the driver for the executors.
+    """The knowledge that a decoder needs about the value. The driver makes it for the executors, so it is picklable.
 
-    `output_schema` is what comes out, in Spark's types, all nullable; `value_columns` are all columns that the
-    value has, whether they come out or not. Messages of other registry versions are resolved to the document
-    of `value`, whose fields are nullable throughout for JSON. `info` is the registry's schema that all this was
-    made from, None for topics without one. `corrupt_column` is the name of the column that holds the payloads
-    of messages that do not decode, None where a value field has that name. `own_schemas` is a digest of the
-    schemas that the topics have each for itself, where the read may have several topics; empty where it is of one.
-    `payload_column` is the name of an output column that keeps the payload of each message whose value columns do not
-    tell all that it says to a later reader, as of each that does not decode; None where none are kept. With
-    `keeps_all_payloads` it keeps those of all messages.
+    Attributes:
+        value: The format of the value. Messages of other versions are resolved to its document. For JSON, all its
+            fields are nullable.
+        output_schema: The columns that the read returns, in Spark's types, all nullable.
+        value_columns: All columns of the value, including columns that the read does not return.
+        info: The registry schema from which this schema was made; None if the topic has no schema.
+        corrupt_column: The name of the column for the payloads of messages that cannot be decoded; None if a field of
+            the value has the same name.
+        own_schemas: A digest of the schema of each topic, for a read of several topics; empty for a single topic.
+        payload_column: The name of an output column for kept payloads; None if the read keeps no payloads. It contains
+            the payload of a message that cannot be decoded, and of a message whose columns do not determine it.
+        keeps_all_payloads: Whether `payload_column` contains the payloads of all messages.
+
     """
 
     value: PayloadSchema
@@ -49,11 +53,15 @@ class ReadSchema:
 
 @dataclass(frozen=True)
 class ColumnChoice:
-    """Which columns a read yields, and what the one for messages that do not decode is called.
+    """The columns that a query requests, and the name of the corrupt-record column.
 
-    `names` None means all value columns, with `shows_bad_rows` the corrupt-record column, the default metadata
-    columns, and those in `further`. Otherwise exactly the named ones, in that order; "*" stands for all value
-    columns.
+    Attributes:
+        names: The columns in the order of the result; "*" means all value columns. None means all value columns, the
+            corrupt-record column if `shows_bad_rows`, the default metadata columns, and the columns in `further`.
+        further: Further metadata columns, if `names` is None.
+        corrupt_column: The name of the column for messages that cannot be decoded.
+        shows_bad_rows: Whether the result includes the corrupt-record column, if `names` is None.
+
     """
 
     names: Sequence[str] | None = None
@@ -71,13 +79,22 @@ def resolve_read_schema(
     payload: PayloadSchema | None = None,
     unfolding: Unfolding = UNFOLDED_ONCE,
 ) -> ReadSchema:
-    """The schema that reading `topic` yields; `info` None is a topic without schema, read as bytes.
+    """Return the schema of a read of a topic.
 
-    `columns` as in `ColumnChoice`, of which plain names are short. `descriptor` says what the Protobuf messages
-    are, of a topic whose schema does not, or less well. `payload` is how values lie in bytes where `info` does not say
-    it: in topics whose schemas differ (`topic_family`), where `unfolding` was applied already. Raises SchemaError for
-    an unsupported schema, an unknown or repeated column, a field that no column holds, and a value field that bears
-    the name of a metadata column or of the corrupt-record column that is to be shown.
+    Args:
+        info: The registry schema; None if the topic has no schema, so that its value is read as bytes.
+        topic: The topic, for errors.
+        columns: The requested columns, or only their names.
+        descriptor: The user's Protobuf message, for a topic whose schema does not describe the messages.
+        payload: The format of the values, if topics with different schemas are read together (`topic_family`). It
+            already reflects `unfolding`.
+        unfolding: How types that contain themselves become columns.
+
+    Raises:
+        SchemaError: If the schema is not supported. If a requested column is unknown, repeated, or a field that no
+            column can contain. If a field has the name of a metadata column, or of the corrupt-record column in the
+            result.
+
     """
     choice = columns if isinstance(columns, ColumnChoice) else ColumnChoice(columns)
     schema = info or SchemaInfo("", SchemaType.NONE)
@@ -93,7 +110,7 @@ def resolve_read_schema(
 
 
 def known_columns(values: pa.Schema, corrupt_column: str | None) -> dict[str, pa.Field]:
-    """Every column that a read can yield, by name, in Spark's types."""
+    """Return every column that a read can return, by name, in Spark's types."""
     columns = {field.name: field for field in values}
     if corrupt_column is not None:
         columns[corrupt_column] = pa.field(corrupt_column, pa.binary())
@@ -101,11 +118,11 @@ def known_columns(values: pa.Schema, corrupt_column: str | None) -> dict[str, pa
 
 
 def check_output(output: pa.Schema, values: pa.Schema, corrupt_column: str | None, topic: str) -> None:
-    """Raises SchemaError for a corrupt-record column beside which no value is decoded: it would stay empty."""
+    """Raise SchemaError for a corrupt-record column without a value column: the read would find no bad rows."""
     if corrupt_column in output.names and not set(output.names) & set(values.names):
         raise SchemaError(
-            f"topic {topic}: expected a value column beside {corrupt_column}, got none; what is not asked for is not "
-            f"decoded, so no message would be found bad: name a value column ({', '.join(values.names)})"
+            f"topic {topic}: expected a value column beside {corrupt_column}, got none; a read without value "
+            f"columns decodes no values, so it finds no bad rows. Name a value column ({', '.join(values.names)})"
         )
 
 
@@ -119,8 +136,8 @@ def _refuse_collisions(fields: pa.Schema, choice: ColumnChoice, topic: str) -> N
     reserved = [*metadata_columns.FIELDS, *(fields.names if choice.shows_bad_rows else ())]
     if choice.corrupt_column in reserved:
         raise SchemaError(
-            f"topic {topic}: expected a name for the column of messages that do not decode that no other column "
-            f"has, got {choice.corrupt_column}; choose one by option 'columnNameOfCorruptRecord'"
+            f"topic {topic}: expected a name for the corrupt-record column that no other column has, "
+            f"got {choice.corrupt_column}; choose one by option 'columnNameOfCorruptRecord'"
         )
 
 
@@ -139,14 +156,14 @@ def _select(
         if name not in known:
             omission = omission_of(name, omitted)
             if omission is not None:
-                raise SchemaError(f"topic {topic}: no column holds {omission.text()}")
+                raise SchemaError(f"topic {topic}: no column holds {omission.text()}; request other columns")
             raise SchemaError(
                 f"topic {topic} has no column {name}{suggestion(name, known)}; it has {', '.join(known)}"
             )
     repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated or not names:
         raise SchemaError(
-            f"topic {topic}: expected columns, each once, got "
+            f"topic {topic}: expected columns without duplicates, got "
             f"{', '.join(repeated) + ' again' if repeated else 'none'}; change option 'columns'"
         )
     output = pa.schema([known[name] for name in names])
@@ -155,7 +172,7 @@ def _select(
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """What to do about an unknown column name, to end an error message with."""
+    """Return the end of an error about an unknown column name: the advice what to do."""
     folded = {candidate.casefold(): candidate for candidate in known}
     close = get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
     return f"; did you mean {folded[close[0]]}?" if close else "; check the name"

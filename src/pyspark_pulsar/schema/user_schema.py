@@ -1,4 +1,4 @@
-"""The columns that a user names with their types, by `.schema(...)` (Spark's user-specified schema)."""
+"""Reads with a user-specified schema: the columns and types of `.schema(...)`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SHOWN: Final = 5
 _BY_DOCUMENT: Final = (SchemaType.AVRO, SchemaType.JSON)
 
 OlderSchemas = Callable[[], Iterable[SchemaInfo]]
-"""Former versions of the topic's schema, the latest first; asked only when a column is not in the latest."""
+"""Returns earlier versions of the topic's schema, latest first. Called only if the latest version lacks a column."""
 
 
 def restrict_to(
@@ -37,42 +37,52 @@ def restrict_to(
     older: OlderSchemas = tuple,
     unfolding: Unfolding = UNFOLDED_ONCE,
 ) -> ReadSchema:
-    """The read schema that yields exactly `user_schema`, the columns of `.schema(...)`, in its order.
+    """Return the read schema that returns exactly the columns of `.schema(...)`, in their order.
 
-    A column may be any value or metadata column or the corrupt-record column, may leave members of structs out,
-    and may be wider where no digit is lost. A field that only an `older` version has is null in messages that
-    lack it. Raises `SchemaError` naming every column that cannot be had, what is wanted and what there is.
+    A column may be a value or metadata column or the corrupt-record column. It may omit members of structs, and may
+    have a wider type that loses no digits. A field that only an earlier version has is null in messages that lack it.
+
+    Args:
+        resolved: The read schema without `.schema(...)`.
+        user_schema: The columns of `.schema(...)`.
+        topic: The topic, for errors.
+        older: Returns earlier versions of the topic's schema.
+        unfolding: How types that contain themselves become columns.
+
+    Raises:
+        SchemaError: If a column cannot be read. The message names each such column, its type, and the expected type.
+
     """
     if user_schema.equals(resolved.output_schema):
         return resolved
-    with_former = _with_former_fields(resolved, user_schema, older, topic, unfolding)
-    known = known_columns(with_former.value_columns, with_former.corrupt_column)
+    extended = _with_earlier_fields(resolved, user_schema, older, topic, unfolding)
+    known = known_columns(extended.value_columns, extended.corrupt_column)
     faults = [fault for field in user_schema for fault in _faults(field, known)]
     if faults:
-        # A type that does not fit is no missing column: the columns are listed where one is missing.
+        # The message lists the topic's columns only if a column is missing, and not for a wrong type.
         listed = "" if set(user_schema.names) <= known.keys() else f"; the topic has {', '.join(known)}"
-        if with_former.value.omitted:
-            # A member may be named below the place where its type is left out.
-            left_out = ", ".join(omission.text() for omission in with_former.value.omitted[:_SHOWN])
+        if extended.value.omitted:
+            # The query may name a member of an omitted type.
+            left_out = ", ".join(omission.text() for omission in extended.value.omitted[:_SHOWN])
             listed += f"; no column holds {left_out}"
         raise SchemaError(
-            f"topic {topic}: the schema asks for what cannot be had: {'; '.join(faults)}{listed}"
+            f"topic {topic}: the schema requests columns that cannot be read: {'; '.join(faults)}{listed}"
         )
-    check_output(user_schema, with_former.value_columns, with_former.corrupt_column, topic)
-    return replace(_widened(with_former, user_schema, topic, unfolding), output_schema=user_schema)
+    check_output(user_schema, extended.value_columns, extended.corrupt_column, topic)
+    return replace(_widened(extended, user_schema, topic, unfolding), output_schema=user_schema)
 
 
 def _faults(field: pa.Field, known: dict[str, pa.Field]) -> Iterator[str]:
     name = f"column {field.name}"
     for path in forbids_null(field, name):
-        yield f"{path} is never null there, but any can be null (a message without a value); make it nullable"
+        yield f"{path} is not nullable, but a message without a value makes each column null; make it nullable"
     if field.name in known:
         yield from misfits(known[field.name].type, field.type, name)
     else:
         yield f"{name} is not in the topic{suggestion(field.name, known)}"
 
 
-def _with_former_fields(
+def _with_earlier_fields(
     resolved: ReadSchema, user_schema: pa.Schema, older: OlderSchemas, topic: str, unfolding: Unfolding
 ) -> ReadSchema:
     known = known_columns(resolved.value_columns, resolved.corrupt_column)
@@ -80,17 +90,17 @@ def _with_former_fields(
     latest = resolved.info
     if not missing or latest is None or latest.type not in _BY_DOCUMENT:
         return resolved
-    former: dict[str, object] = {}
+    earlier: dict[str, object] = {}
     for info in older():
         for name in missing if info.type is latest.type else ():
             node = old_field(info.text, name)
             if node is not None:
-                former.setdefault(name, node)
-        if len(former) == len(missing):
+                earlier.setdefault(name, node)
+        if len(earlier) == len(missing):
             break
-    if not former:
+    if not earlier:
         return resolved
-    return _by_document(resolved, latest, with_old_fields(latest.text, former), topic, unfolding)
+    return _by_document(resolved, latest, with_old_fields(latest.text, earlier), topic, unfolding)
 
 
 def _widened(resolved: ReadSchema, user_schema: pa.Schema, topic: str, unfolding: Unfolding) -> ReadSchema:
@@ -107,7 +117,7 @@ def _by_document(
 ) -> ReadSchema:
     changed = replace(info, document=document.encode())
     value = for_reading(
-        payload_schema(changed, topic=f"{topic}, changed as the query asks", unfolding=unfolding)
+        payload_schema(changed, topic=f"{topic}, with the columns of the query", unfolding=unfolding)
     )
     value = replace(value, shows_more=value.shows_more or resolved.value.shows_more)
     columns = pa.schema([readable(field) for field in columns_of(value)])

@@ -1,13 +1,13 @@
-"""Whether the columns of a schema hold all that messages of a version say, as far as schemas tell.
+"""A check whether columns contain all information of the messages of a version.
 
-A table keeps the columns of a message and lets its payload go. A later reader may resolve the message to another
-schema, so the columns must be as good as the payload.
+A table stores the columns of a message and not its payload. A later reader may resolve the message to another schema,
+so the columns must be equivalent to the payload.
 
-    AVRO      a message is exactly what its writer's schema says. Its columns are whole where they were made by that
-              very schema, and no type loses digits on the way. The kernel looks for maps and decimals in odd forms
-    PROTOBUF  the kernel looks at each message. But a reader also refuses all messages of a version that has one of its
-              fields with another type, so the columns' schema must have all fields of the version
-    JSON      the kernel looks at each message
+    AVRO      The writer's schema describes a message exactly. The columns are complete if that schema made them, and if
+              no type loses digits. The kernel checks messages for maps and decimals in unusual forms.
+    PROTOBUF  The kernel checks each message. But a reader refuses all messages of a version in which one of its fields
+              has another type. So the schema of the columns must have all fields of the version.
+    JSON      The kernel checks each message.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _FINER_THAN_COLUMNS: Final = ("timestamp-nanos", "local-timestamp-nanos", "durat
 
 
 def columns_are_whole(reader: PayloadSchema, written: PayloadSchema, own: PayloadSchema | None) -> bool:
-    """Return whether the columns of `reader` hold all that messages written with `written` say.
+    """Return whether the columns of a reader contain all information of the messages of a version.
 
     Args:
-        reader: The schema whose columns are kept.
-        written: What messages of a version were written with.
-        own: What messages of the version that `reader` was made from are written with; None for messages that name no
-            version, which each reader takes for messages of its own.
+        reader: The schema whose columns are stored.
+        written: The writer's schema of the version.
+        own: The writer's schema of the version from which `reader` was made. None if the messages name
+            no version, so that each reader decodes them with its own version.
 
     """
     if reader.pair is not None:
@@ -54,7 +54,7 @@ def columns_are_whole(reader: PayloadSchema, written: PayloadSchema, own: Payloa
 
 
 class _Plans:
-    """Two Protobuf plans (`schema.protobuf.plan`), the messages of which are compared."""
+    """A comparison of the messages of two Protobuf plans (`schema.protobuf.plan`)."""
 
     def __init__(self, written: PayloadSchema, own: PayloadSchema) -> None:
         self._written = json.loads(written.definition or "{}")
@@ -62,7 +62,7 @@ class _Plans:
         self._compared: set[tuple[int, int]] = set()
 
     def is_part(self, written: int, own: int) -> bool:
-        """Return whether a message has no field that the other one lacks, or has with another type."""
+        """Return whether the other message has all fields of a message, with the same types."""
         if (written, own) in self._compared:
             return True
         self._compared.add((written, own))
@@ -89,7 +89,7 @@ def _side(payload: PayloadSchema, name: str) -> PayloadSchema:
 
 
 def _is_finer(node: Any) -> bool:
-    """Return whether some type within has values that a column cuts."""
+    """Return whether a type in the document has values that a column truncates."""
     if isinstance(node, list):
         return any(map(_is_finer, node))
     if not isinstance(node, dict):

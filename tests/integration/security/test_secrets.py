@@ -123,7 +123,7 @@ def test_no_file_log_page_or_plan_of_spark_shows_a_secret(
         for said in (
             "rows of the table: 3",
             "TABLE_OR_VIEW_NOT_FOUND",
-            "not shown, as it may hold secrets",
+            "not shown, because it may hold secrets",
         ):
             assert said in ran.stdout
     files = [path for path in tmp_path.rglob("*") if path.is_file()]

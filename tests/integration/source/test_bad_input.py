@@ -211,5 +211,5 @@ def test_topics_with_different_schemas(
         admin.register(topic + suffix, kind)
     options = {"service.url": pulsar.service_url, "topics": f"{topic}-a,{topic}-b"}
     text = refused(lambda: load(spark, **options).collect(), "SchemaError")
-    for word in ("STRING", "INT32", "-a", "-b", "read them apart"):
+    for word in ("STRING", "INT32", "-a", "-b", "read the topics separately"):
         assert word in text

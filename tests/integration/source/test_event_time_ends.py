@@ -151,7 +151,7 @@ def test_a_batch_has_all_rows_before_the_event_time(
     assert batch_of(options(endingOffsetsByEventTime=json.dumps(times))) == wanted
     with pytest.raises(OptionError, match=r"endingOffsetsByEventTime.*none for .*partition-0"):
         batch_of(options(endingOffsetsByEventTime=json.dumps({f"{topic}-partition-1": 5})))
-    with pytest.raises(OptionError, match="expected only one of them"):
+    with pytest.raises(OptionError, match="set only one of them"):
         options(endingEventTime="5", endingTimestamp="5")
 
 

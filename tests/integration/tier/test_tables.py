@@ -353,7 +353,7 @@ def test_where_rows_lie(tier: Tier) -> None:
     assert sum(split.rows or 0 for split in planned) == part.rows
     assert "columns" in {reader for split in planned for reader in split.readers}
     (unread,) = survey(tier.options(startingOffsets="latest", endingOffsets="latest")).tables
-    assert (unread.is_read, unread.skipped) == (False, "outside of what is asked for")
+    assert (unread.is_read, unread.skipped) == (False, "outside of the requested range")
     assert survey(tier.options(readFrom="broker", failOnDataLoss="false")).tables == ()
     arguments = [
         tier.topic,

@@ -1,8 +1,10 @@
 import importlib.util
 import re
 import sys
+from dataclasses import MISSING, fields
 from types import ModuleType
 
+import pytest
 from fixtures.doc_pages import ROOT
 
 from pyspark_pulsar.options import ReadOptions, WriteOptions, option_fields
@@ -33,26 +35,57 @@ def test_the_matrix_is_what_the_checks_found() -> None:
         assert page.read_text() == text, f"{page} is stale; run scripts/server_matrix.py"
 
 
-def test_the_options_page_has_a_row_for_every_option() -> None:
-    rows = [
-        line for line in (ROOT / "docs" / "options.md").read_text().splitlines() if line.startswith("| `")
+OPTIONS = {**option_fields(ReadOptions), **option_fields(WriteOptions)}
+_OPTION = re.compile(
+    r"^### `(?P<key>[^`]+)`\n\n(?P<meaning>.+)\n\n- Value: (?P<value>.+)\n- Default: (?P<default>.+)\n",
+    re.MULTILINE,
+)
+
+
+def _options_page() -> list[re.Match[str]]:
+    return list(_OPTION.finditer((ROOT / "docs" / "options.md").read_text()))
+
+
+def test_the_options_page_has_a_heading_for_every_option() -> None:
+    options = [
+        *option_fields(ReadOptions).values(),
+        *(
+            option
+            for name, option in option_fields(WriteOptions).items()
+            if name not in option_fields(ReadOptions)
+        ),
+        option_fields(WriteOptions)["topic"],
     ]
-    options = {
-        option.key for scope in (ReadOptions, WriteOptions) for option in option_fields(scope).values()
-    }
-    assert {row.split("`")[1] for row in rows} == options
+    assert sorted(shown["key"] for shown in _options_page()) == sorted(option.key for option in options)
 
 
-def test_defaults_of_the_options_page_are_texts_that_the_options_take() -> None:
-    row = re.compile(r"^\| `([^`]+)`[^|]* \| `([^`]+)` \|", re.MULTILINE)
-    options = {
-        option.key: option
-        for scope in (ReadOptions, WriteOptions)
-        for option in option_fields(scope).values()
+def test_the_options_page_shows_defaults_that_the_options_accept() -> None:
+    options = {option.key: option for option in OPTIONS.values()}
+    shown = {found["key"]: found["default"] for found in _options_page()}
+    defaults = {
+        key: text.split("`")[1] for key, text in shown.items() if not options[key].unset and "`" in text
     }
-    shown = row.findall((ROOT / "docs" / "options.md").read_text())
-    assert len(shown) > 20
-    assert ("failOnDataLoss", "true") in shown
-    for key, text in shown:
+    assert len(defaults) > 20
+    assert defaults["failOnDataLoss"] == "true"
+    assert shown["pollTimeoutMs"] == "`120000` (2 minutes)"
+    assert shown["maxBytesPerPartition"] == "`67108864` (64 MiB)"
+    for key, text in defaults.items():
         options[key].parse(text)
-        assert text not in ("True", "False", "()"), key
+
+
+@pytest.mark.parametrize("scope", [ReadOptions, WriteOptions])
+def test_an_option_without_a_default_value_has_its_default_in_words(
+    scope: type[ReadOptions | WriteOptions],
+) -> None:
+    for field in fields(scope):
+        has_value = field.default is not MISSING and field.default is not None and field.default != ()
+        is_required = field.default is MISSING
+        assert bool(option_fields(scope)[field.name].unset) == (not has_value and not is_required), field.name
+
+
+def test_the_options_page_shows_a_number_a_choice_or_an_example_that_the_option_accepts() -> None:
+    options = {option.key: option for option in OPTIONS.values()}
+    for shown in _options_page():
+        assert "whole number" in shown["value"] or "`" in shown["value"], shown["key"]
+        if " such as `" in shown["value"]:
+            options[shown["key"]].parse(shown["value"].split("such as `")[1].partition("`")[0])

@@ -167,7 +167,7 @@ def test_the_reasons() -> None:
 @pytest.mark.parametrize(
     ("options", "start", "end", "reasons"),
     [
-        ({}, Position(3, 100), Position(5, 1), {3: "before startingOffsets", 8: "behind endingOffsets"}),
+        ({}, Position(3, 100), Position(5, 1), {3: "before startingOffsets", 8: "after endingOffsets"}),
         ({"ending_timestamp": 350 * MINUTE}, EARLIEST, Position(8, 0), {8: "opened after endingTimestamp"}),
         (
             {"starting_timestamp": 9, "ending_timestamp": 9},

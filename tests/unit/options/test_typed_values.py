@@ -29,7 +29,7 @@ def test_offsets() -> None:
     with pytest.raises(OptionError, match="option 'endingOffsets' is 'earliest': expected latest, or JSON"):
         options(endingOffsets="earliest")
     with pytest.raises(
-        OptionError, match="option 'startingOffsets' is ' ': expected a text that is not empty"
+        OptionError, match="option 'startingOffsets' is ' ': expected earliest or latest, or JSON from"
     ):
         options(startingOffsets=" ")
 
@@ -78,7 +78,9 @@ def test_a_pattern() -> None:
     assert pattern is not None
     assert pattern.text == "[ab]"
     assert pattern.matches(TopicName.parse("a"))
-    with pytest.raises(OptionError, match=r"^option 'topicsPattern' is '\[', which is no regular expression"):
+    with pytest.raises(
+        OptionError, match=r"^option 'topicsPattern' is '\[': expected a regular expression \("
+    ):
         parse_options(ReadOptions, {**SERVICE, "topicsPattern": "["})
 
 

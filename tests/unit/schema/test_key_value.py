@@ -64,7 +64,7 @@ def test_what_is_not_said_is_inline_bytes() -> None:
         (pair(EMPTY), "value: expected a length of 4 bytes, got 0 bytes"),
         (pair(b"\0\0\0\2x"), "key: expected a schema of 2 bytes, got 1 bytes"),
         (pair(b"\xff\xff\xff\xfe" + EMPTY), "key: expected a schema of -2 bytes"),
-        (pair(EMPTY * 2 + b"x"), "nothing behind its two schemas, got 1 bytes"),
+        (pair(EMPTY * 2 + b"x"), "no data after its two schemas, got 1 bytes"),
         (pair(kv_encoding_type="OTHER"), "kv.encoding.type INLINE or SEPARATED, got 'OTHER'"),
         (pair(key_schema_type="THRIFT"), "expected one of .*, got 'THRIFT'"),
         (pair(key_schema_type="KEY_VALUE"), "key: expected a primitive or a record, got another KEY_VALUE"),
@@ -147,9 +147,9 @@ def test_columns_must_fit_the_topic_s_pair() -> None:
     for fault in (
         "schema, 4 mismatches:",
         "key.regio is not in the topic's schema; did you mean region?",
-        "key.id is string, the topic's schema wants bigint; cast it to bigint",
+        "key.id is string, the topic's schema needs bigint; cast it to bigint",
         "column value of type double; cast it to bigint",
-        "column __key, which is the key itself in a separated pair; drop it",
+        "column __key, although the column key is the message's key in a separated pair; drop it",
     ):
         assert fault in str(caught.value)
     with pytest.raises(SchemaError, match="column key of type int; make it struct<id"):

@@ -1,1 +1,4 @@
-"""What options about topics, positions and times mean, as types: parsed once, with the error that names the option."""
+"""Types for the values of options about topics, positions and times.
+
+The driver parses them once. Their errors name the option.
+"""

@@ -1,4 +1,4 @@
-"""The text of an option that is a JSON object."""
+"""Parsing of an option whose text is a JSON object."""
 
 from __future__ import annotations
 
@@ -9,7 +9,17 @@ from pyspark_pulsar.errors import OptionError
 
 
 def json_object(key: str, text: str, expected: str) -> dict[str, Any]:
-    """Raises `OptionError` for any other text of the option `key`; `expected` is what it takes."""
+    """Return the JSON object in the text of an option.
+
+    Args:
+        key: The option's name, for the error.
+        text: The text of the option.
+        expected: The expected value in words, with an example.
+
+    Raises:
+        OptionError: If the text is not a JSON object.
+
+    """
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as fault:

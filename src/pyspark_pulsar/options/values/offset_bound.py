@@ -1,8 +1,8 @@
-"""What `startingOffsets` and `endingOffsets` say: a symbol, or JSON from topic partition to position.
+"""The values of `startingOffsets` and `endingOffsets`: a symbol, or JSON from topic partition to position.
 
-The form of the text is Kafka's for Spark, with positions of Pulsar: `earliest`, `latest`, or
-`{"persistent://public/default/t-partition-0": "12:7:0", "*": "earliest"}`. Which topic partitions there are is not
-known here; `read.bounds.offsets` finds the position in each.
+The text has the form of Spark's Kafka source, with positions of Pulsar: `earliest`, `latest`, or
+`{"persistent://public/default/t-partition-0": "12:7:0", "*": "earliest"}`. The parser does not know which topic
+partitions exist; `read.bounds.offsets` resolves the position in each.
 """
 
 from __future__ import annotations
@@ -15,20 +15,19 @@ from typing import Any, Final
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
-from pyspark_pulsar.options.parsers import text as not_empty
 from pyspark_pulsar.options.values.json_object import json_object
 
 OTHERS: Final = "*"
-"""In the JSON: all topic partitions that it does not name."""
+"""The key in the JSON for all topic partitions without a key of their own."""
 
 
 class LogSide(Enum):
-    """One of the two sides of a topic partition's log."""
+    """An end of a topic partition's log."""
 
     EARLIEST = "earliest"
-    """Before the first message, whatever retention has left."""
+    """Before the first message that retention has kept."""
     LATEST = "latest"
-    """Behind the last message that there is when the bound is resolved."""
+    """After the last message at the time when the bound is resolved."""
 
 
 _SYMBOLS: Final = tuple(LogSide)
@@ -36,17 +35,32 @@ _SYMBOLS: Final = tuple(LogSide)
 
 @dataclass(frozen=True, slots=True)
 class OffsetBound:
-    """The start (inclusive) or the end (exclusive) of a query in each topic partition."""
+    """The start (inclusive) or the end (exclusive) of a query in each topic partition.
+
+    Attributes:
+        text: The text of the option. The offset of a query that has not started repeats it.
+        others: The bound of all topic partitions that `named` lacks; None if `named` must contain all.
+        named: The bounds of single topic partitions.
+
+    """
 
     text: str
-    """As it was given: the offset of a query that has not started says it again."""
     others: LogSide | None = None
-    """Of all topic partitions that are not named; None where all must be."""
     named: tuple[tuple[TopicPartition, Position | LogSide], ...] = ()
 
     @classmethod
     def parse(cls, key: str, text: str, symbols: tuple[LogSide, ...] = _SYMBOLS) -> OffsetBound:
-        """`key` names the option in errors; `symbols` may stand alone, without JSON. Raises `OptionError`."""
+        """Parse the text of an option.
+
+        Args:
+            key: The option's name, for errors.
+            text: The text of the option.
+            symbols: The symbols that are accepted without JSON.
+
+        Raises:
+            OptionError: If the text has another form, or names a topic or position that is malformed.
+
+        """
         for side in symbols:
             if text.lower() == side.value:
                 return cls(text, others=side)
@@ -68,16 +82,26 @@ FROM_LATEST: Final = OffsetBound(LogSide.LATEST.value, LogSide.LATEST)
 
 
 def offset_bound(key: str, *symbols: LogSide) -> Callable[[str], OffsetBound]:
-    """The parser of the option `key`."""
-    return lambda value: OffsetBound.parse(key, not_empty(value), symbols)
+    """Return the parser of the option `key`."""
+
+    def parse(value: str) -> OffsetBound:
+        if not value.strip():
+            raise ValueError(_expected(symbols))
+        return OffsetBound.parse(key, value.strip(), symbols)
+
+    return parse
 
 
-def _positions_by_name(key: str, text: str, symbols: tuple[LogSide, ...]) -> dict[str, Any]:
-    """Its values are texts."""
-    expected = (
+def _expected(symbols: tuple[LogSide, ...]) -> str:
+    return (
         f"{_listed(symbols)}, or JSON from topic partition to position such as "
         f'{{"persistent://public/default/t-partition-0": "12:7:0"}}'
     )
+
+
+def _positions_by_name(key: str, text: str, symbols: tuple[LogSide, ...]) -> dict[str, Any]:
+    """Return the JSON object, whose values are texts."""
+    expected = _expected(symbols)
     document = json_object(key, text, expected)
     if not all(isinstance(value, str) for value in document.values()):
         raise OptionError(f"option {key!r} is {text!r}: expected {expected}")
@@ -89,8 +113,8 @@ def _side_of_others(key: str, text: str) -> LogSide:
         if text == side.value:
             return side
     raise OptionError(
-        f"option {key!r} says {text!r} for {OTHERS!r}, all topic partitions that are not named: expected "
-        f"{_listed(_SYMBOLS)}; name each that begins or ends elsewhere"
+        f"option {key!r} sets {text!r} for {OTHERS!r}, all topic partitions without a key of their own: expected "
+        f"{_listed(_SYMBOLS)}; add a key for each topic partition with another position"
     )
 
 

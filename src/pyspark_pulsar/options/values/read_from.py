@@ -1,4 +1,4 @@
-"""The words of option `readFrom`. `AUTO` lets a read use every place; each other word names the only one."""
+"""The values of option `readFrom`. With `AUTO` a read may use every location; each other value names the only one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that options name, read without waiting for ever: opening or reading a pipe or a device may never end."""
+"""Reads of files that options name. They refuse pipes and devices, because opening or reading those may never end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ import stat
 
 
 def read_regular_file(path: str) -> bytes:
-    """Return the content of a file. Raises OSError, also for what is no regular file."""
+    """Return the content of a file.
+
+    Raises:
+        OSError: If the file cannot be read or is not a regular file.
+
+    """
     # Without O_NONBLOCK, opening a pipe would wait for its writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb") as file:  # noqa: PTH123 -- a descriptor, no path
@@ -16,6 +21,6 @@ def read_regular_file(path: str) -> bytes:
 
 
 def check_regular_file(status: os.stat_result) -> None:
-    """Raise OSError for a folder, a pipe or a device."""
+    """Raise OSError if the status belongs to a directory, a pipe or a device."""
     if not stat.S_ISREG(status.st_mode):
-        raise OSError(0, "it is no regular file")
+        raise OSError(0, "it is no regular file; set the path of a regular file")

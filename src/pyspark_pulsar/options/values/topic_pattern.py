@@ -1,4 +1,4 @@
-"""What `topicsPattern` says: which namespaces can hold topics of a pattern, and which of their topics match. No I/O."""
+"""The value of `topicsPattern`: which namespaces may contain matches, and which topics match. No I/O."""
 
 from __future__ import annotations
 
@@ -9,41 +9,53 @@ from typing import Final
 
 from pyspark_pulsar.errors import OptionError, TopicNameError
 from pyspark_pulsar.model.topic import Namespace, TopicName, is_name
-from pyspark_pulsar.options.parsers import text as not_empty
+from pyspark_pulsar.options.parsers import text
 from pyspark_pulsar.pages import page
 
 _PLAIN: Final = re.compile(r"[-=:.\w]+", re.ASCII)
 _OPENING, _CLOSING = "([", ")]"
 _PARTS: Final = 3  # tenant, namespace, local
+_PATTERN: Final = text("a regular expression such as persistent://public/default/orders-.*")
 
 
 @dataclass(frozen=True, slots=True)
 class TopicPattern:
-    """A regular expression for full topic names, as the whole of which it must match."""
+    """A regular expression that matches whole topic names.
+
+    Attributes:
+        text: The text of the option.
+        tenant: The tenant of all matches.
+        namespace: The only namespace that can contain matches; None if several can.
+
+    """
 
     text: str
     tenant: str
     namespace: Namespace | None
-    """The only one that can hold matches; None where the pattern speaks of several."""
-    _of_namespace: re.Pattern[str] | None
-    _of_name: re.Pattern[str]
+    _namespace_expression: re.Pattern[str] | None
+    _name_expression: re.Pattern[str]
 
     @classmethod
     def parse(cls, text: str) -> TopicPattern:
-        """`regex`, `tenant/regex/regex` or `persistent://tenant/regex/regex`. Raises `OptionError`, and of a plain
-        tenant and namespace `TopicNameError`."""
+        """Parse `regex`, `tenant/regex/regex` or `persistent://tenant/regex/regex`.
+
+        Raises:
+            OptionError: If the text has another form or is not a regular expression.
+            TopicNameError: If a plain tenant or namespace is not a valid name.
+
+        """
         domain, separator, rest = text.partition("://")
         if not separator:
             domain, rest = "persistent", text
         if domain == "topic":
             raise OptionError(
-                "option 'topicsPattern' names topic:// topics, expected persistent; scalable topics are found by their "
-                f"names only: give them in option 'topics' ({page('scalable-topics')})"
+                "option 'topicsPattern' names topic:// topics, expected persistent; a pattern does not find scalable "
+                f"topics: list their names in option 'topics' ({page('scalable-topics')})"
             )
         if domain != "persistent":
             raise OptionError(
-                f"option 'topicsPattern' names {domain}:// topics, expected persistent; non-persistent topics keep "
-                f"no message that could be read again ({page('streaming', 'Non-persistent topics')})"
+                f"option 'topicsPattern' names {domain}:// topics, expected persistent; non-persistent topics store "
+                f"no messages ({page('streaming', 'Non-persistent topics')})"
             )
         parts = _split(rest)
         if len(parts) == 1 and not separator:
@@ -53,24 +65,31 @@ class TopicPattern:
             raise OptionError(
                 f"option 'topicsPattern' is {text!r}: expected 'regex', 'tenant/namespace/regex' or "
                 f"'persistent://tenant/namespace/regex', where the tenant is plain text and the namespace may be a "
-                f"regular expression too"
+                f"regular expression"
             )
         if not is_name(tenant):
-            raise TopicNameError(f"option 'topicsPattern' says {tenant!r}: expected the name of a tenant")
+            raise TopicNameError(
+                f"option 'topicsPattern' names the tenant {tenant!r}: expected the name of a tenant, such as public"
+            )
         namespace = parts[1] if len(parts) == _PARTS else None
         if namespace is not None and _PLAIN.fullmatch(namespace):
-            # A dot is a letter here: nobody means any character by it in a name that is plain otherwise.
+            # In an otherwise plain name, users mean a dot as a dot, and not as any character.
             name = _compiled(text, f"{re.escape(f'{tenant}/{namespace}')}/(?:{parts[2]})")
             return cls(text, tenant, Namespace.parse(f"{tenant}/{namespace}"), None, name)
-        of_namespace = None if namespace is None else _compiled(text, namespace)
-        rest_of_it = _compiled(text, f"{re.escape(tenant)}/(?:{'/'.join(parts[1:])})")
-        return cls(text, tenant, None, of_namespace, rest_of_it)
+        namespace_expression = None if namespace is None else _compiled(text, namespace)
+        name_expression = _compiled(text, f"{re.escape(tenant)}/(?:{'/'.join(parts[1:])})")
+        return cls(text, tenant, None, namespace_expression, name_expression)
 
     def namespaces(self, of_tenant: Callable[[str], Iterable[Namespace]]) -> list[Namespace]:
-        """Those that can hold matches, sorted. `of_tenant` lists a tenant's, and is called only where needed."""
+        """Return the namespaces that may contain matches, sorted.
+
+        Args:
+            of_tenant: Lists the namespaces of a tenant. It is called only if the pattern does not name the namespace.
+
+        """
         if self.namespace is not None:
             return [self.namespace]
-        expression = self._of_namespace
+        expression = self._namespace_expression
         return sorted(
             namespace
             for namespace in of_tenant(self.tenant)
@@ -78,18 +97,23 @@ class TopicPattern:
         )
 
     def matches(self, topic: TopicName) -> bool:
-        """`topic` without partition suffix. Pulsar's own topics never match."""
-        return bool(self._of_name.fullmatch(f"{topic.namespace}/{topic.local}")) and not topic.is_system
+        """Return whether a topic name without a partition suffix matches. System topics of Pulsar never match."""
+        return (
+            bool(self._name_expression.fullmatch(f"{topic.namespace}/{topic.local}")) and not topic.is_system
+        )
 
 
 def topic_pattern(value: str) -> TopicPattern:
-    """The parser of the option. Raises `OptionError`."""
-    return TopicPattern.parse(not_empty(value))
+    """Parse the option `topicsPattern`. Raise `OptionError` if that fails."""
+    return TopicPattern.parse(_PATTERN(value))
 
 
 def _split(text: str) -> list[str]:
-    """At the first two slashes that are not inside a group, a class or behind a backslash; at the first only, where a
-    group holds the second: then only the whole can be matched."""
+    """Split a pattern into tenant, namespace and local name.
+
+    The separators are the first two slashes outside of groups and character classes that no backslash escapes. If a
+    group contains the second slash, the result has two parts, and only the whole expression can match.
+    """
     parts: list[str] = []
     depth, begin = 0, 0
     escaped = False
@@ -108,9 +132,9 @@ def _split(text: str) -> list[str]:
 
 def _compiled(pattern: str, expression: str) -> re.Pattern[str]:
     try:
-        # Names can have line ends, and what matches all names must not leave those out.
+        # Topic names may contain line ends, and a dot in the pattern must match these too.
         return re.compile(expression, re.DOTALL)
     except re.error as fault:
         raise OptionError(
-            f"option 'topicsPattern' is {pattern!r}, which is no regular expression: {fault}"
+            f"option 'topicsPattern' is {pattern!r}: expected a regular expression ({fault})"
         ) from None

@@ -1,1 +1,1 @@
-"""Avro records: to Arrow types, from Arrow types, and the union of several."""
+"""Avro schemas: conversion to and from Arrow types, and unions of records."""

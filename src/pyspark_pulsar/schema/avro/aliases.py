@@ -1,4 +1,4 @@
-"""Which fields of several Avro records are one, though they were renamed: by their aliases."""
+"""Detection of renamed fields in several Avro records, by their aliases."""
 
 from __future__ import annotations
 
@@ -8,9 +8,15 @@ from pyspark_pulsar.schema.avro.tree import RecordType
 
 
 def one_name_for_each(records: Sequence[RecordType], *, aliases_count: bool) -> dict[str, str]:
-    """Names of fields that go by another one, to that one: the name that has others as aliases and is none itself.
+    """Return the common name of each renamed field, by its other names.
 
-    Fields that one record has beside each other are never one. Without `aliases_count` (JSON) no field was renamed.
+    The common name has the others as aliases and is not itself an alias. Two fields of one record are never the same
+    field.
+
+    Args:
+        records: The records.
+        aliases_count: Whether aliases rename fields. They do not in JSON, so the result is empty.
+
     """
     together: dict[str, set[str]] = {}
     if not aliases_count:
@@ -26,10 +32,10 @@ def one_name_for_each(records: Sequence[RecordType], *, aliases_count: bool) -> 
                     continue
                 together.update(dict.fromkeys(joined, joined))
     declared = [member for record in records for member in record.fields if member.name in together]
-    former = {alias for member in declared for alias in member.aliases}
-    # Where each calls the other its former name, the first that does has its way.
+    earlier = {alias for member in declared for alias in member.aliases}
+    # If two names are aliases of each other, the name that is declared first becomes the common name.
     latest = sorted(
-        (member for member in declared if member.aliases), key=lambda member: member.name in former
+        (member for member in declared if member.aliases), key=lambda member: member.name in earlier
     )
     names = {}
     for group in {frozenset(group) for group in together.values()}:

@@ -1,8 +1,9 @@
-"""Avro documents without the fields that no column holds: records inside themselves, decimals too wide for Spark.
+"""Avro documents without the fields that no column can contain.
 
-The result is finite: a record that contains itself is defined once for each level that is shown, `Node`, `Node_2`, and
-so on, each with the name of the first as an alias. A field that no column holds is left out. A branch of a union is
-marked (`HELD`), so that readers make null of its values. A document stays as it is if columns hold all its fields.
+Such fields are records inside themselves and decimals with more digits than Spark supports. The result is finite. It
+defines a record that contains itself once for each level: `Node`, `Node_2`, and so on. Each has the first name as an
+alias. The result omits a field that no column can contain. It marks such a branch of a union (`HELD`), and readers
+return null for the values of that branch. A document without such fields is unchanged.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ from pyspark_pulsar.schema.unfolding import (
     member_of,
 )
 
-# The kernel reads no longer decimals as text.
+# The kernel refuses to read longer decimals as text.
 _MAX_TEXT_DIGITS: Final = 1000
-# As many types as a table may have.
+# The same limit applies to the types of a table.
 _MAX_NODES: Final = 20_000
 
 
@@ -91,14 +92,18 @@ def column_document(document: str, unfolding: Unfolding = UNFOLDED_ONCE, *, wher
 
 @dataclass
 class _Unfolder:
-    """The walk that writes the document; each method returns the node that is held, or raises `NotHeld`."""
+    """The walk that writes the new document. Each method returns a node, or raises `NotHeld`.
+
+    Attributes:
+        written: The names in use, and the types to which references with these names are possible.
+
+    """
 
     named_types: NamedTypes
     affected: set[str]
     depth: int
     where: str
     written: dict[str, Any]
-    """Names that are taken, each with what they name, if that can be referred to."""
     omitted: Omissions = field(default_factory=Omissions)
     shows_more: bool = False
     _known: dict[Any, tuple[str, list[Omission]]] = field(default_factory=dict)
@@ -107,12 +112,12 @@ class _Unfolder:
     def type(
         self, node: Any, namespace: str, path: str, around: Mapping[str, int], wanted: pa.DataType | None
     ) -> Any:
-        """`around` counts the records around by name."""
+        """Convert a node. `around` is the number of occurrences of each record around the node."""
         self._count += 1
         if self._count > _MAX_NODES:
             raise SchemaError(
-                f"{self.where}, field {path}: expected at most {_MAX_NODES} types with those they refer to, got more; "
-                f"lower option {DEPTH_OPTION}, or name fewer members in .schema(...)"
+                f"{self.where}, field {path}: expected at most {_MAX_NODES} types including referenced types, got "
+                f"more; lower option {DEPTH_OPTION}, or name fewer members in .schema(...)"
             )
         if isinstance(node, list):
             return self._union(node, namespace, path, around, wanted)
@@ -122,7 +127,7 @@ class _Unfolder:
         kind = node["type"]
         match kind:
             case "array" if self.named_types.takes_no_bytes(node["items"], namespace):
-                raise NotHeld("an array of items that take no bytes, which could be of any length")
+                raise NotHeld("an array of items without bytes, which could have any length")
             case "array":
                 items = self.type(node["items"], namespace, f"{path}[]", around, item_of(wanted))
                 return {"type": "array", "items": items}
@@ -141,7 +146,7 @@ class _Unfolder:
     def record(
         self, full: str, path: str, around: Mapping[str, int], wanted: pa.DataType | None
     ) -> dict[str, Any]:
-        """The record with the fields that are held; at the top possibly with none."""
+        """Return a record with the fields that columns can contain. Only the top record may have no fields."""
         node, namespace = self.named_types.nodes[full]
         inside = {**around, full: around.get(full, 0) + 1} if full in self.affected else around
         fields: list[Any] = []
@@ -206,7 +211,7 @@ class _Unfolder:
         return name
 
     def _fixed(self, full: str, made: Any) -> Any:
-        """A decimal's fixed in the form that is asked for; a reference where the same one was written before."""
+        """Return the fixed of a decimal in the requested form, or a reference if the document already has it."""
         same = next((name for name, other in self.written.items() if other == made), None)
         if same is not None:
             return same
@@ -252,7 +257,7 @@ class _Unfolder:
         return made
 
     def _marked(self, branch: Any, namespace: str) -> dict[str, Any]:
-        """What is left of a branch whose values are null: enough to tell it from others."""
+        """Return a marked branch whose values are read as null, with enough to distinguish it from other branches."""
         while isinstance(branch, dict) and isinstance(branch["type"], dict):
             branch = branch["type"]
         full = None
@@ -277,14 +282,14 @@ def _renamed(made: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _name(node: Mapping[str, Any], full: str) -> dict[str, Any]:
-    """Name and aliases in full, which mean the same inside of any namespace."""
+    """Return the name and aliases in full, so that they do not depend on the enclosing namespace."""
     space = full.rpartition(".")[0]
     aliases = [full_name(alias, None, space) for alias in node.get("aliases", ()) if isinstance(alias, str)]
     return {"name": full, "namespace": space} | ({"aliases": aliases} if aliases else {})
 
 
 def _raw_decimal(node: Mapping[str, Any], base: Any, wanted: pa.DataType | None) -> Any:
-    """A decimal that is too wide for Spark, in the form that is asked for."""
+    """Return the node of a decimal that is too wide for Spark, in the requested form."""
     digits, scale = node["precision"], node.get("scale", 0)
     if wanted is not None and types.is_string(wanted) and digits <= _MAX_TEXT_DIGITS:
         return {**(base if isinstance(base, dict) else node), HELD: TEXT}

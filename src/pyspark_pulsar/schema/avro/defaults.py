@@ -1,8 +1,8 @@
-"""Defaults of an Avro document's fields as values that can be written.
+"""Defaults of an Avro document's fields, as values that a write can store.
 
-Avro writes a default as JSON: bytes, fixed and decimals as a string of code points 0 to 255, logical types
-as their bare numbers, the default of a union as a value of one of its branches
-(https://avro.apache.org/docs/1.11.1/specification/#complex-types).
+Avro writes a default as JSON (https://avro.apache.org/docs/1.11.1/specification/#complex-types). Bytes, fixed and
+decimals are a string of code points 0 to 255. Logical types are their plain numbers. The default of a union is a value
+of one of its branches.
 """
 
 from __future__ import annotations
@@ -14,8 +14,16 @@ from pyarrow import types
 
 
 def default_scalar(default: object, kind: pa.DataType) -> object:
-    """`default`, as `json.loads` gives it, as the Python value that `pyarrow.scalar` takes for `kind`, which is
-    the field's type as `schema.avro` gives it. Raises ValueError when it is none of that type."""
+    """Convert a default to a Python value for `pyarrow.scalar`.
+
+    Args:
+        default: The default, as `json.loads` returns it.
+        kind: The field's type, as `schema.avro` returns it.
+
+    Raises:
+        ValueError: If the default is not a value of the type.
+
+    """
     value = _value(default, kind)
     try:
         pa.scalar(value, kind)
@@ -44,7 +52,7 @@ def _value(default: object, kind: pa.DataType) -> object:
 
 
 def _member(default: object, kind: pa.StructType, names: list[str]) -> object:
-    """Of a union of several types: the first branch that the default fits."""
+    """Return the default of a union of several types, for the first branch that the default fits."""
     if names == [f"member{index}" for index in range(len(names))]:
         for name in names:
             try:

@@ -1,8 +1,8 @@
-"""Arrow to Avro documents: what a write registers for a topic that has no schema yet.
+"""Avro documents from Arrow schemas, which a write registers for a topic without a schema.
 
-The reverse of `avro`, with one choice each: timestamps are in microseconds as Spark keeps them, 8 and 16
-bit integers become Avro's int, decimals are bytes, and a nullable field is `["null", type]` with default
-null, so that readers of later versions can drop or add it.
+This is the inverse of `avro.to_arrow`. Timestamps are in microseconds, as in Spark. Integers of 8 and 16 bits become
+Avro's int. Decimals become bytes. A nullable field becomes `["null", type]` with default null, so that later versions
+of the schema can drop or add the field.
 """
 
 from __future__ import annotations
@@ -38,16 +38,22 @@ _ATOMS: Final[tuple[tuple[pa.DataType, str | dict[str, str]], ...]] = (
 
 
 def legal_name(text: str) -> str:
-    """`text` with everything that Avro forbids in a name replaced by underscores."""
+    """Return a legal Avro name: the text with underscores for all characters that Avro forbids."""
     name = re.sub(r"[^A-Za-z0-9_]", "_", text)
     return name if _LEGAL_NAME.fullmatch(name) else f"_{name}"
 
 
 def record_document(columns: pa.Schema, *, record_name: str, where: str) -> str:
-    """The Avro document of a record with these fields, as compact JSON.
+    """Return the Avro document of a record with the columns as fields, as compact JSON.
 
-    `record_name` must be a legal Avro name (`legal_name`); nested records are named after it and their
-    path, each name once. Raises SchemaError listing every field that Avro cannot express.
+    Args:
+        columns: The columns.
+        record_name: A legal Avro name (`legal_name`). The names of nested records consist of this name and their path.
+        where: The topic, for errors.
+
+    Raises:
+        SchemaError: If Avro cannot express a column. The error lists all such columns.
+
     """
     builder = _RecordBuilder()
     node = builder.record(columns, record_name, "")
@@ -59,7 +65,7 @@ def record_document(columns: pa.Schema, *, record_name: str, where: str) -> str:
 
 @dataclass
 class _RecordBuilder:
-    """State of one conversion: the record names in use, and everything that does not convert."""
+    """The state of one conversion: the record names in use, and the faults of columns that cannot be converted."""
 
     names: set[str] = field(default_factory=set)
     faults: list[str] = field(default_factory=list)

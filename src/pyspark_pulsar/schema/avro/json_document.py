@@ -1,20 +1,21 @@
-"""The document of a JSON schema, with the forms that JSON values have.
+"""The document of a JSON schema, with the forms of JSON values.
 
-Pulsar describes JSON by an Avro document, but Jackson writes some classes of Java in a form that the document does not
-tell: `java.time.Instant` is `timestamp-micros` there and a number of seconds with a point in JSON, `java.util.Date` is
-a record without fields there and a number of milliseconds in JSON. `json_document` rewrites such types to the Avro type
-of their column. The attribute `jsonForm` names the form to the kernel (`avro_schema/json_form.rs`):
+Pulsar describes JSON by an Avro document. But Jackson writes some Java classes in a form that the document does not
+contain. `java.time.Instant` is `timestamp-micros` in the document, and a number of seconds with a decimal point in
+JSON. `java.util.Date` is a record without fields in the document, and a number of milliseconds in JSON. `json_document`
+rewrites such types to the Avro type of their column. The attribute `jsonForm` is the name of the form for the kernel
+(`avro_schema/json_form.rs`):
 
-    instant-UNIT          a number with a point counts seconds, without one it counts the unit; or ISO 8601
-    local-date-time-UNIT  an array of parts, or ISO 8601; a whole number counts the unit
+    instant-UNIT          a number in seconds if it has a decimal point, otherwise in the unit; or ISO 8601
+    local-date-time-UNIT  an array of parts, ISO 8601, or a whole number in the unit
     time-UNIT             the same
-    date                  an array of parts, or ISO 8601; a whole number counts days
-    char                  a text of one character; the column is its UTF-16 code unit
-    decimal, integer      a number; the column is its text
-    any                   any value; the column is its JSON
-    number                a number, as the document says: no form
+    date                  an array of parts, ISO 8601, or a whole number of days
+    char                  a text of one character; the column contains its UTF-16 code unit
+    decimal, integer      a number; the column contains its text
+    any                   any value; the column contains its JSON
+    number                a number as in the document, without a special form
 
-What was measured with Pulsar's client 4.0.8 and Jackson 2.17 is in decision 0059.
+Decision 0059 contains the measurements with Pulsar's client 4.0.8 and Jackson 2.17.
 """
 
 from __future__ import annotations
@@ -26,33 +27,33 @@ from typing import Any, Final
 FORM: Final = "jsonForm"
 
 _MICROS: Final = {"seconds": (10**6, 1), "millis": (10**3, 1), "micros": (1, 1), "nanos": (1, 10**3)}
-"""By which numbers of a unit are multiplied and divided to become microseconds."""
+"""The multiplier and the divisor that convert a number of a unit to microseconds."""
 
 
-def _of(kind: str, logical: str, form: str) -> dict[str, Any]:
+def _form(kind: str, logical: str, form: str) -> dict[str, Any]:
     return {"type": kind, "logicalType": logical, FORM: form}
 
 
 _TIMES: Final = {
-    ("int", "date"): _of("int", "date", "date"),
-    ("int", "time-millis"): _of("long", "time-micros", "time-millis"),
-    ("long", "time-micros"): _of("long", "time-micros", "time-micros"),
+    ("int", "date"): _form("int", "date", "date"),
+    ("int", "time-millis"): _form("long", "time-micros", "time-millis"),
+    ("long", "time-micros"): _form("long", "time-micros", "time-micros"),
     **{
-        ("long", f"{logical}-{unit}"): _of("long", f"{logical}-micros", f"{form}-{unit}")
+        ("long", f"{logical}-{unit}"): _form("long", f"{logical}-micros", f"{form}-{unit}")
         for logical, form in (("timestamp", "instant"), ("local-timestamp", "local-date-time"))
         for unit in ("millis", "micros", "nanos")
     },
 }
-"""What types with a meaning become."""
+"""The rewritten types by primitive and logical type."""
 
 _NUMBERS: Final = {
     made[FORM]: {"type": kind, "logicalType": logical} for (kind, logical), made in _TIMES.items()
 }
-"""The types that the forms of times were made of."""
+"""The original types by the forms of times."""
 
-_DATE: Final = _of("long", "timestamp-millis", "number")
+_DATE: Final = _form("long", "timestamp-millis", "number")
 _ANY: Final = {"type": "string", FORM: "any"}
-_ZONED: Final = _of("long", "timestamp-micros", "instant-seconds")
+_ZONED: Final = _form("long", "timestamp-micros", "instant-seconds")
 
 _BY_JAVA_CLASS: Final = {
     ("string", "java.math.BigDecimal"): {"type": "string", FORM: "decimal"},
@@ -88,7 +89,7 @@ _RECORDS: Final[dict[str, Any]] = {
     "java.util.concurrent.atomic.AtomicReference": _ANY,
     "java.lang.Object": _ANY,
 }
-"""Classes that the Java client describes as records without fields, by what Jackson writes of them."""
+"""The types of values as Jackson writes them, by classes that Java's client describes as records without fields."""
 
 _PAIR_NAMESPACE: Final = "org.apache.avro.reflect"
 _EMPTY: Final = "java.util.Optional"
@@ -97,9 +98,9 @@ _DEFINED: Final = ("record", "error", "enum", "fixed")
 
 
 def json_document(document: str) -> str:
-    """Return the document of a JSON schema with every form noted. A document that has them noted stays as it is.
+    """Return the document of a JSON schema with a note for each form.
 
-    What is no Avro is left for the parsers that come after, which say what is wrong with it.
+    A document with notes, and a document that is not Avro, are unchanged. The parsers of the result report faults.
     """
     try:
         node = json.loads(document)
@@ -110,7 +111,7 @@ def json_document(document: str) -> str:
 
 
 def times_as_numbers(document: str) -> str:
-    """Return a document that `json_document` made with dates and times as numbers in the unit of the topic's schema."""
+    """Return the result of `json_document` with dates and times as numbers in the unit of the topic's schema."""
     return json.dumps(_without_times(json.loads(document)), separators=(",", ":"), ensure_ascii=False)
 
 
@@ -126,8 +127,10 @@ def _without_times(node: Any) -> Any:
 
 @dataclass
 class _Rewriter:
-    """The walk through one document. Definitions that fall away with a rewritten type are spelled out at their next
-    use."""
+    """The walk through one document.
+
+    A rewritten type may remove the definition of a named type. The walk then inserts the definition at the next use.
+    """
 
     # Definitions by full name, with the namespace around them.
     known: dict[str, tuple[dict[str, Any], str]] = field(default_factory=dict)
@@ -159,7 +162,7 @@ class _Rewriter:
     def _union(self, branches: list[Any], namespace: str) -> Any:
         if len([branch for branch in branches if branch != "null"]) == 1:
             return [self.type(branch, namespace, in_union=True) for branch in branches]
-        # A form would not tell to which of several branches a value belongs.
+        # With several branches, a form would not determine the branch of a value, so branches have no forms.
         return [self._branch(branch, namespace) for branch in branches]
 
     def _branch(self, node: Any, namespace: str) -> Any:
@@ -171,7 +174,7 @@ class _Rewriter:
         if full not in self.known or full in self.written:
             return name
         node, around = self.known[full]
-        # The namespace around may be another one here.
+        # The enclosing namespace may differ from that at the definition, so write the full name.
         return self._defined(node | {"name": full}, around, in_union=in_union)
 
     def _defined(self, node: dict[str, Any], namespace: str, *, in_union: bool) -> Any:
@@ -180,7 +183,7 @@ class _Rewriter:
         self.known[full] = (node, namespace)
         if full in _RECORDS and node.get("fields") == []:
             found = _RECORDS[full]
-            # A class that may be empty is null in JSON then, whatever the document says.
+            # Jackson writes an empty Optional as null, although the document does not allow null.
             return found if in_union or not full.startswith(_EMPTY) else ["null", found]
         self.written.add(full)
         fields = node.get("fields")
@@ -204,7 +207,7 @@ class _Rewriter:
         pair = self._pair(items, namespace)
         if pair is None:
             return node | {"items": self.type(items, namespace)}
-        # Jackson writes a map as an object, whatever its keys are.
+        # Jackson writes a map with keys of any type as an object.
         key, value = (each.get("type") if isinstance(each, dict) else None for each in pair["fields"])
         written = set(self.written)
         self.type(key, _PAIR_NAMESPACE)
@@ -212,7 +215,7 @@ class _Rewriter:
         return {"type": "map", "values": self.type(value, _PAIR_NAMESPACE)}
 
     def _pair(self, items: Any, namespace: str) -> dict[str, Any] | None:
-        """The record that Avro makes of the entries of a map whose keys are no texts."""
+        """Return the record that Avro uses for the entries of a map with keys other than texts, or None."""
         full = _full_name(items, namespace) if isinstance(items, str) else ""
         record = self.known[full][0] if full in self.known else items
         if not isinstance(record, dict) or record.get("namespace") != _PAIR_NAMESPACE:
@@ -230,7 +233,7 @@ class _Rewriter:
 
 
 def _in_micros(default: Any, kind: Any) -> Any:
-    """The default of a field of the rewritten type `kind`, in the unit of that."""
+    """Convert the default of a field to the unit of the rewritten type."""
     if isinstance(kind, list):
         return _in_micros(default, next((branch for branch in kind if branch != "null"), None))
     if not isinstance(kind, dict):

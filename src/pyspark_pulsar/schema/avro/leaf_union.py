@@ -1,4 +1,4 @@
-"""Types without types below them: what reads both of two, and how a default of one is put as one of the other."""
+"""Unions of two types without nested types, and conversion of defaults to a wider type."""
 
 from __future__ import annotations
 
@@ -18,19 +18,25 @@ PROMOTIONS: Final = {
     "string": ("bytes",),
     "bytes": ("string",),
 }
-"""As what else Avro's resolution reads a primitive."""
+"""The types to which Avro's schema resolution promotes a primitive."""
 
 _NUMBERS: Final = ("int", "long", "float", "double")
 _WHOLE: Final = ("int", "long")
 _TEXTS: Final = ("bytes", "string")
-# What a time or timestamp counts, from coarse to fine, by what it is besides.
+# The units of times and timestamps, from coarse to fine.
 _UNITS: Final = ("millis", "micros", "nanos")
 _PER_SECOND: Final = {"millis": 10**3, "micros": 10**6, "nanos": 10**9}
 
 
 def leaf_union(one: _Leaf, other: _Leaf, *, by_name: bool) -> _Leaf | None:
-    """What values of both are read as without loss; None when there is none. Two `Fixed` must agree in name and size.
-    `by_name` as in `avro_union`."""
+    """Return the type as which values of both types are read without loss, or None.
+
+    Args:
+        one: A type.
+        other: Another type. Two `Fixed` must have the same name and size.
+        by_name: Whether the values are JSON.
+
+    """
     if one == other:
         return one
     if one.logical == other.logical == "decimal":
@@ -45,9 +51,9 @@ def leaf_union(one: _Leaf, other: _Leaf, *, by_name: bool) -> _Leaf | None:
     if kinds <= set(_WHOLE):
         return Leaf("long")
     if kinds <= set(_NUMBERS):
-        # A float would hold neither an int nor a long.
+        # A float cannot represent every int or long.
         return Leaf("double")
-    # Every text is bytes; not all bytes are text. In JSON the bytes are in base64.
+    # Every text is also bytes, but not the reverse. JSON has no union, because bytes there are in base64.
     return Leaf("bytes") if kinds <= set(_TEXTS) and not by_name else None
 
 
@@ -63,8 +69,10 @@ def _decimal(one: _Leaf, other: _Leaf, *, by_name: bool) -> _Leaf | None:
 
 
 def _finer(one: Leaf, other: Leaf) -> Leaf | None:
-    """Two times of day, or two timestamps of one kind, in the finer unit; nothing that Spark cuts again is finer than
-    microseconds."""
+    """Return two times of day, or two timestamps of one kind, in microseconds, or None.
+
+    A finer unit is not useful, because Spark truncates to microseconds.
+    """
     (what, _, unit), (others, _, other_unit) = ((leaf.logical or "").rpartition("-") for leaf in (one, other))
     if what != others or unit not in _UNITS or other_unit not in _UNITS:
         return None
@@ -72,7 +80,7 @@ def _finer(one: Leaf, other: Leaf) -> Leaf | None:
 
 
 def recoded(default: str, own: Type, wider: Type) -> str:
-    """A field's default in JSON, of the type `own`, as one of the type that `own` was widened to."""
+    """Convert the default of a field, in JSON, to the wider type of the union."""
     if own == wider:
         return default
     return json.dumps(_recoded(json.loads(default), own, wider), sort_keys=True)
@@ -81,12 +89,12 @@ def recoded(default: str, own: Type, wider: Type) -> str:
 def _recoded(value: Any, own: Type, wider: Type) -> Any:
     mine, others = branches(own), branches(wider)
     if value is None or len(mine) != 1 or len(others) != 1:
-        # The branches of a union stay what they are.
+        # The branches of a union are not widened, so their values are unchanged.
         return value
     kind, target = mine[0], others[0]
     match (kind, target):
         case Leaf(), Leaf() if isinstance(value, str) and (kind.kind, target.kind) == ("string", "bytes"):
-            # Avro writes bytes in JSON as one character for each.
+            # In Avro's JSON, each byte is one character.
             return value.encode().decode("latin-1")
         case Leaf() | Fixed(), Leaf() | Fixed():
             return _rescaled(value, kind, target) if kind != target else value

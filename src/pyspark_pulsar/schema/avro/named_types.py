@@ -1,4 +1,4 @@
-"""The named types of an Avro document (records, enums, fixed), and which of them columns cannot hold."""
+"""The named types of an Avro document: records, enums and fixed."""
 
 from __future__ import annotations
 
@@ -14,16 +14,20 @@ RECORD_KINDS: Final = ("record", "error")
 
 @dataclass
 class NamedTypes:
-    """The named types of one document, and which of them contain a field that no column holds."""
+    """The named types of a document, and the types among them with a field that no column can contain.
+
+    Attributes:
+        nodes: Each type by full name, with the namespace of the names inside.
+
+    """
 
     nodes: dict[str, tuple[Mapping[str, Any], str]] = field(default_factory=dict)
-    """By full name: the type, and the namespace of the names in it."""
     _around: dict[str, set[str]] = field(default_factory=dict)
     _without_column: set[str] = field(default_factory=set)
     _empty: dict[str, bool] = field(default_factory=dict)
 
     def walk(self, node: Any, namespace: str, records: tuple[str, ...]) -> None:
-        """Collect the named types in `node`, which is inside of `records`."""
+        """Collect the types in a node. `records` are the records around the node."""
         if isinstance(node, list):
             for branch in node:
                 self.walk(branch, namespace, records)
@@ -44,13 +48,13 @@ class NamedTypes:
                 self.walk(kind, namespace, records)
 
     def root_to_change(self, root: Any) -> str | None:
-        """Return the full name of the record at the top; None if columns hold all of the document."""
+        """Return the full name of the top record if it has a field that no column can contain, otherwise None."""
         if not self._without_column or not isinstance(root, dict) or root.get("type") not in RECORD_KINDS:
             return None
         return full_name(root["name"], root.get("namespace"), "")
 
     def takes_no_bytes(self, node: Any, namespace: str) -> bool:
-        """Return whether values take no bytes: null, a fixed of size 0, a record of these."""
+        """Return whether encoded values have no bytes: null, a fixed of size 0, or a record of such types."""
         if isinstance(node, dict):
             kind = node["type"]
             if kind not in NAMED_KINDS:
@@ -63,7 +67,7 @@ class NamedTypes:
 
     def _is_empty(self, full: str) -> bool:
         if full not in self._empty:
-            # Not while it is looked at: a record in itself ends nowhere.
+            # The entry stops the recursion: while a record is being checked, it counts as not empty.
             self._empty[full] = False
             node, inner = self.nodes[full]
             if node["type"] in RECORD_KINDS:
@@ -74,7 +78,7 @@ class NamedTypes:
         return self._empty[full]
 
     def affected(self) -> set[str]:
-        """Return the full names of the types that contain a field that no column holds."""
+        """Return the types with a field that no column can contain, at any depth."""
         found: set[str] = set()
         waiting = list(self._without_column)
         while waiting:
@@ -104,13 +108,13 @@ class NamedTypes:
 
 
 def resolved_name(name: str, namespace: str, known: Mapping[str, object]) -> str | None:
-    """Return the full name that a reference means; None for a name that is not known."""
+    """Return the full name for a reference, or None if the name is unknown."""
     full = full_name(name, None, namespace)
     return next((candidate for candidate in (full, name) if candidate in known), None)
 
 
 def full_name(name: str, own: object, around: str) -> str:
-    """Return the full name of a type with the namespace `own`, if any, inside of the namespace `around`."""
+    """Return the full name of a type. Its own namespace, if any, has precedence over the enclosing namespace."""
     if "." in name:
         return name
     space = own if isinstance(own, str) else around

@@ -1,9 +1,8 @@
-"""The reader's schema of Avro, changed so that it reads what a user's schema asks for: wider numbers, fields of older
-versions.
+"""Changes to a reader's Avro schema for the columns of `.schema(...)`: wider numbers, and fields of older versions.
 
-The reader's document decides what other versions are resolved to. So a column that is wanted as bigint while the
-document says int must be a long in it, else a later version that promoted the field would not be readable; and a
-field that only older versions have must be in it to come out of their messages.
+Messages of all versions are resolved to the reader's document. So if the query requests bigint for an int, the document
+must have a long. Otherwise a later version that promoted the field could not be read. Likewise, the document must have
+a field of older versions, so that the values in their messages are read.
 """
 
 from __future__ import annotations
@@ -26,8 +25,13 @@ _PROMOTED: Final = {
 
 
 def with_old_fields(document: str, older: Mapping[str, Any]) -> str:
-    """`document` with further fields at its end: name to the node of the field in an older document, in which
-    every named type is spelled out (`old_field`). They are null in messages that lack them."""
+    """Return a document with fields of older versions at its end. They are null in messages that lack them.
+
+    Args:
+        document: The latest document.
+        older: The node of each field by name, from `old_field`.
+
+    """
     record = json.loads(document)
     known = set(_definitions(record))
     for name, node in older.items():
@@ -39,7 +43,7 @@ def with_old_fields(document: str, older: Mapping[str, Any]) -> str:
 
 
 def old_field(document: str, name: str) -> Any | None:
-    """The type of field `name` of the record, named types spelled out at first use; None when it lacks it."""
+    """Return the type of a record's field, with named types defined at their first use, or None without the field."""
     record = json.loads(document)
     definitions = _definitions(record)
     for field in record.get("fields", ()):
@@ -49,7 +53,7 @@ def old_field(document: str, name: str) -> Any | None:
 
 
 def promoted(document: str, columns: Iterable[pa.Field]) -> str:
-    """`document` with int and float widened where `columns` has a wider column. The rest stays as it is."""
+    """Return a document in which int and float fields are as wide as their columns."""
     record = json.loads(document)
     _promote_record(record, {field.name: field.type for field in columns}, _definitions(record))
     return json.dumps(record)
@@ -65,7 +69,7 @@ def _promote_record(
 
 def _promote(node: Any, reader_type: pa.DataType, definitions: Mapping[str, dict[str, Any]]) -> Any:
     if isinstance(node, list):
-        # A general union is a struct of its branches, which are not widened one by one.
+        # A union of several types becomes a struct, whose members are not widened.
         general = sum(branch not in ("null", {"type": "null"}) for branch in node) > 1
         return node if general else [_promote(branch, reader_type, definitions) for branch in node]
     if isinstance(node, str):
@@ -88,7 +92,7 @@ def _promote(node: Any, reader_type: pa.DataType, definitions: Mapping[str, dict
 
 
 def _definitions(record: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Named types of the document by full name, and by short name where nothing else has it."""
+    """Return the named types of a document by full name, and by short name if that is unique."""
     definitions: dict[str, dict[str, Any]] = {}
 
     def walk(node: Any, namespace: str) -> None:
@@ -138,7 +142,7 @@ def _spelled_out(node: Any, definitions: Mapping[str, dict[str, Any]], seen: set
 
 
 def _without_definitions(node: Any, known: set[str]) -> Any:
-    """`node` with a reference in place of every named type that the document around it has already."""
+    """Replace each named type that the document already defines by a reference."""
     if isinstance(node, list):
         return [_without_definitions(branch, known) for branch in node]
     if not isinstance(node, dict):

@@ -1,7 +1,6 @@
-"""Where a walk through an Avro document stands: names, namespaces and how much the document unfolds to.
+"""The state of a walk through an Avro document: names, namespaces and the size of the unfolded document.
 
-Names are those of the Avro specification, section "Names"
-(https://avro.apache.org/docs/1.11.1/specification/#names).
+Names follow the Avro specification, section "Names" (https://avro.apache.org/docs/1.11.1/specification/#names).
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ import pyarrow as pa
 
 from pyspark_pulsar.errors import SchemaError
 
-# Arrow hands over at most 64 levels, and a key-value pair puts two more around these. Names that refer to each
-# other many times over grow without end long before a table of them is of use.
+# Arrow's C interface transfers at most 64 levels, and a key-value pair adds two levels. The second limit stops types
+# that refer to each other many times, because their number grows exponentially.
 _MAX_LEVELS: Final = 60
 _MAX_TYPES: Final = 20_000
 
@@ -23,7 +22,7 @@ _TOO_LARGE: Final = "read the topic as bytes, or register a smaller schema"
 
 @dataclass(frozen=True)
 class NamedType:
-    """A type that others may refer to: what it is, how many types it unfolds to, and the levels below it."""
+    """A type to which others may refer, with the number of types that it unfolds to, and the levels below."""
 
     kind: pa.DataType
     types: int
@@ -32,7 +31,7 @@ class NamedType:
 
 @dataclass
 class _DocumentSize:
-    """What a document has unfolded to so far."""
+    """The number of types and levels that a walk has unfolded so far."""
 
     types: int = 0
     deepest: int = 0
@@ -40,10 +39,15 @@ class _DocumentSize:
 
 @dataclass(frozen=True)
 class Scope:
-    """Where the walk stands: the field's path, the enclosing namespace, and the names met so far.
+    """The position of a walk: the path of the field, the enclosing namespace, and the names so far.
 
-    `known`, `unfinished` and `size` are shared by all scopes of one document, since Avro names are global in it.
-    `level` counts the Arrow types around.
+    Attributes:
+        where: The origin of the document, for errors.
+        level: The number of Arrow types around the field.
+        known: The named types so far. All scopes of a document share it, because names are global in a document.
+        unfinished: The named types around the field; also shared.
+        size: The size so far; also shared.
+
     """
 
     where: str
@@ -61,13 +65,13 @@ class Scope:
         return scope
 
     def count(self, types: int, height: int) -> None:
-        """Add so many types that reach `height` levels below this place."""
+        """Add a number of types that reach `height` levels below this position."""
         self.size.types += types
         self.size.deepest = max(self.size.deepest, self.level + height)
         if self.size.deepest > _MAX_LEVELS:
             raise self.refuse(f"at most {_MAX_LEVELS} types inside each other", "more", _TOO_LARGE)
         if self.size.types > _MAX_TYPES:
-            raise self.refuse(f"at most {_MAX_TYPES} types with those they refer to", "more", _TOO_LARGE)
+            raise self.refuse(f"at most {_MAX_TYPES} types including referenced types", "more", _TOO_LARGE)
 
     def refuse(self, expected: str, got: str, advice: str) -> SchemaError:
         place = f"{self.where}, field {self.path}" if self.path else self.where

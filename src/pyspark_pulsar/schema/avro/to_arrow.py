@@ -1,13 +1,15 @@
-"""Avro documents to Arrow, in the document's own units.
+"""Arrow types of Avro documents, in the document's own units.
 
-Pulsar describes both its AVRO and its JSON schemas by an Avro document (Avro 1.11 specification,
-https://avro.apache.org/docs/1.11.1/specification/). Supported are records whose fields are primitives,
-enums, fixed, arrays, maps, records, and unions of these; logical types are date, time-*, timestamp-*,
-local-timestamp-*, decimal up to 38 digits, and uuid. Logical types that Avro tells readers to ignore
-(unknown, on the wrong base type, decimals with impossible digits) are ignored. `schema.avro.column_document` leaves
-fields that no column holds out before this module sees them. A union of null with one type is that type, nullable; a
-union of several is a struct of `member0`, `member1`, ... in the order of its branches without null, as in
-Spark's own Avro source: one member is set, and for null the struct itself is null.
+Pulsar describes its AVRO and JSON schemas by an Avro document. The specification is Avro 1.11
+(https://avro.apache.org/docs/1.11.1/specification/). This module supports records whose fields are primitives, enums,
+fixed, arrays, maps, records, and unions of these. Supported logical types are date, time-*, timestamp-*,
+local-timestamp-*, decimal up to 38 digits, and uuid. As Avro requires, the module ignores logical types that are
+unknown, on the wrong base type, or decimals with impossible digits. `schema.avro.column_document` first omits the
+fields that no column can contain.
+
+A union of null with one type becomes that type, nullable. A union of several types becomes a struct, as in Spark's own
+Avro source. Its members `member0`, `member1`, and so on, are the branches without null, in their order. One member is
+set. For null, the struct itself is null.
 """
 
 from __future__ import annotations
@@ -28,8 +30,11 @@ MAX_DECIMAL_DIGITS: Final = 38
 UUID_BYTES: Final = 16
 
 HELD: Final = "pyspark_pulsar"
-"""Key of a node that says how a column holds it: `OMITTED` for a union's branch without a member, `TEXT` for a decimal
-as text (`schema.avro.column_document` writes it, kernel/src/avro_schema/parse.rs reads it)."""
+"""Key of a node for the form of its column: `OMITTED` for a union's branch without a member, `TEXT` for a decimal as
+text.
+
+`schema.avro.column_document` writes the key, and kernel/src/avro_schema/parse.rs reads it.
+"""
 OMITTED: Final = "omitted"
 TEXT: Final = "text"
 
@@ -61,10 +66,17 @@ _SUPPORTED: Final = "supported are primitives, enum, fixed, array, map, record, 
 
 
 def record_schema(document: str, *, where: str) -> pa.Schema:
-    """The fields of the record that `document` describes, in order, nullable where it allows null.
+    """Return the fields of a record, in the order of its document. A field is nullable if the document allows null.
 
-    `where` names the origin in errors, such as "topic persistent://t/n/x". Lists name their items
-    `element`, maps `key` and `value`, as Spark does. Raises SchemaError naming the field's path.
+    As in Spark, lists have items named `element`, and maps have `key` and `value`.
+
+    Args:
+        document: The Avro document of a record.
+        where: The origin for errors, such as "topic persistent://t/n/x".
+
+    Raises:
+        SchemaError: If the document is malformed or not supported. The error names the path of the field.
+
     """
     scope = Scope(where=where)
     try:
@@ -81,23 +93,23 @@ def record_schema(document: str, *, where: str) -> pa.Schema:
 
 
 def field_defaults(document: str, *, where: str) -> dict[str, object]:
-    """The defaults of the record's own fields, as JSON values, for the fields that have one."""
+    """Return the defaults of the record's own fields, as JSON values."""
     node = parse_json(document, where)
     return {field["name"]: field["default"] for field in node["fields"] if "default" in field}
 
 
 def list_of(item: pa.DataType, *, nullable: bool) -> pa.DataType:
-    """A list as Spark names and exchanges it."""
+    """Return the type of a list, with Spark's name for the items."""
     return pa.list_(pa.field("element", item, nullable=nullable))
 
 
 def map_of(item: pa.DataType, *, nullable: bool) -> pa.DataType:
-    """A map from strings as Spark names and exchanges it."""
+    """Return the type of a map from strings, with Spark's names for keys and values."""
     return pa.map_(pa.field("key", pa.string(), nullable=False), pa.field("value", item, nullable=nullable))
 
 
 def parse_json(document: str, where: str) -> Any:
-    """The document as JSON. Raises SchemaError."""
+    """Parse a document as JSON. Raise SchemaError for other texts."""
     try:
         return json.loads(document)
     except (ValueError, RecursionError) as error:
@@ -118,7 +130,7 @@ def _describe(node: object) -> str:
 
 
 def _type_of(node: object, scope: Scope) -> tuple[pa.DataType, bool]:
-    """The Arrow type of `node`, and whether it may be null."""
+    """Return the Arrow type of a node, and whether it may be null."""
     if isinstance(node, list):
         return _union(node, scope)
     if _is_null(node):
@@ -158,7 +170,7 @@ def _is_null(branch: object) -> bool:
 
 
 def _branch_name(branch: object, scope: Scope) -> str:
-    """What tells a union's branches apart: the full name of a named type, else the type."""
+    """Return the name that distinguishes a branch of a union: the full name of a named type, otherwise the type."""
     if isinstance(branch, dict):
         kind, name = branch.get("type"), branch.get("name")
         if kind in ("record", "error", "enum", "fixed") and isinstance(name, str):
@@ -171,7 +183,7 @@ def _branch_name(branch: object, scope: Scope) -> str:
 
 def _reference(name: str, scope: Scope) -> pa.DataType:
     full = scope.full_name(name)
-    # Avro looks a short name up in the enclosing namespace; older writers meant the null namespace.
+    # Avro resolves a short name in the enclosing namespace. Older writers mean the null namespace.
     for candidate in (full, name):
         if candidate in scope.unfinished:
             raise scope.refuse("a type of finite depth", f"{candidate}, which contains itself", _SUPPORTED)
@@ -189,7 +201,7 @@ def _complex(node: Mapping[str, Any], kind: object, scope: Scope) -> pa.DataType
         item, nullable = _type_of(node.get("items"), scope.below("[]"))
         if _takes_no_bytes(item, nullable=nullable):
             raise scope.refuse(
-                "array items that take bytes", str(item), "without them an array could claim any length"
+                "array items with bytes", str(item), "an array of other items could claim any length"
             )
         return list_of(item, nullable=nullable)
     if kind == "map":
@@ -205,8 +217,10 @@ def _complex(node: Mapping[str, Any], kind: object, scope: Scope) -> pa.DataType
 
 
 def _takes_no_bytes(kind: pa.DataType, *, nullable: bool) -> bool:
-    """Whether a value of Avro is nothing at all: a null, an empty fixed, or a record of these; a nullable one has the
-    byte that names its branch."""
+    """Return whether encoded values have no bytes: null, an empty fixed, or a record of such types.
+
+    A nullable value has at least the byte of its branch.
+    """
     if types.is_null(kind):
         return True
     if nullable:
@@ -276,9 +290,9 @@ def _decimal(node: Mapping[str, Any], scope: Scope, size: int | None = None) -> 
 
 
 def decimal_digits(node: Mapping[str, Any], size: int | None) -> tuple[int, int] | None:
-    """Precision and scale of a decimal on bytes, or on a fixed of `size` bytes.
+    """Return precision and scale of a decimal on bytes, or on a fixed of `size` bytes.
 
-    None where it is not valid, as in Avro's Java library: Avro tells readers to ignore the logical type then.
+    Return None if the decimal is invalid, as Avro's Java library does, because Avro requires readers to ignore it.
     """
     if node.get("logicalType") != "decimal":
         return None

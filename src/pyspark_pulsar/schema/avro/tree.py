@@ -1,8 +1,8 @@
-"""An Avro document as a tree of types, every reference spelled out; and back to a document.
+"""Avro documents as trees of types without references, and conversion of trees to documents.
 
-Only what decides how values are read is in the tree: not the documentation, nor namespaces, nor logical types that the
-reader ignores. Two trees are equal when the same reader reads both in the same way: names of records only count where
-they tell the branches of a union apart. Equal trees have equal hashes.
+A tree contains only what affects how values are read. It lacks documentation, namespaces, and logical types that the
+reader ignores. Two trees are equal if the same reader reads both in the same way. So names of records count only if
+they distinguish the branches of a union. Equal trees have equal hashes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PRIMITIVES: Final = ("null", "boolean", "int", "long", "float", "double", "byte
 
 @dataclass(frozen=True)
 class TypeName:
-    """Without the namespace, which readers here do not look at."""
+    """The name of a type and its aliases, without the namespace, which readers here ignore."""
 
     short: str
     aliases: tuple[str, ...] = ()
@@ -37,9 +37,12 @@ class TypeName:
 
 @dataclass(frozen=True)
 class Leaf:
-    """A primitive; `logical` and, for a decimal, its `precision` and `scale`, where the reader minds them.
+    """A primitive type.
 
-    `form` is the form of its values in JSON, as `json_document` notes it.
+    Attributes:
+        logical: The logical type, if the reader supports it; `precision` and `scale` are for decimals.
+        form: The form of values in JSON, as `json_document` notes it.
+
     """
 
     kind: str
@@ -51,7 +54,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Fixed:
-    """Bytes of one length; `logical` is decimal or uuid."""
+    """A type of bytes with a fixed length. `logical` is decimal or uuid."""
 
     name: TypeName
     size: int
@@ -62,7 +65,7 @@ class Fixed:
 
 @dataclass(frozen=True)
 class Enum:
-    """Symbols in the document's order, and what an unknown one is read as."""
+    """An enum with its symbols in the document's order. Unknown symbols are read as `default`."""
 
     name: TypeName
     symbols: tuple[str, ...]
@@ -85,7 +88,7 @@ class Map:
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a record; `default` is JSON, None where there is none."""
+    """A field of a record. `default` is JSON, or None without a default."""
 
     name: str
     type: Type
@@ -95,7 +98,7 @@ class Field:
 
 @dataclass(frozen=True)
 class RecordType:
-    """Fields in the document's order."""
+    """A record with its fields in the document's order."""
 
     name: TypeName = field(compare=False)
     fields: tuple[Field, ...]
@@ -103,22 +106,23 @@ class RecordType:
 
 @dataclass(frozen=True)
 class Union:
-    """Branches in the document's order; `labels` are what tells them apart."""
+    """A union with its branches in the document's order. `labels` distinguish the branches."""
 
     branches: tuple[Type, ...]
     labels: tuple[str, ...]
 
     @classmethod
-    def of(cls, *branches: Type) -> Union:
+    def from_branches(cls, *branches: Type) -> Union:
+        """Make a union, with labels if it has several types besides null."""
         others = [branch for branch in branches if branch != NULL]
-        # The name of the only type besides null tells nothing apart.
+        # A single type besides null needs no label, so its name does not affect equality.
         labels = tuple(label(branch) for branch in others) if len(others) > 1 else ()
         return cls(branches, labels)
 
 
 @dataclass(frozen=True)
 class Omitted:
-    """A union's branch that no column holds (`schema.avro.column_document`): its label, and its node as JSON."""
+    """A branch of a union that `schema.avro.column_document` omits, as its label and its node in JSON."""
 
     label: str
     node: str
@@ -130,7 +134,7 @@ NULL: Final = Leaf("null")
 
 
 def label(branch: Type) -> str:
-    """The name by which Avro tells a union's branch from others, without its namespace."""
+    """Return the name by which Avro distinguishes a branch of a union, without its namespace."""
     match branch:
         case Leaf():
             return branch.kind
@@ -142,18 +146,18 @@ def label(branch: Type) -> str:
 
 
 def branches(kind: Type) -> tuple[Type, ...]:
-    """The branches of a union besides null, or the type itself; nothing for null."""
+    """Return the branches of a union besides null, or the type itself. Null has no branches."""
     all_branches = kind.branches if isinstance(kind, Union) else (kind,)
     return tuple(branch for branch in all_branches if branch != NULL)
 
 
 def held_members(kind: Type) -> tuple[Type, ...]:
-    """The branches of a union of several types that its struct has members for."""
+    """Return the branches of a union of several types for which its struct has members."""
     return tuple(branch for branch in branches(kind) if not isinstance(branch, Omitted))
 
 
 def has_several_types(kind: Type) -> bool:
-    """Whether a union of several types besides null is in a type, at any depth."""
+    """Return whether a type contains a union of several types besides null, at any depth."""
     match kind:
         case Union():
             return len(branches(kind)) > 1 or any(map(has_several_types, branches(kind)))
@@ -167,18 +171,18 @@ def has_several_types(kind: Type) -> bool:
 
 
 def is_nullable(kind: Type) -> bool:
-    """Whether null is among the values."""
+    """Return whether a type accepts null."""
     return kind == NULL or (isinstance(kind, Union) and NULL in kind.branches)
 
 
 def nullable(kind: Type, *, null_first: bool) -> Type:
-    """`kind` with null among its values, as its first or its last branch."""
+    """Return a type that also accepts null, as its first or last branch."""
     others = branches(kind)
-    return Union.of(NULL, *others) if null_first else Union.of(*others, NULL)
+    return Union.from_branches(NULL, *others) if null_first else Union.from_branches(*others, NULL)
 
 
 def parse(document: str) -> RecordType:
-    """The tree of a document that `avro.record_schema` has found to be usable: so it ends, and every name is known."""
+    """Parse a document that `avro.record_schema` accepts, so that it is finite and all names are known."""
     record = _DocumentParser({}).type(json.loads(document), "")
     if not isinstance(record, RecordType):
         raise TypeError(f"expected a record, got {type(record).__name__}")
@@ -186,7 +190,7 @@ def parse(document: str) -> RecordType:
 
 
 def width(kind: Type) -> int:
-    """How many fields there are, those of records within counted."""
+    """Return the number of fields, including fields of nested records."""
     match kind:
         case RecordType():
             return sum(1 + width(member.type) for member in kind.fields)
@@ -205,7 +209,7 @@ class _DocumentParser:
 
     def type(self, node: Any, namespace: str) -> Type:
         if isinstance(node, list):
-            return Union.of(*(self.type(branch, namespace) for branch in node))
+            return Union.from_branches(*(self.type(branch, namespace) for branch in node))
         if isinstance(node, str):
             return self._named(node, namespace)
         kind = node["type"]
@@ -283,10 +287,13 @@ def _full_name(name: str, namespace: str) -> str:
 
 
 def document(record: RecordType) -> str:
-    """The tree as a document: each type is defined where it is first met; one whose name another type has already gets
-    a number behind it, and the name as an alias.
+    """Convert a tree to a document, which defines each type at its first use.
 
-    Raises ValueError for a union of two types that only their namespaces tell apart.
+    If another type already has the name, the name gets a number, and the original name becomes an alias.
+
+    Raises:
+        ValueError: If only namespaces distinguish two types of a union.
+
     """
     return json.dumps(_DocumentWriter({}).node(record), separators=(",", ":"))
 
@@ -303,7 +310,7 @@ class _DocumentWriter:
             case Union():
                 if len(set(kind.labels)) < len(kind.labels):
                     raise ValueError(
-                        f"a union with {', '.join(kind.labels)}, which only namespaces tell apart"
+                        f"a union with {', '.join(kind.labels)}, which only their namespaces distinguish"
                     )
                 return [self.node(branch) for branch in kind.branches]
             case Array():

@@ -1,13 +1,14 @@
-"""The record that reads what several Avro records describe: by Avro's schema resolution, and without loss.
+"""Unions of Avro records: a record that reads all, by Avro's schema resolution and without loss.
 
-https://avro.apache.org/docs/1.12.0/specification/#schema-resolution. The union has every field that one of the records
-has, each of a type that all of its writers are resolved to: the wider number, the finer unit, the symbols and branches
-of all. A field that some of them lack has its default there, or null. Names of records say nothing, as in Avro's Java
-library; names of enums and fixed do, without their namespaces.
+The rules are those in https://avro.apache.org/docs/1.12.0/specification/#schema-resolution. The union has every field
+of each record. The type of a field is one to which the types of all writers resolve. Examples are the wider number, the
+finer unit, and the symbols and branches of all. A field that a record lacks has its default there, or null. As in
+Avro's Java library, names of records do not matter. Names of enums and fixed matter, without their namespaces.
 
-What Avro would resolve but not without loss, or only by taking one meaning for another, differs: a bare number and a
-time, an instant and a local time, decimals of more than 38 digits. JSON messages do not say by which version they were
-written, so for JSON whatever changes the text of a value differs as well: units of time, scales, branches of unions.
+Some types have no union although Avro resolves them, because values would lose digits or change their meaning. Examples
+are a plain number and a time, an instant and a local time, and decimals of more than 38 digits. A JSON message does not
+contain the version of its schema. So for JSON, types whose values differ in their text have no union either. Examples
+are units of time, scales, and branches of unions.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ from pyspark_pulsar.schema.avro.tree import (
 )
 
 WriterTypes: TypeAlias = Sequence[tuple[int, Type]]
-"""Types at one place, as its writers have them, each with the index of the record that it is in."""
+"""The types of the writers at one path, each with the index of its record."""
 
 
 class IncompatibleTypes(Exception):
-    """Two records that no reader reads both of: their indices, the field's path, and what each has there."""
+    """Two records without a union: the path of the field, and the index and type of each record."""
 
     def __init__(self, path: str, first: tuple[int, str], second: tuple[int, str]) -> None:
         super().__init__(path)
@@ -53,9 +54,15 @@ class IncompatibleTypes(Exception):
 
 
 def check_related(fields: Sequence[Collection[object]]) -> None:
-    """Raises `IncompatibleTypes` for records that no chain of shared fields connects: where every field has a default,
-    Avro would resolve anything to anything, to a table of nothing but defaults. One without fields is at home
-    everywhere."""
+    """Raise `IncompatibleTypes` if no chain of shared fields connects all records.
+
+    If every field has a default, Avro resolves unrelated records to each other, and the table would only contain
+    defaults. A record without fields is related to all.
+
+    Args:
+        fields: The names of the fields of each record.
+
+    """
     parts: list[tuple[int, set[object]]] = []
     for index, own in enumerate(fields):
         shared = [part for part in parts if not part[1].isdisjoint(own)]
@@ -65,14 +72,22 @@ def check_related(fields: Sequence[Collection[object]]) -> None:
             parts.append((first, set(own).union(*(names for _, names in shared))))
     if len(parts) > 1:
         first, other = sorted(start for start, _ in parts)[:2]
-        raise IncompatibleTypes("", (first, "one with no field of the other"), (other, "one with none of it"))
+        raise IncompatibleTypes("", (first, "a record"), (other, "a record without a common field"))
 
 
 def record_union(records: Sequence[RecordType], *, by_name: bool) -> RecordType:
-    """What reads all of `records`, at least one; fields in the order of the first, then those that others add.
+    """Return the record that reads all records. At least one record is required.
 
-    Where records have different defaults for a field, the first has its way. `by_name` says that values are JSON.
-    Raises `IncompatibleTypes`.
+    The fields are in the order of the first record; fields of the others follow. If the defaults of a field differ, the
+    union has the first.
+
+    Args:
+        records: The records.
+        by_name: Whether the values are JSON.
+
+    Raises:
+        IncompatibleTypes: If no record reads all.
+
     """
     union = _RecordUnion(by_name=by_name)
     names = one_name_for_each(records, aliases_count=not by_name)
@@ -86,7 +101,7 @@ def record_union(records: Sequence[RecordType], *, by_name: bool) -> RecordType:
 
 @dataclass(frozen=True)
 class _RequiredField:
-    """A field that has to be there, and a record that lacks it."""
+    """A required field, and a record that lacks the field."""
 
     path: str
     lacking: int
@@ -94,19 +109,25 @@ class _RequiredField:
 
 @dataclass
 class _RecordUnion:
-    """The walk through all records at once, place by place; each method gives the type that reads its writers'."""
+    """The simultaneous walk through all records. Each method returns the type that reads the types of all writers.
+
+    Attributes:
+        needed: For each record, a field that prevents it from reading another record.
+
+    """
 
     by_name: bool
-    # By record: a field of its own that keeps it from reading another record.
     needed: dict[int, _RequiredField] = field(default_factory=dict)
 
     def check_readable(self, count: int) -> None:
-        """Records that all demand what others lack have nothing to do with each other: Avro would resolve none of
-        them to another."""
+        """Raise `IncompatibleTypes` if each record requires a field that another record lacks.
+
+        Such records are unrelated, because Avro resolves none of them to another.
+        """
         if len(self.needed) < count:
             return
         first = self.needed[0]
-        raise IncompatibleTypes(first.path, (0, "a field without a default"), (first.lacking, "none"))
+        raise IncompatibleTypes(first.path, (0, "required"), (first.lacking, "missing"))
 
     def type(self, writers: WriterTypes, path: str) -> Type:
         kinds = [kind for _, kind in writers]
@@ -120,10 +141,10 @@ class _RecordUnion:
             resolved = (self._plain([(index, own[0]) for index, own in others if own], path),)
         with_null = [kind for kind in kinds if is_nullable(kind)]
         if not with_null:
-            return resolved[0] if len(resolved) == 1 else Union.of(*resolved)
+            return resolved[0] if len(resolved) == 1 else Union.from_branches(*resolved)
         first = with_null[0]
         null_first = not isinstance(first, Union) or first.branches[0] == NULL
-        return nullable(Union.of(*resolved), null_first=null_first) if resolved else NULL
+        return nullable(Union.from_branches(*resolved), null_first=null_first) if resolved else NULL
 
     def _plain(self, writers: WriterTypes, path: str) -> Type:
         index, first = writers[0]
@@ -162,21 +183,21 @@ class _RecordUnion:
         return None
 
     def _name(self, one: TypeName, other: TypeName) -> TypeName | None:
-        """The name by which a reader knows both; None when Avro would refuse it. JSON has no such names."""
+        """Return the name with which a reader accepts both names, or None. For JSON, any two names have one."""
         ones, others = ({name.short, *_shorts(name.aliases)} for name in (one, other))
         if not self.by_name and not ones & others:
             return None
         return TypeName(one.short, tuple(sorted((ones | others) - {one.short})))
 
     def _general(self, writers: WriterTypes, path: str) -> tuple[Type, ...]:
-        """Branches of all unions, those of the first one first."""
+        """Return the branches of all unions. The branches of the first union are first."""
         first = next(one for one in writers if len(branches(one[1])) > 1)
         others = [one for one in writers if one is not first]
         groups: dict[str, list[tuple[int, Type]]] = {label(branch): [] for branch in branches(first[1])}
         for index, kind in [first, *others]:
             own = branches(kind)
             homes = [self._home(branch, own, groups) for branch in own]
-            # Of two unions, a branch of one is read as such even if the other lacks it; but one they must share.
+            # A reader keeps a branch that another union lacks, but two unions must share at least one branch.
             shared = not own or any(home in groups for home in homes)
             ambiguous = len(set(homes)) < len(homes)
             if not shared or ambiguous or (self.by_name and kind != first[1]):
@@ -186,8 +207,12 @@ class _RecordUnion:
         return tuple(self._plain(group, path) for group in groups.values())
 
     def _home(self, branch: Type, beside: Sequence[Type], groups: dict[str, list[tuple[int, Type]]]) -> str:
-        """The label of the branches that `branch` is read with: those of its name or kind; the only record on both
-        sides, whatever its name; for a type that is no union, the first that it can be promoted to."""
+        """Return the label of the group of branches to which a branch belongs.
+
+        A branch belongs to the group with its name or type. A record also belongs to the only group of records, if it
+        is the only record of its union. A type that is not a union belongs to the first group to which it can be
+        promoted.
+        """
         own = label(branch)
         if own in groups:
             return own
@@ -195,7 +220,7 @@ class _RecordUnion:
         if isinstance(branch, RecordType) and len(records) == 1:
             return records[0] if sum(isinstance(kind, RecordType) for kind in beside) == 1 else own
         if isinstance(branch, Leaf) and len(beside) == 1:
-            # Readers take the first branch that Avro's promotions allow.
+            # A reader uses the first branch that Avro's promotions allow.
             promoted = next((name for name in groups if name in PROMOTIONS.get(branch.kind, ())), None)
             if (
                 promoted
@@ -238,7 +263,7 @@ class _RecordUnion:
                     self.needed.setdefault(index, _RequiredField(place, lacking))
             default = NULL_DEFAULT
         if default == NULL_DEFAULT or (lacking is not None and self.by_name):
-            # A default belongs to the first branch.
+            # In Avro, a default is a value of the first branch.
             kind = nullable(kind, null_first=default == NULL_DEFAULT) if kind != NULL else kind
         elif default is not None and is_nullable(kind):
             kind = nullable(kind, null_first=False)
@@ -250,7 +275,7 @@ def _shorts(names: Iterable[str]) -> set[str]:
 
 
 def described(kind: Type) -> str:
-    """A type as a message names it."""
+    """Return a type as text for a message."""
     match kind:
         case Leaf() | Fixed() if kind.logical == "decimal":
             return f"decimal({kind.precision}, {kind.scale}) on {_base(kind)}"

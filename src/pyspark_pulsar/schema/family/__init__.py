@@ -1,1 +1,1 @@
-"""The one schema by which several topics are read as one table."""
+"""Schemas by which several topics are read as one table."""

@@ -1,7 +1,7 @@
-"""Whether two schemas are the same, and what a schema is called in messages.
+"""Comparison of schemas, and their text in messages.
 
-Registries keep texts as producers wrote them. Two texts that differ only in blanks, the order of keys, or the
-documentation of types and fields describe the same schema; everything else, names included, makes a difference.
+A registry stores the text of a schema as the producer wrote it. Two texts describe the same schema if they differ only
+in blanks, in the order of keys, or in the documentation of types and fields. All other differences count, also names.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import KeyValueSchemas, split
 
 Identity = tuple[str, str]
-"""Equal for equal schemas."""
+"""A value that is equal for equal schemas."""
 
 
 def identity(info: SchemaInfo | None) -> Identity:
-    """What `info` must share with another schema to be the same; None is a topic without one."""
+    """Return the identity of a schema, or of a topic without a schema (None)."""
     if info is None or info.type in (SchemaType.NONE, SchemaType.BYTES):
         return ("none", "")
     if info.type is SchemaType.KEY_VALUE:
@@ -32,7 +32,7 @@ def identity(info: SchemaInfo | None) -> Identity:
 
 
 def schema_text(info: SchemaInfo | None) -> str:
-    """Type, name and the fields' names of a schema, for a message."""
+    """Return type, name and field names of a schema, for a message."""
     if info is None or info.type in (SchemaType.NONE, SchemaType.BYTES):
         return "no schema"
     pair = _sides(info)
@@ -50,7 +50,7 @@ def schema_text(info: SchemaInfo | None) -> str:
 
 
 def _sides(info: SchemaInfo) -> KeyValueSchemas | None:
-    """The two schemas of a pair; None for other schemas and for damaged ones, which are refused when read."""
+    """Return the schemas of a pair, or None. A malformed pair also returns None, because a read refuses the pair."""
     if info.type is not SchemaType.KEY_VALUE:
         return None
     try:
@@ -60,7 +60,7 @@ def _sides(info: SchemaInfo) -> KeyValueSchemas | None:
 
 
 def _without_docs(node: Any) -> Any:
-    """An Avro document without the `doc` of its types and fields; defaults are values and stay whole."""
+    """Return an Avro document without the `doc` of types and fields. Defaults are values, so they are unchanged."""
     if isinstance(node, list):
         return [_without_docs(item) for item in node]
     if isinstance(node, dict):

@@ -1,9 +1,10 @@
-"""The one schema by which the topics of a read are one table.
+"""The schema by which a read combines its topics into one table.
 
-Topics with the same schema have that, others the union of theirs (`schema_union`), if there is one.
+If all topics have the same schema, the table has that schema. Otherwise the table has the union of their schemas
+(`family.union`), if a union exists.
 
-Registries keep texts as producers wrote them. Each text is looked at once, however many topics have it, and schemas
-that only differ in their texts or in the names of records are compared once.
+A registry stores the text of a schema as the producer wrote it. Topics with the same text share one parse. Schemas that
+differ only in their texts or in the names of records share one comparison.
 """
 
 from __future__ import annotations
@@ -27,16 +28,19 @@ _SHOWN_GROUPS: Final = 10
 _SHOWN_TOPICS: Final = 5
 
 Schemas: TypeAlias = Mapping[TopicName, SchemaInfo | None]
-"""The latest schema of each topic; None for a topic without one."""
+"""The latest schema of each topic; None if the topic has no schema."""
 
 
 @dataclass(frozen=True)
 class TopicFamily:
-    """Topics that are one table.
+    """Topics that form one table.
 
-    `info` is the schema of the first topic, or, in Avro and JSON, the union of those that differ, which has no version.
-    `payload` is what reads them all, None where `info` says it. `members` has a topic for each schema that differs from
-    others in more than its text. `digest` changes with every topic and schema.
+    Attributes:
+        info: The schema of the first topic. If schemas in Avro or JSON differ, their union, which has no version.
+        payload: The format that reads all topics; None if `info` determines the format.
+        members: A topic for each schema that differs from the others in more than its text.
+        digest: A digest of all topics and schemas.
+
     """
 
     info: SchemaInfo | None
@@ -46,8 +50,12 @@ class TopicFamily:
 
 
 def topic_family(schemas: Schemas, unfolding: Unfolding = UNFOLDED_ONCE) -> TopicFamily:
-    """What reads all of `schemas`, of at least one topic. Raises `SchemaError` listing the topics by schema, and why
-    they are not one table."""
+    """Return the family that reads all topics. At least one topic is required.
+
+    Raises:
+        SchemaError: If no schema reads all topics. The message lists the topics by schema, and the reason.
+
+    """
     groups = _by_shape(schemas)
     members = tuple((topics[0], schemas[topics[0]]) for topics in groups)
     try:
@@ -58,20 +66,24 @@ def topic_family(schemas: Schemas, unfolding: Unfolding = UNFOLDED_ONCE) -> Topi
 
 
 def described_family(schemas: Schemas) -> TopicFamily:
-    """Topics whose messages the user's own Protobuf descriptor describes, so that they need not say the same of them;
-    `info` is the one that fits such messages least."""
-    topics = sorted(schemas, key=lambda topic: (_says_protobuf(schemas[topic]), topic))
+    """Return the family of topics whose messages the user's Protobuf descriptor describes.
+
+    Their schemas may differ. The family has the schema that fits Protobuf messages least, so a check of this schema
+    finds a topic of another type.
+    """
+    topics = sorted(schemas, key=lambda topic: (_protobuf_fit(schemas[topic]), topic))
     return TopicFamily(schemas[topics[0]], None, ((topics[0], schemas[topics[0]]),), _digest(schemas))
 
 
-def _says_protobuf(info: SchemaInfo | None) -> int:
+def _protobuf_fit(info: SchemaInfo | None) -> int:
+    """Return how well a schema fits Protobuf messages; 0 for a schema of another type."""
     if info is None or info.type in (SchemaType.NONE, SchemaType.BYTES):
         return 2
     return 1 if info.type in PROTOBUF_TYPES else 0
 
 
 def _by_shape(schemas: Schemas) -> list[list[TopicName]]:
-    """The topics by what their schemas are to a reader; what covers most comes first, then what most topics have."""
+    """Group topics by the shape of their schemas. Order the groups by their number of fields, then of topics."""
     known: dict[Hashable, Shape] = {}
     groups: dict[Shape, list[TopicName]] = {}
     for topic in sorted(schemas):
@@ -87,7 +99,7 @@ def _by_shape(schemas: Schemas) -> list[list[TopicName]]:
 
 
 def _nameless(info: SchemaInfo) -> bytes | str:
-    """The text, of a record without its own name: thousands of topics that are named after themselves have one."""
+    """Return the text of a schema without the record's name, because topics often name records after themselves."""
     if info.type not in (SchemaType.AVRO, SchemaType.JSON):
         return info.document
     try:
@@ -114,7 +126,7 @@ def _refused(schemas: Schemas, groups: Sequence[Sequence[TopicName]], why: str) 
         lines.append(f"{len(listed) - _SHOWN_GROUPS} more schemas")
     return SchemaError(
         f"the schemas of the {len(schemas)} topics cannot be read as one, {len(listed)} of them differ: {why}; read "
-        f"them apart, or set allowDifferentTopicSchemas=true to get every value as bytes:"
+        f"the topics separately, or set allowDifferentTopicSchemas=true to get every value as bytes:"
         + "".join(f"\n  - {line}" for line in lines)
     )
 

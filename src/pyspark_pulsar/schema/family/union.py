@@ -1,8 +1,8 @@
-"""The one schema that reads what several say.
+"""The union of several schemas: a schema that reads the messages of all.
 
-In Avro (`avro_union`), in JSON (the same, by name), in Protobuf (`protobuf_union`), and on both sides of a KEY_VALUE
-pair, of which each version says whether it is inline or separated. All else differs: other types of schema, primitives,
-and no schema beside one.
+Unions exist for Avro (`avro.union`), for JSON (the same, by name), for Protobuf (`protobuf.union`), and for both sides
+of KEY_VALUE pairs. Inline and separated pairs have a union, because each version names its encoding. Other combinations
+have none: different schema types, different primitives, and topics with and without a schema.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ _Type = TypeVar("_Type", RecordType, ProtobufPlan)
 
 
 class SchemasDiffer(SchemaError):
-    """No schema reads all; the message says why, and of which of them."""
+    """No schema reads the messages of all schemas. The message names the reason and two of the schemas."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Equal for schemas that read the same; `width` counts fields."""
+    """A value that is equal for schemas with equal columns. `width` is the number of fields."""
 
     essence: Hashable
     width: int = 0
 
 
 def shape(info: SchemaInfo | None) -> Shape:
-    """What a schema is to a reader; of one that is of no use the text, since it is refused when it is read."""
+    """Return the shape of a schema. An invalid schema has its text as shape, because a read refuses it."""
     try:
         if info is not None and info.type in _BY_DOCUMENT:
             tree = _tree(info, "")
@@ -71,10 +71,18 @@ def shape(info: SchemaInfo | None) -> Shape:
 def united(
     schemas: Mapping[str, SchemaInfo | None], unfolding: Unfolding = UNFOLDED_ONCE
 ) -> tuple[SchemaInfo | None, PayloadSchema | None]:
-    """What reads all of `schemas`, each of another shape, at least one; their keys are what messages call them.
+    """Return the schema and the format that read all schemas.
 
-    The schema: the first one, or in Avro and JSON the union, which has no version. And how values lie in bytes, None
-    where the schema says it. Raises `SchemasDiffer`.
+    The schema is the first one, or in Avro and JSON the union, which has no version. The format is None if the schema
+    determines it.
+
+    Args:
+        schemas: One or more schemas with different shapes, by their name in messages.
+        unfolding: How types that contain themselves become columns.
+
+    Raises:
+        SchemasDiffer: If no schema reads all.
+
     """
     names = list(schemas)
     first, *others = schemas.values()
@@ -95,7 +103,7 @@ def _documents(
 ) -> PayloadSchema:
     trees = _each(names, infos, side, lambda info, where: _tree(info, where, unfolding))
     union = _union(names, side, partial(record_union, trees, by_name=infos[0].type is SchemaType.JSON))
-    # A topic's own document is as good as ours, and better known.
+    # Users know a topic's own document, so prefer it to an equal document of the union.
     own = next((info.text for tree, info in zip(trees, infos, strict=True) if tree == union), None)
     try:
         text = document(union) if own is None else own
@@ -104,10 +112,10 @@ def _documents(
     payload = payload_schema(replace(infos[0], document=text.encode()), topic=names[0], unfolding=unfolding)
     if own is not None:
         return payload
-    # The union is made of what columns hold: what they do not is known of each alone.
-    documents = [column_document(info.text, unfolding, where=names[0]) for info in infos]
-    omitted = dict.fromkeys(omission for one in documents for omission in one.omitted)
-    return replace(payload, omitted=tuple(omitted), shows_more=any(one.shows_more for one in documents))
+    # The union only has fields that columns can contain, so collect the omissions from the single documents.
+    held = [column_document(info.text, unfolding, where=names[0]) for info in infos]
+    omitted = dict.fromkeys(omission for one in held for omission in one.omitted)
+    return replace(payload, omitted=tuple(omitted), shows_more=any(one.shows_more for one in held))
 
 
 def _messages(
@@ -163,7 +171,7 @@ def _tree(info: SchemaInfo, where: str, unfolding: Unfolding = UNFOLDED_ONCE) ->
 
 
 def _nameless(plan: ProtobufPlan) -> ProtobufPlan:
-    """Names of messages say nothing where all else is the same."""
+    """Return a plan without the names of messages, which do not affect columns."""
     return replace(plan, messages=tuple(replace(message, name="") for message in plan.messages))
 
 

@@ -1,1 +1,1 @@
-"""Protobuf messages: to plans for the kernel, from Arrow types, and the union of several."""
+"""Protobuf schemas: plans for the kernel, conversion from Arrow types, and unions of messages."""

@@ -1,7 +1,7 @@
-"""A Protobuf plan without the fields that no column holds: messages inside themselves beyond the depth that is shown.
+"""Protobuf plans without the fields that no column can contain: messages inside themselves beyond the depth.
 
-A message that contains itself becomes one message of the plan for each level. Plans without such messages stay as
-they are.
+A message that contains itself becomes one message of the plan for each level. Plans without such messages are
+unchanged.
 """
 
 from __future__ import annotations
@@ -30,16 +30,20 @@ _MAX_MESSAGES: Final = 20_000
 
 @dataclass(frozen=True)
 class ColumnPlan:
-    """A plan of the fields that columns hold, and the fields that it leaves out."""
+    """The plan of the fields that columns can contain, and the omitted fields.
+
+    Attributes:
+        shows_more: Whether the plan has fields that only some queries request, and that tables lack.
+
+    """
 
     plan: ProtobufPlan
     omitted: tuple[Omission, ...] = ()
     shows_more: bool = False
-    """Whether the plan has fields that are left out unless a schema of the user names them."""
 
 
 def column_plan(plan: ProtobufPlan, unfolding: Unfolding, *, where: str) -> ColumnPlan:
-    """Return `plan` without the fields that no column holds. Raises SchemaError if it unfolds to too many messages."""
+    """Omit the fields of a plan that no column can contain. Raise SchemaError if the plan has too many messages."""
     affected = _reaching_a_cycle(plan)
     if 0 not in affected:
         return ColumnPlan(plan)
@@ -51,7 +55,10 @@ def column_plan(plan: ProtobufPlan, unfolding: Unfolding, *, where: str) -> Colu
 
 
 def _reaching_a_cycle(plan: ProtobufPlan) -> set[int]:
-    """The messages that contain one that contains itself: what is left when those whose messages all end are gone."""
+    """Return the messages that contain a message that contains itself.
+
+    The algorithm removes each message whose messages are all removed, and returns the rest.
+    """
     inner = {index: set(_inner(message)) for index, message in enumerate(plan.messages)}
     around: dict[int, set[int]] = {}
     for index, others in inner.items():
@@ -76,7 +83,7 @@ def _inner(message: PlanMessage) -> list[int]:
 
 @dataclass
 class _Unfolder:
-    """The walk that makes the messages; each is added once for what is inside of it."""
+    """The walk that makes the messages of the new plan. Equal messages are added once."""
 
     plan: ProtobufPlan
     affected: set[int]
@@ -88,8 +95,18 @@ class _Unfolder:
     _known: dict[Any, tuple[int, list[Omission]]] = field(default_factory=dict)
 
     def message(self, index: int, path: str, around: Mapping[int, int], wanted: pa.DataType | None) -> int:
-        """The index of a message with the fields that are held; `around` counts the messages around. Raises `NotHeld`
-        for a message that has no other fields; not for the one at the top."""
+        """Add a message with the fields that columns can contain, and return its index.
+
+        Args:
+            index: The message in the given plan.
+            path: The path of the field; empty at the top.
+            around: The number of occurrences of each message around the field.
+            wanted: The type that the query requests, if any.
+
+        Raises:
+            NotHeld: If the message has no such fields, except at the top.
+
+        """
         if index not in self.affected:
             around = {}
         elif 0 < self.depth <= around.get(index, 0) and not (wanted is not None and types.is_struct(wanted)):
@@ -103,8 +120,8 @@ class _Unfolder:
         made, start = len(self.messages), len(self.omitted)
         if made >= _MAX_MESSAGES:
             raise SchemaError(
-                f"{self.where}, field {path}: expected at most {_MAX_MESSAGES} messages with those in them, got more; "
-                f"lower option {DEPTH_OPTION}, or name fewer members in .schema(...)"
+                f"{self.where}, field {path}: expected at most {_MAX_MESSAGES} messages including nested ones, got "
+                f"more; lower option {DEPTH_OPTION}, or name fewer members in .schema(...)"
             )
         message = self.plan.messages[index]
         self.messages.append(message)

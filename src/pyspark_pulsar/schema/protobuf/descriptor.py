@@ -1,8 +1,8 @@
-"""Protobuf descriptors: out of the registry or a file, checked by the official library, and to a plan.
+"""Protobuf descriptors from the registry or a file, which the official library checks, and their plans.
 
-A PROTOBUF_NATIVE schema is the JSON of Java's `ProtobufNativeSchemaData`: `fileDescriptorSet` (base64 of a
-`google.protobuf.FileDescriptorSet` with all imports, in no order), `rootMessageTypeName` (full name) and
-`rootFileDescriptorName`.
+A PROTOBUF_NATIVE schema is the JSON of Java's `ProtobufNativeSchemaData`. `fileDescriptorSet` is a
+`google.protobuf.FileDescriptorSet` with all imports in any order, in base64. `rootMessageTypeName` is a full name. The
+third field is `rootFileDescriptorName`.
 """
 
 from __future__ import annotations
@@ -36,20 +36,26 @@ _OPTIONAL_MEMBERS: Final = 2
 
 @dataclass(frozen=True)
 class DescriptorFile:
-    """Message `message` (full name) of a serialized `FileDescriptorSet`, as `protoc --descriptor_set_out`
-    makes it, which came from `path`."""
+    """A message in a serialized `FileDescriptorSet`, which `protoc --descriptor_set_out` wrote.
+
+    Attributes:
+        files: The serialized set.
+        message: The full name of the message.
+        path: The path of the file, for errors.
+
+    """
 
     files: bytes
     message: str
     path: str
 
     def descriptor(self) -> Descriptor:
-        """Raises SchemaError."""
+        """Return the descriptor of the message. Raise SchemaError if the file does not contain the message."""
         return load_descriptor(self.files, self.message, where=f"descriptor file {self.path}")
 
 
 def native_descriptor(document: str, *, where: str) -> Descriptor:
-    """The descriptor in a PROTOBUF_NATIVE schema. Raises SchemaError."""
+    """Return the descriptor in a PROTOBUF_NATIVE schema. Raise SchemaError if the schema is malformed."""
     try:
         data = json.loads(document)
         files = base64.b64decode(data["fileDescriptorSet"], validate=True)
@@ -62,16 +68,20 @@ def native_descriptor(document: str, *, where: str) -> Descriptor:
 
 
 def load_descriptor(files: bytes, message: str, *, where: str) -> Descriptor:
-    """Message `message` of a serialized `FileDescriptorSet`, whose files may come in any order.
+    """Return the descriptor of a message in a serialized `FileDescriptorSet`.
 
-    Imports of Google's well-known types may be missing. Raises SchemaError.
+    The files may be in any order. Google's well-known types may be missing.
+
+    Raises:
+        SchemaError: If the set is malformed, lacks an import, or does not contain the message.
+
     """
     try:
         file_set = descriptor_pb2.FileDescriptorSet.FromString(files)
     except DecodeError as error:
         raise SchemaError(
             f"{where}: expected a FileDescriptorSet, as protoc --descriptor_set_out writes it, got other bytes "
-            f"({error}); make it again"
+            f"({error}); write the file again"
         ) from None
     by_name = {file.name: file for file in file_set.file}
     pool = DescriptorPool()
@@ -95,7 +105,7 @@ def load_descriptor(files: bytes, message: str, *, where: str) -> Descriptor:
 def _in_order(
     files: dict[str, descriptor_pb2.FileDescriptorProto], where: str
 ) -> list[descriptor_pb2.FileDescriptorProto]:
-    """Every file behind its imports."""
+    """Return the files in an order in which each file follows its imports."""
     ordered: dict[str, descriptor_pb2.FileDescriptorProto] = {}
     waiting = [(name, False) for name in files]
     entered: set[str] = set()
@@ -120,8 +130,8 @@ def _well_known_file(name: str, where: str) -> descriptor_pb2.FileDescriptorProt
         generated: Any = importlib.import_module(spec)
     except (ImportError, ValueError):
         raise SchemaError(
-            f"{where}: expected the descriptors of all imports, got none of {name}; make them with "
-            "protoc --include_imports"
+            f"{where}: expected the descriptors of all imports, got none of {name}; make the "
+            "descriptors with protoc --include_imports"
         ) from None
     return descriptor_pb2.FileDescriptorProto.FromString(generated.DESCRIPTOR.serialized_pb)
 
@@ -132,7 +142,7 @@ def _message_names(file: descriptor_pb2.FileDescriptorProto) -> list[str]:
 
 
 def descriptor_plan(descriptor: Descriptor) -> ProtobufPlan:
-    """The plan of a message type and of all that it refers to. Extensions are unknown fields to it."""
+    """Return the plan of a message type and all its referenced types. Extensions become unknown fields."""
     builder = _PlanBuilder()
     builder.message(descriptor)
     done = 0
@@ -143,7 +153,7 @@ def descriptor_plan(descriptor: Descriptor) -> ProtobufPlan:
 
 
 class _PlanBuilder:
-    """Message and enum types, each once, in the order in which they are met."""
+    """A list of message and enum types without duplicates, in the order of the walk."""
 
     def __init__(self) -> None:
         self.messages: list[PlanMessage] = []
@@ -165,7 +175,7 @@ class _PlanBuilder:
         return self._indices[descriptor.full_name]
 
     def describe(self, descriptor: Descriptor) -> PlanMessage:
-        # What `optional` in proto3 is made of is no choice between fields.
+        # A proto3 `optional` field has a oneof of its own, which is no choice between fields.
         oneofs = [oneof for oneof in descriptor.oneofs if len(oneof.fields) >= _OPTIONAL_MEMBERS]
         indices = {oneof.name: index for index, oneof in enumerate(oneofs)}
         is_entry = descriptor.GetOptions().map_entry

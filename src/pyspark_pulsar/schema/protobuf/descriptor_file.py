@@ -1,4 +1,4 @@
-"""The Protobuf descriptors that a user gives as a file. Read on the driver, once for each plan."""
+"""The file of Protobuf descriptors that the options name. The driver reads the file once for each plan."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ from pyspark_pulsar.schema.protobuf.descriptor import DescriptorFile
 
 
 def read_descriptor_file(options: ProtobufOptions) -> DescriptorFile | None:
-    """What the options `protobufDescriptorFile` and `protobufMessage` name; None without them.
+    """Return the file of the options `protobufDescriptorFile` and `protobufMessage`, or None without these options.
 
-    Raises OptionError for a file that cannot be read. What is in it is looked at later.
+    This function does not check the content of the file.
+
+    Raises:
+        OptionError: If the file cannot be read.
+
     """
     path, message = options.protobuf_descriptor_file, options.protobuf_message
     if path is None or message is None:
@@ -21,5 +25,5 @@ def read_descriptor_file(options: ProtobufOptions) -> DescriptorFile | None:
     except (OSError, ValueError) as error:
         raise OptionError(
             f"option 'protobufDescriptorFile': expected a file that the driver can read, got {path!r} "
-            f"({error}); give the path of what protoc --descriptor_set_out wrote"
+            f"({error}); set the path of a file that protoc --descriptor_set_out wrote"
         ) from None

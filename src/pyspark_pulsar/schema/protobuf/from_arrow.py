@@ -1,9 +1,13 @@
-"""Arrow to Protobuf descriptors: what a write registers for a topic that has no schema yet.
+"""Protobuf descriptors from Arrow schemas, which a write registers for a topic without a schema.
 
-proto3, one choice each: fields are numbered from 1 in the order of the columns; a nullable scalar is
-`optional`, another has no presence; 8 and 16 bit integers become int32; timestamps and day-time intervals are
-Google's Timestamp and Duration; a struct is a message inside its parent's, named after its field. Protobuf
-has no null lists and maps: they are written as empty ones.
+The syntax is proto3:
+
+- Fields are numbered from 1 in the order of the columns.
+- A nullable scalar is `optional`; other scalars have no presence.
+- Integers of 8 and 16 bits become int32.
+- Timestamps and day-time intervals become Google's Timestamp and Duration.
+- A struct becomes a message inside its parent's message, with a name made from the field's name.
+- Protobuf has no null lists and maps, so a write stores them as empty.
 """
 
 from __future__ import annotations
@@ -41,14 +45,21 @@ _SCALARS: Final = {
     pa.large_binary(): _FIELD.TYPE_BYTES,
 }
 _KEYS: Final = (_FIELD.TYPE_BOOL, _FIELD.TYPE_INT32, _FIELD.TYPE_INT64, _FIELD.TYPE_STRING)
-# The range that Protobuf keeps for itself.
+# Protobuf reserves these field numbers for its implementation.
 _RESERVED_NUMBERS: Final = range(19_000, 20_000)
 
 
 def new_protobuf_info(columns: Iterable[pa.Field], *, name: str, where: str) -> SchemaInfo:
-    """The PROTOBUF_NATIVE schema of a message made of `columns`, named `name`, which must be a legal name.
+    """Return the PROTOBUF_NATIVE schema of a message with the columns as fields.
 
-    Raises SchemaError listing every column that has no place in it.
+    Args:
+        columns: The columns.
+        name: The name of the message, which must be legal.
+        where: The topic, for errors.
+
+    Raises:
+        SchemaError: If a message cannot hold a column. The error lists all such columns.
+
     """
     file = descriptor_pb2.FileDescriptorProto(name=f"{name}.proto", syntax="proto3")
     builder = _MessageBuilder(file)
@@ -62,11 +73,12 @@ def new_protobuf_info(columns: Iterable[pa.Field], *, name: str, where: str) -> 
 
 
 def native_info(descriptor: Descriptor) -> SchemaInfo:
-    """The schema to register for a message: as Java's `ProtobufNativeSchemaUtils.serialize` makes it, the files
-    in the order of their imports."""
+    """Return the schema to register for a message, in the form of Java's `ProtobufNativeSchemaUtils.serialize`.
+
+    Each file follows its imports.
+    """
     files: dict[str, bytes] = {}
     _collect(descriptor.file, files)
-    # A set of files is a repeated field of them.
     file_set = descriptor_pb2.FileDescriptorSet(
         file=[descriptor_pb2.FileDescriptorProto.FromString(data) for data in files.values()]
     )
@@ -87,7 +99,7 @@ def _collect(file: FileDescriptor, files: dict[str, bytes]) -> None:
 
 
 class _MessageBuilder:
-    """State of one conversion: the file, and everything that does not convert."""
+    """The state of one conversion: the file, and the faults of columns that cannot be converted."""
 
     def __init__(self, file: descriptor_pb2.FileDescriptorProto) -> None:
         self.file = file
@@ -96,7 +108,7 @@ class _MessageBuilder:
     def message(
         self, message: descriptor_pb2.DescriptorProto, members: Iterable[pa.Field], scope: str, path: str
     ) -> None:
-        """Give `message`, whose full name is `scope`, a field for each of `members`."""
+        """Add a field for each member to the message, whose full name is `scope`."""
         taken = {member.name for member in members}
         for number, member in enumerate(members, start=1):
             below = f"{path}{member.name}"
@@ -107,7 +119,9 @@ class _MessageBuilder:
                 )
                 continue
             if number in _RESERVED_NUMBERS:
-                self.faults.append(f"column {below}, the {number}th (there is no such field number)")
+                self.faults.append(
+                    f"column {below} at position {number} (Protobuf reserves this field number)"
+                )
                 continue
             field = message.field.add(name=member.name, number=number, label=_FIELD.LABEL_OPTIONAL)
             self._shaped(message, field, member, scope, below, taken)
@@ -142,7 +156,7 @@ class _MessageBuilder:
         scope: str,
         path: str,
     ) -> None:
-        # Protobuf wants exactly this name.
+        # Protobuf requires this name for the entries of a map.
         camel = "".join(part[:1].upper() + part[1:] for part in field.name.split("_"))
         entry = message.nested_type.add(name=f"{camel}Entry")
         entry.options.map_entry = True
@@ -154,7 +168,7 @@ class _MessageBuilder:
                 f"column {path} with keys of type {type_text(kind.key_type)} (cast them to string)"
             )
         value = entry.field.add(name="value", number=2, label=_FIELD.LABEL_OPTIONAL)
-        # A map's entry holds no types of its own: those of its values lie beside it.
+        # An entry message cannot contain types, so the types of its values are defined next to the entry.
         self._typed(message, value, kind.item_type, scope, f"{path}{{}}", {entry.name}, field.name)
         field.label, field.type, field.type_name = _FIELD.LABEL_REPEATED, _FIELD.TYPE_MESSAGE, inner
 
@@ -199,7 +213,7 @@ def _free(name: str, taken: set[str]) -> str:
 
 def _advice(kind: pa.DataType) -> str:
     if types.is_list(kind) or types.is_map(kind):
-        return "Protobuf has no lists of lists or maps, and no maps of them: wrap it in a struct"
+        return "Protobuf has no lists or maps as items of lists or maps: wrap it in a struct"
     if types.is_timestamp(kind):
         return "cast it to timestamp, which has a time zone"
     return "cast it to string or to a type that Protobuf has"

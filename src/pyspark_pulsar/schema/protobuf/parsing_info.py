@@ -1,11 +1,12 @@
-"""What a PROTOBUF schema says of its messages, which is only the top level.
+"""Plans of PROTOBUF schemas, which describe only the top level of a message.
 
-The registry holds an Avro rendering of the Java class, which has no field numbers, and in the property
-`__PARSING_INFO__` a JSON list of the class's own fields: `number`, `name`, `type` (Java's
-`FieldDescriptor.Type`), `label` (`LABEL_OPTIONAL`, ...) and an unused `definition`. So nested messages are
-bytes and enums are numbers here; with a descriptor file everything has its type. Whether a field has
-presence is not said either: an absent scalar is the default that the Avro rendering gives, as Java's getter
-returns it. The number behind an enum's default is not said: an absent enum is null.
+The registry stores an Avro rendering of the Java class, without field numbers. The property `__PARSING_INFO__` is a
+JSON list of the class's own fields: `number`, `name`, `type` (Java's `FieldDescriptor.Type`), `label` (such as
+`LABEL_OPTIONAL`) and an unused `definition`. So nested messages are read as bytes, and enums as numbers. With a
+descriptor file, all fields have their types.
+
+The schema does not contain the presence of fields. An absent scalar is read as the default in the Avro rendering, which
+Java's getter returns too. The number of an enum's default is unknown, so an absent enum is read as null.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ _UNSIGNED_BITS: Final = {"uint32": 32, "fixed32": 32, "uint64": 64, "fixed64": 6
 
 
 def parsing_info_plan(info: SchemaInfo, *, where: str) -> ProtobufPlan:
-    """The plan of a PROTOBUF schema's top level. Raises SchemaError."""
+    """Return the plan of a PROTOBUF schema's top level. Raise SchemaError if the schema is malformed."""
     text = dict(info.properties).get(PARSING_INFO)
     if text is None:
         raise SchemaError(
-            f"{where}: expected the property {PARSING_INFO}, which Java clients register, got none; give the "
+            f"{where}: expected the property {PARSING_INFO}, which Java clients register, got none; set the "
             "options protobufDescriptorFile and protobufMessage"
         )
     try:
@@ -40,9 +41,8 @@ def parsing_info_plan(info: SchemaInfo, *, where: str) -> ProtobufPlan:
         return ProtobufPlan((PlanMessage(str(avro.get("name", info.name)), fields),))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise SchemaError(
-            f"{where}: expected {PARSING_INFO} to be a list of fields with number, name, type and label beside an "
-            f"Avro record of them, got something else ({error!r}); give the options protobufDescriptorFile and "
-            "protobufMessage"
+            f"{where}: expected a list of fields with number, name, type and label in {PARSING_INFO}, and an Avro "
+            f"record with these fields, got another form ({error!r}); set protobufDescriptorFile and protobufMessage"
         ) from None
 
 
@@ -66,7 +66,7 @@ def _default(value: Any, kind: str) -> str | None:
     if value is None or kind in ("enum", "message"):
         return None
     if kind in _UNSIGNED_BITS:
-        # Java has no unsigned integers: the upper half is negative there.
+        # Java has no unsigned integers, so the upper half of their range is negative in the default.
         return str(int(value) % 2 ** _UNSIGNED_BITS[kind])
     if kind == "bytes":
         return base64.b64encode(str(value).encode("latin-1", "replace")).decode()

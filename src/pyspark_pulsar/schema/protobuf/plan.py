@@ -1,19 +1,20 @@
-"""The essence of a Protobuf message type: what becomes columns, and what the kernel is told.
+"""Plans of Protobuf messages: the information that determines columns and that the kernel needs.
 
-A plan is made of a descriptor (`protobuf_descriptor`) or of what a PROTOBUF schema says of its top level
-(`protobuf_parsing_info`). Its document is the JSON that kernel/src/protobuf/parse.rs reads.
+A plan is made from a descriptor (`protobuf.descriptor`), or from the top level in a PROTOBUF schema
+(`protobuf.parsing_info`). The kernel reads its JSON document (kernel/src/protobuf/parse.rs).
 
-| Protobuf | Arrow |
-|---|---|
-| int32, sint32, sfixed32 | int32 |
-| uint32, fixed32, int64, sint64, sfixed64 | int64 |
-| uint64, fixed64 | decimal128(20, 0) |
-| float, double, bool, string, bytes | the same |
-| enum | string: its name, or its number where it has none; int32 where the names are not known |
-| message, group | struct; binary where the type is not known |
-| repeated, map | list, map |
-| google.protobuf.Timestamp, Duration | timestamp[us, UTC], duration[us] |
-| google.protobuf.Int32Value and its like | the scalar within |
+The types become these Arrow types:
+
+    int32, sint32, sfixed32                    int32
+    uint32, fixed32, int64, sint64, sfixed64   int64
+    uint64, fixed64                            decimal128(20, 0)
+    float, double, bool, string, bytes         the same
+    enum                                       string: its name, or its number if it has no name; int32 if the names are
+                                               unknown
+    message, group                             struct; binary if the type is unknown
+    repeated, map                              list, map
+    google.protobuf.Timestamp, Duration        timestamp[us, UTC], duration[us]
+    google.protobuf.Int32Value and the others  the scalar inside
 """
 
 from __future__ import annotations
@@ -46,18 +47,24 @@ SCALARS: Final = {
 }
 _TIMES: Final = {"timestamp": pa.timestamp("us", tz="UTC"), "duration": pa.duration("us")}
 
-# The kernel's limit on messages inside each other, and ours on what a message unfolds to: types that refer to
-# each other many times over grow without end long before a table of them is of use.
+# The first limit is also the kernel's. The second stops types that refer to each other many times, because their number
+# of fields grows exponentially.
 _MAX_DEPTH: Final = 64
 _MAX_FIELDS: Final = 20_000
 
 
 @dataclass(frozen=True)
 class PlanField:
-    """One field. `kind` is the type's name in descriptor.proto, in lower case; `type` the index of its message
-    or enum, None where that is not known. `shape` is implicit (absent and zero are the same), optional,
-    required, repeated or map, whose type is the message of its entries. `absent` is what an absent field
-    stands for, as text (numbers in decimal, enums by number, bytes in base64); None is null.
+    """A field of a message.
+
+    Attributes:
+        kind: The name of the type in descriptor.proto, in lower case.
+        shape: `implicit` (absent and zero are the same), `optional`, `required`, `repeated` or `map`.
+        type: The index of the message or enum; None if the type is unknown. For a map, the message of its entries.
+        oneof: The index of the oneof, if any.
+        absent: The value of an absent field as text: numbers in decimal, enums by number, bytes in base64. None means
+            null.
+
     """
 
     name: str
@@ -72,7 +79,7 @@ class PlanField:
 
 @dataclass(frozen=True)
 class PlanMessage:
-    """One message type. `meaning` is timestamp, duration or wrapper for the well-known types, else None."""
+    """A message type. `meaning` is timestamp, duration or wrapper for the well-known types, otherwise None."""
 
     name: str
     fields: tuple[PlanField, ...]
@@ -82,7 +89,7 @@ class PlanMessage:
 
 @dataclass(frozen=True)
 class PlanEnum:
-    """One enum type; a closed one (proto2) may hold no other numbers than these."""
+    """An enum type. A closed enum (proto2) accepts only these numbers."""
 
     closed: bool
     values: tuple[tuple[str, int], ...]
@@ -90,13 +97,13 @@ class PlanEnum:
 
 @dataclass(frozen=True)
 class ProtobufPlan:
-    """All types of a value, which is the first message."""
+    """The types of a value. The first message is the value itself."""
 
     messages: tuple[PlanMessage, ...]
     enums: tuple[PlanEnum, ...] = ()
 
     def document(self, version: str = "") -> str:
-        """For the kernel. `version` is the registry version as people know it, for errors."""
+        """Return the JSON for the kernel. Errors name `version`, the version number in the registry."""
         plan = {
             "version": version,
             "messages": [_without_none(asdict(message)) for message in self.messages],
@@ -105,11 +112,13 @@ class ProtobufPlan:
         return json.dumps(plan, separators=(",", ":"), ensure_ascii=False)
 
     def fields(self, *, where: str) -> pa.Schema:
-        """The Arrow fields of a value; only required ones are not nullable.
+        """Return the Arrow fields of a value. Only required fields are not nullable.
 
-        Raises SchemaError naming the path of a message type that contains itself, which no column can.
+        Raises:
+            SchemaError: If a message type contains itself. The error names its path.
+
         """
-        return pa.schema(_Fields(self, where).of(0, "", (0,)))
+        return pa.schema(_Fields(self, where).message_fields(0, "", (0,)))
 
 
 def _without_none(message: dict[str, Any]) -> dict[str, Any]:
@@ -120,15 +129,15 @@ def _without_none(message: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Fields:
-    """One walk through a plan."""
+    """A walk through a plan that makes its Arrow fields."""
 
     def __init__(self, plan: ProtobufPlan, where: str) -> None:
         self._plan = plan
         self._where = where
         self._count = 0
 
-    def of(self, index: int, path: str, open_messages: tuple[int, ...]) -> list[pa.Field]:
-        """The fields of a message below `path`; `open_messages` are those around it, and itself."""
+    def message_fields(self, index: int, path: str, open_messages: tuple[int, ...]) -> list[pa.Field]:
+        """Return the fields of a message at a path. `open_messages` are the message and the messages around."""
         return [
             pa.field(field.name, self._shaped(field, path, open_messages), nullable=field.shape != "required")
             for field in self._plan.messages[index].fields
@@ -139,8 +148,8 @@ class _Fields:
         self._count += 1
         if self._count > _MAX_FIELDS:
             raise SchemaError(
-                f"{self._where}: expected a message of at most {_MAX_FIELDS} fields with those of the messages "
-                f"in it, got more at {below}; read it as bytes, or leave the field out of the descriptor"
+                f"{self._where}: expected a message of at most {_MAX_FIELDS} fields, including fields of nested "
+                f"messages, got more at {below}; read the topic as bytes, or leave the field out of the descriptor"
             )
         if field.shape == "map" and field.type is not None:
             key, value = self._plan.messages[field.type].fields
@@ -164,12 +173,12 @@ class _Fields:
         if field.type in open_messages:
             raise SchemaError(
                 f"{self._where}: expected messages that do not contain themselves, got {message.name} within "
-                f"itself at {path}; a column has no such type: leave the field out of the descriptor, or read "
-                "the topic as bytes"
+                f"itself at {path}, which no column can contain; leave the field out of the descriptor, or read the "
+                f"topic as bytes"
             )
         if len(open_messages) >= _MAX_DEPTH:
             raise SchemaError(
                 f"{self._where}: expected at most {_MAX_DEPTH} messages inside each other, got more at {path}; "
                 "leave the field out of the descriptor"
             )
-        return pa.struct(self.of(field.type, f"{path}.", (*open_messages, field.type)))
+        return pa.struct(self.message_fields(field.type, f"{path}.", (*open_messages, field.type)))

@@ -1,4 +1,4 @@
-"""The registry's Protobuf schemas, of both kinds, as plans."""
+"""Plans of the registry's Protobuf schemas of both types."""
 
 from __future__ import annotations
 
@@ -14,29 +14,33 @@ from pyspark_pulsar.schema.protobuf.plan import ProtobufPlan
 
 PROTOBUF_TYPES: Final = (SchemaType.PROTOBUF_NATIVE, SchemaType.PROTOBUF)
 PROTOBUF_VALUE: Final = "protobuf"
-"""The kernel's name of both."""
+"""The kernel's name of both schema types."""
 
-_SAYS_NOTHING: Final = (SchemaType.NONE, SchemaType.BYTES)
+_NO_SCHEMA: Final = (SchemaType.NONE, SchemaType.BYTES)
 
 
 def registered_plan(info: SchemaInfo, *, where: str) -> ProtobufPlan:
-    """The plan of a schema of one of `PROTOBUF_TYPES`. Raises SchemaError."""
+    """Return the plan of a schema with a type in `PROTOBUF_TYPES`. Raise SchemaError if the schema is malformed."""
     if info.type is SchemaType.PROTOBUF_NATIVE:
         return descriptor_plan(native_descriptor(info.text, where=where))
     return parsing_info_plan(info, where=where)
 
 
 def checked_descriptor(descriptor: DescriptorFile, info: SchemaInfo, *, topic: str) -> Descriptor:
-    """The user's descriptor for a topic with the schema `info`. Raises SchemaError when the topic's values are
-    not Protobuf, or the file is of no use."""
-    if info.type not in (*PROTOBUF_TYPES, *_SAYS_NOTHING):
+    """Return the user's descriptor for a topic with the schema `info`.
+
+    Raises:
+        SchemaError: If the topic's values are not Protobuf, or if the file is malformed.
+
+    """
+    if info.type not in (*PROTOBUF_TYPES, *_NO_SCHEMA):
         raise SchemaError(
-            f"topic {topic}: expected a Protobuf schema or none beside protobufDescriptorFile, got "
+            f"topic {topic}: expected a Protobuf schema or none, because protobufDescriptorFile is set, got "
             f"{info.type.name}; leave the option out"
         )
     return descriptor.descriptor()
 
 
 def version_number(info: SchemaInfo) -> str:
-    """The registry version as people know it; empty when there is none."""
+    """Return the version number in the registry as text; empty without a version."""
     return "" if info.version is None else str(int.from_bytes(info.version, "big", signed=True))

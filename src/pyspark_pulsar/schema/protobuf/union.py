@@ -1,8 +1,8 @@
-"""The Protobuf message that reads what several message types describe, by number and without loss.
+"""Unions of Protobuf message types: a message that reads all types, by field number and without loss.
 
-https://protobuf.dev/programming-guides/proto3/#updating. Numbers say little between topics that have nothing to do with
-each other: almost every message has a field 1. So where two types have another name for a number, they differ, unless
-both are versions of one message, of the same full name.
+The rules are those in https://protobuf.dev/programming-guides/proto3/#updating. Equal numbers are weak evidence between
+unrelated topics, because almost every message has a field 1. So two types with different names for a number have no
+union, unless both have the same full name and are versions of one message.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from pyspark_pulsar.schema.avro.union import IncompatibleTypes, check_related
 from pyspark_pulsar.schema.protobuf.plan import PlanEnum, PlanField, PlanMessage, ProtobufPlan
 
 WriterMessages: TypeAlias = Sequence[tuple[int, int]]
-"""Message types at one place, as its writers have them: the index of the plan, and of the type in it."""
+"""The message types of the writers at one path, as the index of the plan and of the type in the plan."""
 
-# Numbers that lie in bytes alike, from narrow to wide, and hold each other's values.
+# Pairs of a narrow and a wide type with the same encoding. The wide type contains all values of the narrow one.
 _WIDER: Final = (
     ("int32", "int64"),
     ("uint32", "int64"),
@@ -28,10 +28,16 @@ _WIDER: Final = (
 
 
 def plan_union(plans: Sequence[ProtobufPlan]) -> ProtobufPlan:
-    """What reads messages of all `plans`, at least one; fields in the order of the first, then those that others add.
-    Raises `IncompatibleTypes`."""
+    """Return the plan that reads the messages of all plans. At least one plan is required.
+
+    The fields are in the order of the first plan; fields of the others follow.
+
+    Raises:
+        IncompatibleTypes: If no plan reads all.
+
+    """
     roots = [plan.messages[0] for plan in plans]
-    # Of one message, versions may have no field in common.
+    # The name is a part of the comparison, because two versions of a message may have no field in common.
     check_related(
         [{*(member.number for member in root.fields), *(root.fields and [root.name])} for root in roots]
     )
@@ -42,16 +48,16 @@ def plan_union(plans: Sequence[ProtobufPlan]) -> ProtobufPlan:
 
 @dataclass
 class _MessageUnion:
-    """The walk through all plans at once, and the plan that it makes."""
+    """The simultaneous walk through all plans, and the plan that results."""
 
     plans: Sequence[ProtobufPlan]
     messages: list[PlanMessage] = field(default_factory=list)
     enums: list[PlanEnum] = field(default_factory=list)
-    # Types contain themselves, and each other many times over.
+    # Types may contain themselves, and may refer to each other many times, so each combination is visited once.
     met: dict[WriterMessages, int] = field(default_factory=dict)
 
     def message(self, writers: WriterMessages, path: str) -> int:
-        """The index of the type that reads all of `writers`."""
+        """Return the index of the type that reads the types of all writers."""
         if writers in self.met:
             return self.met[writers]
         index = self.met[writers] = len(self.messages)
@@ -104,7 +110,7 @@ class _MessageUnion:
         kind = one.kind
         for other, member in writers[1:]:
             wider = _wider(kind, member.kind)
-            # An absent field is zero to one and null to the other, or has another default.
+            # Types with different presence or defaults disagree about an absent field.
             same = _presence(one) == _presence(member)
             if wider is None or not same or (one.type is None) != (member.type is None):
                 raise IncompatibleTypes(place, (first, _described(one)), (other, _described(member)))
@@ -131,7 +137,7 @@ class _MessageUnion:
         for plan, index in types:
             known = self.plans[plan].enums[index]
             closed &= known.closed
-            # Of the names that share a number, the first is the one that is shown.
+            # If names share a number, a read shows the first name.
             for number, name in {number: name for name, number in reversed(known.values)}.items():
                 other, called = values.setdefault(number, (plan, name))
                 if called != name:
@@ -148,7 +154,10 @@ class _MessageUnion:
         types: Sequence[tuple[int, PlanMessage]],
         oneofs: list[str],
     ) -> int | None:
-        """A choice that not all know of is none: it would hide what the others set beside each other."""
+        """Return the index of the oneof, or None unless all writers have it.
+
+        A writer without the oneof can set several of its fields, and a oneof in the reader would hide them.
+        """
         owners = dict(types)
         names = {
             None if member.oneof is None else owners[plan].oneofs[member.oneof] for plan, member in writers
@@ -170,7 +179,7 @@ def _wider(one: str, other: str) -> str | None:
 
 
 def _presence(member: PlanField) -> tuple[str, str | None]:
-    """What an absent field means; a required one is never absent where its writers know of it."""
+    """Return the meaning of an absent field. A required field is absent only in messages of other types."""
     if member.shape in ("optional", "required"):
         return ("optional", member.absent)
     return (member.shape, member.absent)

@@ -1,1 +1,1 @@
-"""Arrow types: beside those of Spark, beside each other, and as text."""
+"""Arrow types: conversion to Spark's types, comparison, and text for messages."""

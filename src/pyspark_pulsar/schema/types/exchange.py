@@ -1,7 +1,7 @@
 """Arrow types as Spark exchanges them with a data source.
 
-Spark compares a reader's Arrow schema with its own exactly: timestamps in microseconds, zone label "UTC"
-or none, times of day in nanoseconds, lists named `element`, maps `key` and `value`.
+Spark requires a reader's Arrow schema to equal its own. Timestamps are in microseconds with the zone "UTC" or none.
+Times of day are in nanoseconds. The fields of lists are named `element`, and the fields of maps `key` and `value`.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from pyspark_pulsar.schema.avro.to_arrow import list_of
 
 
 def readable(field: pa.Field) -> pa.Field:
-    """`field` as a read hands it to Spark: Spark-compatible, nullable at every level but map keys.
+    """Return a field as a read passes it to Spark: in Spark's types, and nullable at each level but map keys.
 
-    Timestamps in nanoseconds lose the digits below a microsecond, which Spark cannot hold.
+    Timestamps in nanoseconds lose the digits below a microsecond, because Spark has microseconds.
     """
     return pa.field(field.name, readable_type(field.type), nullable=True)
 
 
 def optional_type(kind: pa.DataType) -> pa.DataType:
-    """`kind` with its units kept, and everything within it nullable but map keys."""
+    """Return a type with the same units whose parts are all nullable but map keys."""
     if types.is_list(kind):
         return list_of(optional_type(kind.value_type), nullable=True)
     if types.is_map(kind):
@@ -32,7 +32,7 @@ def optional_type(kind: pa.DataType) -> pa.DataType:
 
 
 def readable_type(kind: pa.DataType) -> pa.DataType:
-    """The type that stands for `kind` in Spark; the same for types that Spark has."""
+    """Return the type as which Spark exchanges values of a type."""
     if types.is_timestamp(kind):
         return pa.timestamp("us", tz="UTC" if kind.tz else None)
     if types.is_time(kind):

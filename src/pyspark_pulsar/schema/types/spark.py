@@ -1,4 +1,4 @@
-"""The bridge between Arrow schemas and Spark's, by PySpark's own conversion (which needs no pandas)."""
+"""Conversion between Arrow schemas and Spark's schemas, by PySpark's functions, which do not need pandas."""
 
 from __future__ import annotations
 
@@ -13,15 +13,19 @@ from pyspark.sql.types import StructType
 
 from pyspark_pulsar.errors import SchemaError
 
-# PySpark 4.1 labels timestamps UTC by itself, and takes no zone.
+# PySpark 4.1 labels timestamps UTC by itself, and has no parameter for the zone.
 _UTC: Final = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
 
 
 def spark_schema(output: pa.Schema) -> StructType:
-    """The Spark schema of record batches of schema `output`.
+    """Return the Spark schema of record batches.
 
-    A timestamp with a zone is TIMESTAMP, one without is TIMESTAMP_NTZ. Raises SchemaError unless Spark
-    would expect exactly `output` back, which is what it checks the first batch of a read against.
+    A timestamp with a zone becomes TIMESTAMP, and a timestamp without a zone becomes TIMESTAMP_NTZ.
+
+    Raises:
+        SchemaError: If Spark would not convert its schema back to exactly `output`. Spark checks the first batch of a
+            read against that conversion.
+
     """
     try:
         struct = from_arrow_schema(output, prefer_timestamp_ntz=True)
@@ -32,15 +36,21 @@ def spark_schema(output: pa.Schema) -> StructType:
         ) from None
     if not expected.equals(output, check_metadata=True):
         raise SchemaError(
-            f"Arrow schema {output} is not the one in which Spark exchanges {struct.simpleString()}: expected "
-            f"{expected}; please report this"
+            f"Arrow schema: expected {expected}, as Spark exchanges {struct.simpleString()}, got {output}; report this "
+            f"as a fault of the package"
         )
     return struct
 
 
 def arrow_schema(struct: StructType) -> pa.Schema:
-    """The Arrow schema of a DataFrame's rows, timestamps labelled UTC, without the field
-    metadata that only Spark reads. Raises SchemaError for types that Spark cannot exchange as Arrow."""
+    """Return the Arrow schema of a DataFrame's rows, without the field metadata that only Spark reads.
+
+    Timestamps have the zone UTC.
+
+    Raises:
+        SchemaError: If Spark cannot exchange a type as Arrow.
+
+    """
     try:
         schema = to_arrow_schema(struct, **_UTC)  # type: ignore[arg-type]
     except PySparkException as error:
@@ -52,11 +62,11 @@ def arrow_schema(struct: StructType) -> pa.Schema:
 
 
 def struct_of_json(schema: Mapping[str, Any]) -> StructType:
-    """A Spark schema from its JSON. Raises SchemaError for types that PySpark does not know."""
+    """Parse the JSON of a Spark schema. Raise SchemaError for types that PySpark does not know."""
     try:
         return StructType.fromJson(dict(schema))
     except (PySparkException, KeyError, TypeError, ValueError) as error:
         raise SchemaError(
-            f"columns: expected a Spark schema as JSON, got one that is not understood ({error!r}); use types that "
-            "PySpark has"
+            f"columns: expected a Spark schema as JSON, got one that PySpark cannot parse ({error!r}); use types "
+            "that PySpark has"
         ) from None

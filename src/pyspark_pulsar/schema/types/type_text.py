@@ -1,4 +1,4 @@
-"""Arrow types as Spark's users write them, for messages."""
+"""Arrow types as text for messages, in the notation of Spark SQL."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ _MARKS: Final = (b"variant", b"geometry", b"geography")
 
 
 def spark_mark(kind: pa.DataType) -> str | None:
-    """The type of Spark's that a struct stands for because Arrow lacks it; Spark marks a member by metadata. None for
-    all other types."""
+    """Return the Spark type that a struct represents because Arrow lacks the type, or None.
+
+    Spark marks a member of such a struct by metadata.
+    """
     if not types.is_struct(kind):
         return None
     marks = {mark for member in kind for mark in member.metadata or {}}
@@ -35,7 +37,10 @@ def spark_mark(kind: pa.DataType) -> str | None:
 
 
 def type_text(kind: pa.DataType) -> str:
-    """Such as `array<bigint>`. Units are not told, as Spark has one of each; a fixed has its length in brackets."""
+    """Return a type as text, such as `array<bigint>`.
+
+    The text omits units, because Spark has one unit for each type. A fixed has its length in brackets.
+    """
     if kind in _NAMES:
         return _NAMES[kind]
     if types.is_struct(kind):

@@ -1,4 +1,4 @@
-"""May a column that holds one type be read as another? Widening may, narrowing may not; members may be left out."""
+"""Rules for reading a column as another type: widening and omitting members is allowed, narrowing is not."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ _WIDER: Final = {
 
 
 def misfits(source: pa.DataType, target: pa.DataType, path: str) -> Iterator[str]:
-    """Every way in which values of type `source` cannot be read as `target` without loss, by path; both in Spark's
-    types. Nothing when they can."""
+    """Yield the reasons, by path, why values of the source cannot be read as the target without loss.
+
+    Both types are Spark's. The result is empty if the values can be read.
+    """
     yield from type_faults(source, target, path, _READING)
 
 
 def forbids_null(field: pa.Field, path: str) -> Iterator[str]:
-    """Paths at which `field` claims that there is never a null; keys of maps never are."""
+    """Yield the paths at which a field forbids null, except the keys of maps, which are never null."""
     if not field.nullable:
         yield path
     kind = field.type
@@ -50,7 +52,7 @@ def _unknown(member: pa.Field, names: Iterable[str], prefix: str) -> str:
 
 
 def _left_out(_name: str, _target: Iterable[str], _prefix: str) -> None:
-    """A member that is not asked for is not read."""
+    """Accept a member that the query does not request: the read skips it."""
 
 
 def _holds(target: pa.DataType, source: pa.DataType) -> bool:

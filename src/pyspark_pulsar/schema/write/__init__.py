@@ -1,1 +1,1 @@
-"""A DataFrame's columns against the schema of the topic that they are written to."""
+"""Comparison of a DataFrame's columns with the schema of the topic to write."""

@@ -1,4 +1,4 @@
-"""Fields of a topic's record that the DataFrame has no column for: written as the default that Avro gives them."""
+"""Fields of a topic's record without a column in the DataFrame, which are written as their Avro default."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyspark_pulsar.schema.types.type_text import type_text
 def absent_defaults(
     values: Iterable[pa.Field], fields: pa.Schema, defaults: dict[str, object]
 ) -> tuple[list[tuple[str, object]], list[str]]:
-    """Defaults to write for fields without a column, as Python values; and faults for unusable ones."""
+    """Return the defaults of fields without a column, as Python values, and faults for unusable defaults."""
     present = {column.name for column in values}
     usable: list[tuple[str, object]] = []
     faults: list[str] = []

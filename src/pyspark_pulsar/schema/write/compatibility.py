@@ -1,9 +1,9 @@
-"""Do a DataFrame's columns fit a topic's record? By name and type, before anything is sent.
+"""Comparison of a DataFrame's columns with a topic's record, by name and type, before a write sends data.
 
-Widening fits, narrowing does not. What only a value can show is left to the encoder, which refuses the
-row: null for a required field, a string that is no symbol of an enum, bytes of another length than the
-fixed. Timestamps and times of day fit coarser units and lose the digits below them (towards zero), since Spark itself
-knows only microseconds and most Pulsar schemas only milliseconds.
+Widening fits, narrowing does not. The encoder checks the values, and refuses a row with an invalid one. Examples are
+null in a required field, a string that is no symbol of an enum, and bytes of another length than the fixed. Timestamps
+and times of day fit coarser units, and are rounded towards zero, because Spark has microseconds and most Pulsar schemas
+have milliseconds.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from pyspark_pulsar.schema.types.type_text import type_text
 
 _INTEGER_BITS: Final = {pa.int8(): 8, pa.int16(): 16, pa.int32(): 32, pa.int64(): 64}
 _DIGITS: Final = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 19}
-# Integers up to these widths are exact in a float and a double.
 _BINARY: Final = pa.binary()
+# Integers up to these widths are exact in a float and a double.
 _EXACT_IN: Final = {pa.float32(): 16, pa.float64(): 32}
 
 
 def record_mismatches(
     columns: Iterable[pa.Field], target: Iterable[pa.Field], prefix: str = ""
 ) -> Iterator[str]:
-    """Every way in which `columns` do not fit the record `target`; nothing when they fit.
+    """Yield the mismatches between columns and the fields of a record.
 
-    A target field without a column fits when it is nullable: it is written as null.
+    A nullable field does not need a column, because the write stores null in it.
     """
     yield from record_faults(columns, target, prefix, _WRITING)
 
 
 def scalar_fits(source: pa.DataType, target: pa.DataType) -> bool:
-    """Whether every value of `source` can be written as `target` (see the module for units and lengths)."""
+    """Return whether values of the source can be written as the target, apart from units and lengths."""
     if source == target:
         return True
     if source in _INTEGER_BITS:
@@ -57,17 +57,25 @@ def scalar_fits(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 def cast_advice(source: pa.DataType, target: pa.DataType, *, takes_text: bool = False) -> str:
-    """How a column of type `source` becomes `target` with Spark's CAST, which refuses some pairs (ANSI mode, the
-    default). `takes_text`: a string will do as well."""
+    """Return advice how to convert a column to the target type with Spark.
+
+    Spark's CAST refuses some pairs of types in ANSI mode, which is the default.
+
+    Args:
+        source: The type of the column.
+        target: The type to write.
+        takes_text: Whether a string also fits.
+
+    """
     if types.is_nested(source) or types.is_nested(target):
         return f"make it {type_text(target)}"
     if takes_text or (_BINARY in (source, target) and not {source, target} <= {_BINARY, pa.string()}):
         last = "" if takes_text else f", then to {type_text(target)}"
         return f"cast it to string{last}"
     if types.is_date(target) and _is_number(source):
-        return "make a date of it, as date_from_unix_date does"
+        return "convert it to a date, for example with date_from_unix_date"
     if types.is_date(source) and _is_number(target):
-        return "make a number of it, as unix_date does"
+        return "convert it to a number, for example with unix_date"
     return f"cast it to {type_text(target)}"
 
 
@@ -78,7 +86,7 @@ def _is_number(kind: pa.DataType) -> bool:
 def _cast(source: pa.DataType, target: pa.DataType, path: str) -> str | None:
     if scalar_fits(source, target):
         return None
-    return f"{path} is {type_text(source)}, the topic's schema wants {type_text(target)}; {cast_advice(source, target)}"
+    return f"{path} is {type_text(source)}, the topic's schema needs {type_text(target)}; {cast_advice(source, target)}"
 
 
 def _required(field: pa.Field, _names: Iterable[str], prefix: str) -> str | None:

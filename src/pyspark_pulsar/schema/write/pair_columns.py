@@ -1,4 +1,4 @@
-"""Do the columns `key` and `value` fit a topic's KEY_VALUE schema? By name and type, before anything is sent."""
+"""Comparison of the columns `key` and `value` with a topic's KEY_VALUE schema, by name and type."""
 
 from __future__ import annotations
 
@@ -24,9 +24,13 @@ _AVRO_DOCUMENTS: Final = ("avro", "json")
 
 @dataclass(frozen=True)
 class PairColumns:
-    """The two columns as the encoder gets them: a struct has the fields that are written as their default too.
+    """The columns of a pair as the encoder receives them.
 
-    `defaults` names these by their path, such as `value.status`. With `faults` nothing else counts.
+    Attributes:
+        columns: The columns. A struct also has the fields that are written as their default.
+        defaults: The defaults of these fields, by their path, such as `value.status`.
+        faults: The mismatches. If any exist, the other attributes have no meaning.
+
     """
 
     columns: tuple[pa.Field, ...]
@@ -35,15 +39,15 @@ class PairColumns:
 
 
 def name_faults(columns: Sequence[pa.Field]) -> list[str]:
-    """Columns that a pair has no place for, and sides without a column."""
+    """Return faults for columns other than `key` and `value`, and for sides without a column."""
     names = [column.name for column in columns]
     faults = [f"column {name}{suggestion(name, SIDES)}" for name in names if name not in SIDES]
     missing = [name for name in SIDES if name not in names]
-    return faults + [f"no column {name}; add it, null where there is none" for name in missing]
+    return faults + [f"no column {name}; add it, with null for rows without a {name}" for name in missing]
 
 
 def fit_pair(columns: Sequence[pa.Field], pair: KeyValuePair, *, where: str) -> PairColumns:
-    """Compare both columns with their side of `pair`, nested mismatches by path."""
+    """Compare both columns with their side of a pair. Nested mismatches name their path."""
     faults = name_faults(columns)
     fitted: list[pa.Field] = []
     defaults: list[tuple[str, object]] = []

@@ -1,4 +1,4 @@
-"""The schema that a write registers for a topic that has none."""
+"""The schema that a write registers for a topic without a schema."""
 
 from __future__ import annotations
 
@@ -23,20 +23,30 @@ FORMATS: Final = {
     "json": SchemaType.JSON,
     "protobuf": SchemaType.PROTOBUF_NATIVE,
 }
-"""Schema types of records, by the names that the option `valueFormat` has for them."""
+"""Schema types of records, by their values of option `valueFormat`."""
 
 PLAIN_FORMATS: Final = {"bytes": SchemaType.BYTES, "string": SchemaType.STRING}
-"""Schema types of a column `value` that is written as it is, by their names in `valueFormat`."""
+"""Schema types of a column `value` that a write stores unchanged, by their values of option `valueFormat`."""
 
 VALUE_FORMATS: Final = FORMATS | PLAIN_FORMATS
-"""All that `valueFormat` may be."""
+"""The schema types of all values of option `valueFormat`."""
 
 _DEFAULT_FORMAT: Final = "avro"
 
 
 def record_info(columns: pa.Schema, value_format: str | None, *, name: str, where: str) -> SchemaInfo:
-    """A record of `columns`, Avro when `value_format` does not say. Raises SchemaError for columns that the
-    format cannot hold."""
+    """Return the schema of a record with the columns as fields.
+
+    Args:
+        columns: The columns.
+        value_format: A key of `FORMATS`; None means Avro.
+        name: The name of the record.
+        where: The topic, for errors.
+
+    Raises:
+        SchemaError: If the format cannot hold a column.
+
+    """
     name = legal_name(name)
     if value_format == PROTOBUF_VALUE:
         return new_protobuf_info(columns, name=name, where=where)
@@ -45,8 +55,12 @@ def record_info(columns: pa.Schema, value_format: str | None, *, name: str, wher
 
 
 def plain_info(columns: Sequence[pa.Field], value_format: str, *, where: str) -> SchemaInfo:
-    """The single column `value` as bytes, or as text. Raises SchemaError for other columns, and for a type that is
-    not written as it is."""
+    """Return the schema of a single column `value` as bytes or as text.
+
+    Raises:
+        SchemaError: If other columns exist, or if the type cannot be stored unchanged.
+
+    """
     schema_type = PLAIN_FORMATS[value_format]
     fitting = (pa.string(), pa.binary()) if schema_type is SchemaType.BYTES else (pa.string(),)
     if [column.name for column in columns] != [VALUE_COLUMN] or columns[0].type not in fitting:
@@ -60,17 +74,24 @@ def plain_info(columns: Sequence[pa.Field], value_format: str, *, where: str) ->
 
 
 def _to_one_column(columns: Sequence[pa.Field]) -> str:
-    """What makes the one column of them."""
+    """Return advice how to make one column."""
     if [column.name for column in columns] == [VALUE_COLUMN] and not types.is_nested(columns[0].type):
         return "cast it to string"
-    return "make one column of them, as to_json(struct(*)) does"
+    return "make one column, for example with to_json(struct(*))"
 
 
 def pair_info(
     columns: Sequence[pa.Field], value_format: str | None, *, separated: bool, name: str, where: str
 ) -> SchemaInfo:
-    """The columns `key` and `value` as a KEY_VALUE schema: a struct as a record, named after `name`, anything
-    else as the primitive that holds it. Raises SchemaError for columns that it cannot hold."""
+    """Return a KEY_VALUE schema for the columns `key` and `value`.
+
+    A struct becomes a record whose name begins with `name`. Other types become the primitive that stores them
+    unchanged.
+
+    Raises:
+        SchemaError: If the schema cannot hold a column.
+
+    """
     sides = {column.name: column for column in columns}
     if value_format is not None and not any(types.is_struct(column.type) for column in sides.values()):
         raise SchemaError(

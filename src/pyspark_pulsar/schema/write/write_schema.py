@@ -1,4 +1,4 @@
-"""What a write encodes from and to: the DataFrame's columns against the topic's schema, on the driver."""
+"""The input and output of the encoder for a write, which the driver resolves from columns and schema."""
 
 from __future__ import annotations
 
@@ -45,13 +45,16 @@ _ENCODINGS: Final = ("inline", "separated")
 
 @dataclass(frozen=True)
 class WriteSchema:
-    """Everything an encoder must know about the columns; picklable, made on the driver for the executors.
+    """The knowledge that an encoder needs about the columns. The driver makes it for the executors, so it is picklable.
 
-    `input_schema` is what the kernel is given: the value columns, then the metadata columns that are
-    stored. `defaults` are record fields without a column whose schema has a default other than null: the
-    encoder adds them as constant columns of `input_schema`, or, named like `value.status`, within one.
-    `info` is the topic's schema, or with `registers` the one to register; its type BYTES means that no
-    schema is sent at all.
+    Attributes:
+        value: The format of the value.
+        info: The topic's schema, or the schema to register. With the type BYTES the write sends no schema.
+        registers: Whether the write registers `info`.
+        input_schema: The kernel's input: the value columns, then the metadata columns that the write stores.
+        defaults: Record fields without a column whose default is not null. The encoder adds them as constant columns of
+            `input_schema`, or as members of a column if they have a path such as `value.status`.
+
     """
 
     value: PayloadSchema
@@ -71,17 +74,25 @@ def resolve_write_schema(
     record_name: str = "Row",
     descriptor: DescriptorFile | None = None,
 ) -> WriteSchema:
-    """How rows with `columns` (the DataFrame's Arrow schema) are written to `topic`.
+    """Return the schema by which a write encodes rows for a topic.
 
-    `info` None or of type NONE is a topic without schema. A single value column named `value` of a
-    primitive type is then written as that primitive; anything else, or with `value_format` ("avro", "json" or
-    "protobuf") anything at all, is written as a record in that format (Avro when not said) which is
-    registered under `record_name`. With "bytes" or "string" a single column `value` is written as it is.
-    `descriptor` is the Protobuf message to write instead.
-    With `key_value_encoding` ("inline" or "separated") the columns must be `key` and `value`, which are
-    registered as a KEY_VALUE schema: structs as records in that format, others as primitives. A topic that
-    has a schema keeps it, and the columns must fit it.
-    Raises SchemaError, listing all mismatches at once.
+    A topic with a schema keeps that schema, and the columns must fit. For a topic without a schema, the write registers
+    a new one. A single column `value` of a primitive type becomes that primitive. Other columns become a record.
+
+    Args:
+        columns: The DataFrame's Arrow schema.
+        info: The topic's schema. None, or a schema of type NONE, means a topic without a schema.
+        topic: The topic, for errors.
+        value_format: The format of a new schema. The values "avro" (the default), "json" and "protobuf" write records,
+            even for a single column. The values "bytes" and "string" write a single column `value` unchanged.
+        key_value_encoding: The values "inline" and "separated" register the columns `key` and `value` as a KEY_VALUE
+            schema. Structs become records in `value_format`, other types become primitives.
+        record_name: The name of a new record.
+        descriptor: The user's Protobuf message, which the write encodes instead.
+
+    Raises:
+        SchemaError: If columns do not fit. The message lists all mismatches.
+
     """
     if value_format is not None and value_format not in VALUE_FORMATS:
         raise SchemaError(
@@ -89,8 +100,8 @@ def resolve_write_schema(
         )
     if key_value_encoding is not None and value_format in PLAIN_FORMATS:
         raise SchemaError(
-            f"value format {value_format} cannot hold the structs of a pair: expected {' or '.join(FORMATS)}; leave it "
-            "out"
+            f"value format {value_format} cannot hold the structs of a pair: expected {' or '.join(FORMATS)}; leave "
+            "the format out"
         )
     if key_value_encoding is not None and key_value_encoding not in _ENCODINGS:
         raise SchemaError(
@@ -109,7 +120,7 @@ def resolve_write_schema(
         _check_format(value_format, new.type, topic)
         return replace(_for_protobuf(values, stored, new, None, topic=topic), registers=True)
     if key_value_encoding is not None:
-        _refuse(name_faults(values), f"topic {topic}: the columns are no key-value pair")
+        _refuse(name_faults(values), f"topic {topic}: the columns do not form a key-value pair")
         separated = key_value_encoding == "separated"
         new = pair_info(values, value_format, separated=separated, name=record_name, where=f"topic {topic}")
         return _pair(values, stored, new, topic=topic, registers=True)
@@ -178,7 +189,10 @@ def _for_protobuf(
 
 
 def _unheld_faults(value: PayloadSchema, columns: Sequence[pa.Field]) -> list[str]:
-    """Fields that no column holds, and that are written as null, where a value is needed or a column is given."""
+    """Return faults for omitted fields that the schema requires, or for which the DataFrame has a column.
+
+    The write stores null in the other omitted fields.
+    """
     given = {column.name for column in columns}
     faults = []
     for omission in value.omitted:
@@ -195,7 +209,7 @@ def _check_format(value_format: str | None, schema_type: SchemaType, topic: str)
     if value_format == PROTOBUF_VALUE and schema_type is SchemaType.PROTOBUF:
         return
     raise SchemaError(
-        f"topic {topic}: value format {value_format} is not that of its {schema_type.name} schema; "
+        f"topic {topic}: value format {value_format} does not match its {schema_type.name} schema; "
         "leave the format out, or write to another topic"
     )
 
@@ -212,11 +226,15 @@ def _pair(
     payload = for_writing(info, topic=topic)
     pair = payload.pair
     if pair is None:
-        raise SchemaError(f"topic {topic}: expected a KEY_VALUE schema, got {info.type.name}")
+        raise SchemaError(
+            f"topic {topic}: expected a KEY_VALUE schema, got {info.type.name}; write to another topic"
+        )
     fitted = fit_pair(values, pair, where=f"topic {topic}, KEY_VALUE schema")
     faults = [*fitted.faults, *_unheld_faults(payload, values)]
     if pair.separated and any(column.name == "__key" for column in stored):
-        faults.append("column __key, which is the key itself in a separated pair; drop it")
+        faults.append(
+            "column __key, although the column key is the message's key in a separated pair; drop it"
+        )
     if value_format is not None and value_format not in (pair.key.value_type, pair.value.value_type):
         faults.append(f"value format {value_format}, which neither side has; leave the format out")
     _refuse(faults, f"topic {topic}: the columns do not fit its KEY_VALUE schema")
@@ -246,10 +264,10 @@ def _check_primitive(values: list[pa.Field], primitive: Primitive, info: SchemaI
     ]
     column = next((column for column in values if column.name == VALUE_COLUMN), None)
     if column is None:
-        faults.append(f"no column {VALUE_COLUMN}; name the value's column so")
+        faults.append(f"no column {VALUE_COLUMN}; rename the column with the value to {VALUE_COLUMN}")
     elif not scalar_fits(column.type, primitive.arrow_type):
         faults.append(
-            f"column {VALUE_COLUMN} is {type_text(column.type)}, the topic's schema wants "
+            f"column {VALUE_COLUMN} is {type_text(column.type)}, the topic's schema needs "
             f"{type_text(primitive.arrow_type)}; {cast_advice(column.type, primitive.arrow_type)}"
         )
     _refuse(faults, f"topic {topic}: the columns do not fit its {info.type.name} schema")
@@ -268,7 +286,7 @@ def _primitive(
 
 
 def _split(columns: pa.Schema, topic: str) -> tuple[list[pa.Field], list[pa.Field]]:
-    """Value columns, and the metadata columns that are stored with a message."""
+    """Return the value columns, and the metadata columns that the write stores with a message."""
     faults = [f"column {name} twice; rename one" for name in _repeated(columns.names)]
     values: list[pa.Field] = []
     stored: list[pa.Field] = []
@@ -278,13 +296,13 @@ def _split(columns: pa.Schema, topic: str) -> tuple[list[pa.Field], list[pa.Fiel
         elif column.name not in metadata_columns.WRITABLE:
             close = suggestion(column.name, metadata_columns.WRITABLE)
             faults.append(
-                f"column {column.name}, which begins with {_RESERVED} as only metadata columns do{close}"
+                f"column {column.name}, whose prefix {_RESERVED} is reserved for metadata columns{close}"
             )
         elif not _metadata_fits(column):
             expected = metadata_columns.WRITABLE[column.name].type
             takes_text = bool(types.is_binary(expected))
             faults.append(
-                f"column {column.name} is {type_text(column.type)}, which is no {type_text(expected)}"
+                f"column {column.name} is {type_text(column.type)}, expected {type_text(expected)}"
                 f"{' or string' if takes_text else ''}; {cast_advice(column.type, expected, takes_text=takes_text)}"
             )
         elif column.name in metadata_columns.WRITTEN:

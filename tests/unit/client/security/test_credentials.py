@@ -122,7 +122,9 @@ def test_an_unknown_plugin_names_those_there_are() -> None:
 
 
 def test_parameters_without_a_plugin() -> None:
-    with pytest.raises(OptionError, match="authPluginClassName' is missing: expected it beside") as caught:
+    with pytest.raises(
+        OptionError, match="authPluginClassName' is missing: expected it together with"
+    ) as caught:
         parse_options(ConnectionOptions, {"service.url": "pulsar://a:1", "pulsar.client.authParams": SECRET})
     assert SECRET not in str(caught.value)
 
@@ -194,7 +196,7 @@ def test_a_proxy_needs_tls_and_its_protocol() -> None:
     proxy = security_of(parse_options(ConnectionOptions, given)).proxy
     assert proxy is not None
     assert (proxy.host, proxy.port) == ("p", 2)
-    with pytest.raises(OptionError, match=r"pulsar\+ssl:// beside it"):
+    with pytest.raises(OptionError, match=r"expected service\.url to begin with pulsar\+ssl://"):
         parse_options(ConnectionOptions, given | {"service.url": "pulsar://a:1"})
 
 

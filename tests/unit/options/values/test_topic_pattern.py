@@ -98,7 +98,7 @@ def test_what_is_refused(pattern: str) -> None:
 
 def test_scalable_topics_are_named() -> None:
     with pytest.raises(
-        OptionError, match=r"scalable topics are found by their names only: give them in option 'topics'"
+        OptionError, match=r"a pattern does not find scalable topics: list their names in option 'topics'"
     ):
         TopicPattern.parse("topic://shop/eu/x.*")
 

@@ -52,8 +52,8 @@ def test_a_partition_wins_over_its_topic() -> None:
         ("x", "expected JSON from topic"),
         ('{"a": "noon"}', "'noon' for topic 'a'"),
         ('{"a": "2026-01-31T08:00:00"}', "with a zone"),
-        ('{"a": true}', "says true for topic 'a': expected a time"),
-        ('{"a": 1.5}', "says 1.5 for topic 'a': expected a time"),
+        ('{"a": true}', "sets true for topic 'a': expected a time"),
+        ('{"a": 1.5}', "sets 1.5 for topic 'a': expected a time"),
         ('{"a b": 1}', "a b"),
         ('{"a": 5}', r"none for persistent://public/default/b\b"),
         ('{"a": 5, "b": 6, "c": 7}', "one for persistent://public/default/c, which it does not read"),
@@ -73,7 +73,7 @@ def test_malformed(text: str, words: str) -> None:
     ],
 )
 def test_only_one_way_to_begin_and_one_to_end(given: dict[str, str]) -> None:
-    with pytest.raises(OptionError, match="expected only one of them"):
+    with pytest.raises(OptionError, match="set only one of them"):
         options(**given)
 
 
@@ -82,7 +82,7 @@ def test_a_start_may_be_of_another_form_than_the_end() -> None:
 
 
 def test_a_start_behind_the_end() -> None:
-    with pytest.raises(OptionError, match="is behind 'endingTimestamp'"):
+    with pytest.raises(OptionError, match="is after 'endingTimestamp'"):
         options(startingTimestamp="6", endingTimestamp="5")
     options(startingTimestamp="5", endingTimestamp="5")
     assert TimeWindow(5, 5).is_empty

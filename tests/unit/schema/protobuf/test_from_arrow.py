@@ -83,7 +83,7 @@ def test_columns_that_do_not_fit_the_topics_message() -> None:
         resolve_write_schema(pa.schema([("flag", pa.string()), ("texts", pa.string())]), info, topic="t")
     assert "flag is string" in str(caught.value)
     assert "texts is not in the topic's schema; did you mean text?" in str(caught.value)
-    with pytest.raises(SchemaError, match="value format avro is not that of its PROTOBUF_NATIVE schema"):
+    with pytest.raises(SchemaError, match="value format avro does not match its PROTOBUF_NATIVE schema"):
         resolve_write_schema(COLUMNS, info, topic="t", value_format="avro")
 
 

@@ -207,7 +207,10 @@ def test_a_descriptor_is_for_protobuf_and_for_topics_that_say_nothing() -> None:
     given = descriptor_file(SIMPLE)
     for kind in (SchemaType.NONE, SchemaType.BYTES):
         assert columns(SchemaInfo("", kind), given).names == ["id", "name"]
-    with pytest.raises(SchemaError, match=r"topic t: expected a Protobuf schema or none .*got STRING"):
+    with pytest.raises(
+        SchemaError,
+        match=r"topic t: expected a Protobuf schema or none, because protobufDescriptorFile is set, got STRING",
+    ):
         columns(SchemaInfo("", SchemaType.STRING), given)
 
 
@@ -224,7 +227,7 @@ def test_the_options_of_a_descriptor(scope: type[ReadOptions] | type[WriteOption
     with pytest.raises(OptionError, match=r"x\.desc.*No such file"):
         read_descriptor_file(parse_options(scope, both))
     for key in ("protobufDescriptorFile", "protobufMessage"):
-        with pytest.raises(OptionError, match="is missing: expected it beside"):
+        with pytest.raises(OptionError, match="is missing: expected it together with"):
             parse_options(scope, options | {key: "x"})
 
 

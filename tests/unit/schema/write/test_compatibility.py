@@ -63,6 +63,6 @@ def test_nested_mismatches_carry_their_path() -> None:
     assert list(record_mismatches(columns, target)) == [
         "s.y is not in the topic's schema; check the name",
         "s.x (int) is required by the topic's schema and missing; add it",
-        "l[].x is bigint, the topic's schema wants int; cast it to int",
-        "m{} is string, the topic's schema wants int; cast it to int",
+        "l[].x is bigint, the topic's schema needs int; cast it to int",
+        "m{} is string, the topic's schema needs int; cast it to int",
     ]

@@ -98,9 +98,9 @@ def test_all_mismatches_are_listed_at_once() -> None:
     assert lines[0] == "topic persistent://p/d/t: the columns do not fit its AVRO schema, 4 mismatches:"
     assert lines[1:] == [
         "  - usr is not in the topic's schema; did you mean user?",
-        "  - id is string, the topic's schema wants bigint; cast it to bigint",
+        "  - id is string, the topic's schema needs bigint; cast it to bigint",
         "  - user (string) is required by the topic's schema and missing; add it",
-        "  - at is timestamp_ntz, the topic's schema wants timestamp; cast it to timestamp",
+        "  - at is timestamp_ntz, the topic's schema needs timestamp; cast it to timestamp",
     ]
 
 
@@ -148,7 +148,7 @@ def test_another_type_is_no_missing_column() -> None:
         )
     assert str(caught.value).splitlines() == [
         "topic t: the columns do not fit its INT32 schema, 1 mismatch:",
-        "  - column value is string, the topic's schema wants int; cast it to int",
+        "  - column value is string, the topic's schema needs int; cast it to int",
     ]
 
 
@@ -168,13 +168,13 @@ def test_what_was_read_can_be_written_back() -> None:
     ("columns", "said"),
     [
         ([("__eventtime", pa.timestamp("us", tz="UTC"))], "did you mean __eventTime?"),
-        ([("__mine", pa.string())], "__mine, which begins with __"),
+        ([("__mine", pa.string())], "column __mine, whose prefix __ is reserved for metadata columns"),
         (
             [("__eventTime", pa.timestamp("us"))],
-            "__eventTime is timestamp_ntz, which is no timestamp; cast it to timestamp",
+            "__eventTime is timestamp_ntz, expected timestamp; cast it to timestamp",
         ),
-        ([("__key", pa.int64())], "__key is bigint, which is no binary or string; cast it to string"),
-        ([("__topic", pa.binary())], "__topic is binary, which is no string; cast it to string"),
+        ([("__key", pa.int64())], "__key is bigint, expected binary or string; cast it to string"),
+        ([("__topic", pa.binary())], "__topic is binary, expected string; cast it to string"),
         ([("__messageProperties", pa.map_(pa.string(), pa.int32()))], "__messageProperties"),
         ([("a", pa.string())], "column a twice"),
     ],

@@ -65,7 +65,7 @@ def test_a_wrong_call(command: str, arguments: list[str], text: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--starting-timestamp", "6", "--ending-timestamp", "5"], "is behind 'endingTimestamp'"),
+        (["--starting-timestamp", "6", "--ending-timestamp", "5"], "is after 'endingTimestamp'"),
         (["--ending-offsets", "earliest"], "expected latest"),
         (["--starting-offsets", "first"], "expected earliest or latest"),
         (["--read-from", "bookie"], "admin.url"),

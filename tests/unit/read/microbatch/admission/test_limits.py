@@ -181,9 +181,12 @@ def test_options_of_triggers() -> None:
 @pytest.mark.parametrize(
     ("given", "text"),
     [
-        ({"maxTriggerDelay": "soon"}, "expected a duration such as 500ms"),
+        (
+            {"maxTriggerDelay": "soon"},
+            "expected milliseconds, or a duration with the unit ms, s, m, h or d, such as 30s",
+        ),
         ({"maxRecordsPerTrigger": 0}, "a whole number from 1"),
-        ({"minOffsetsPerTrigger": 6, "maxRecordsPerTrigger": 5}, "no more than maxRecordsPerTrigger"),
+        ({"minOffsetsPerTrigger": 6, "maxRecordsPerTrigger": 5}, "at most maxRecordsPerTrigger"),
         ({"splitBy": "hash"}, "one of position, key"),
     ],
 )

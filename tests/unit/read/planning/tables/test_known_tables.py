@@ -65,7 +65,7 @@ def test_what_the_option_takes() -> None:
         options(behindTable="[1]")
     with pytest.raises(ProtocolError, match="behindTable"):
         known_tables(options(behindTable='{"table": "x"}'))
-    with pytest.raises(OptionError, match="only in a batch"):
+    with pytest.raises(OptionError, match="only for a batch"):
         options(behindTable=BEHIND).check_stream()
     without = parse_options(ReadOptions, {"service.url": "pulsar://h:1", "topic": "t", "behindTable": BEHIND})
     with pytest.raises(OptionError, match=r"admin\.url"):

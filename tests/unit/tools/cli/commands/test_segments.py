@@ -40,7 +40,7 @@ SURVEY = Survey(
             "bookie",
         ),
         Segment(ZERO, Ledger(12, 5, 600, NOW - HOUR, None, metadata=ON_THREE), OPEN, None, "broker"),
-        Segment(ZERO, Ledger(20, 9, 90, None, 0), COMPACTED, skipped="asked for by readCompacted=true only"),
+        Segment(ZERO, Ledger(20, 9, 90, None, 0), COMPACTED, skipped="read with readCompacted=true only"),
         Segment(
             ONE, Ledger(4, 10, 1_000, None, NOW - 2 * HOUR), CLOSED, skipped="closed before startingTimestamp"
         ),
@@ -193,7 +193,15 @@ TABLE_PARTS = (
         ZERO, "t_n.t", Position(12, 0), 4, 123_456, 5 << 20, (NOW - 90 * HOUR, NOW - 2 * HOUR), is_read=True
     ),
     TablePart(
-        ONE, "t_n.t", Position(4, 10), 1, 7, 900, None, is_read=False, skipped="outside of what is asked for"
+        ONE,
+        "t_n.t",
+        Position(4, 10),
+        1,
+        7,
+        900,
+        None,
+        is_read=False,
+        skipped="outside of the requested range",
     ),
 )
 WITH_TABLES = replace(SURVEY, tables=TABLE_PARTS)
@@ -211,7 +219,7 @@ def test_what_a_table_holds(capsys: pytest.CaptureFixture[str]) -> None:
         "location": "columns", "bookies": [], "copy": "t_n.t", "reader": "columns", "skipped": None, "fault": None,
     }  # fmt: skip
     assert (rows[1]["opened"], rows[1]["reader"]) == (None, None)
-    assert rows[1]["skipped"] == "outside of what is asked for"
+    assert rows[1]["skipped"] == "outside of the requested range"
     page = segments_page(WITH_TABLES, NOW)
     assert "history as columns, 123,463 rows in 5 files" in page
     tables = [each for each in parsed(page).iter() if each.get("data-table")]
