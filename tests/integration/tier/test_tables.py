@@ -218,7 +218,7 @@ def test_a_table_of_somebody_else(tier: Tier) -> None:
     namespace = tier.table.name.rpartition(".")[0]
     other.create_table(f"{namespace}.theirs", pa.schema([pa.field("a", pa.int64())]))
     for call in (tier.rows, tier.run):
-        with pytest.raises(TierMismatch, match=r"expected the tier of topic .*, got one that is no tier"):
+        with pytest.raises(TierMismatch, match=r"expected the table of topic .*, got a table of no topic"):
             call(tierTable=namespace + ".{topic}heirs")
 
 

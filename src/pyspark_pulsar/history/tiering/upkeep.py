@@ -220,7 +220,7 @@ def _rows(
         projections = _projections(file, layout.schema)
         sources = [projection.source for projection in projections if projection.source is not None]
         for batch in file.iter_batches(_BATCH_ROWS, columns=sources, use_threads=False):
-            arrays = [projection.of(batch) for projection in projections]
+            arrays = [projection.convert(batch) for projection in projections]
             arrays += [pa.repeat(value, batch.num_rows) for value in apart.values()]
             yield pa.RecordBatch.from_arrays(arrays, names=[*layout.schema.names, *apart])
 

@@ -1,7 +1,12 @@
-"""Columns of tables: their types in files, and what a file's columns are in a query.
+"""The columns of tables: their types in files, and their conversion to the columns of a query.
 
-stored_types  the Arrow types that columns have in files
-projection    from a column of a file to the column that is asked for
-absent        what a column is where a file lacks it
-aliases       fields that the topic's schema has renamed
+Modules:
+
+    stored_types     the Arrow types of columns in files
+    projection       converts a column of a file to a column of a query
+    absent           the values of a column that a file lacks
+    resolution       finds the table's columns for the fields of a reader's schema
+    matching         the outcome of matching two schemas, and columns with another name in files
+    avro_fields      matches the fields of two Avro documents
+    protobuf_fields  matches the fields of two Protobuf plans
 """

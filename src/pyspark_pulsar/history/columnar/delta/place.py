@@ -93,7 +93,7 @@ class TablePlace:
             )
         is_local = url.startswith("file:")
         options = {} if is_local else delta_options(settings)
-        return cls(url.rstrip("/"), TableStorage.of(settings), options, secret_values(settings))
+        return cls(url.rstrip("/"), TableStorage.from_properties(settings), options, secret_values(settings))
 
     def under(self, *names: str) -> TablePlace:
         """A place in this one. Raises `OptionError` for names that are no names of folders."""

@@ -138,7 +138,7 @@ class IcebergTable(ColumnarTable):
 
     @property
     def storage(self) -> TableStorage:
-        return TableStorage.of(self._table.io.properties)
+        return TableStorage.from_properties(self._table.io.properties)
 
     @property
     def folder(self) -> str:

@@ -180,7 +180,7 @@ class DataFileWriter:
                     ColumnProjection(column, batch.schema.field(column.name), fields)
                     for column in self._layout.schema
                 ]
-            columns = [projection.of(batch) for projection in self._projections]
+            columns = [projection.convert(batch) for projection in self._projections]
             return pa.RecordBatch.from_arrays(columns, schema=self._layout.schema)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError, KeyError) as fault:
             raise SchemaError(
