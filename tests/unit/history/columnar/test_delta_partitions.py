@@ -89,7 +89,7 @@ def test_two_columns_of_one_name() -> None:
 
 
 def test_an_empty_text_is_not_null() -> None:
-    with pytest.raises(SchemaError, match="got an empty one, which Delta cannot tell from null"):
+    with pytest.raises(SchemaError, match="got an empty one, which Delta cannot distinguish from null"):
         partitions.partition_values((field("item"),), ("",), "t")
 
 

@@ -85,7 +85,7 @@ def test_a_number_of_an_older_commit_is_missed() -> None:
 
 
 def test_a_table_that_is_no_tier_has_none() -> None:
-    with pytest.raises(PositionsIncomplete, match="there are none"):
+    with pytest.raises(PositionsIncomplete, match="no numbers exist"):
         positions_of(TOPIC, lambda names: [None] * len(names))
 
 

@@ -122,7 +122,7 @@ def test_tables_that_cannot_be_made(
 
 def test_an_empty_text_of_the_partition_stops_the_commit(folder: DeltaFolder) -> None:
     table = folder.create(IDENTIFIER, definition("item"))
-    with pytest.raises(SchemaError, match="Delta cannot tell from null"):
+    with pytest.raises(SchemaError, match="Delta cannot distinguish from null"):
         add_ledger(table, 1, item="")
     assert loaded(folder).files() == ()
 

@@ -1,4 +1,4 @@
-"""Faults of pyiceberg, of what it speaks to, and of stores, in words of our own. Driver only."""
+"""Converts faults of pyiceberg, its catalogs and stores to `ColumnsUnavailable`. Driver only."""
 
 from __future__ import annotations
 
@@ -18,8 +18,14 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def told(what: str, secrets: tuple[str, ...]) -> Iterator[None]:
-    """Faults of catalog and storage in words of our own, without secrets. Raises `ColumnsUnavailable`."""
+def translated_faults(what: str, secrets: tuple[str, ...]) -> Iterator[None]:
+    """Convert faults of catalog and storage to `ColumnsUnavailable`, without secrets.
+
+    Args:
+        what: The table or catalog, for the text of the error.
+        secrets: The texts to remove from the error.
+
+    """
     import requests
     from pyiceberg.exceptions import RESTError, ServerError, ServiceUnavailableError, UnauthorizedError
 
