@@ -85,7 +85,7 @@ class KeptPayloads:
         """Log the number of messages that did not decode since the last call."""
         if self._bad_rows:
             _log.warning(
-                "Messages of the topic's table did not decode and %s: %d messages (mode=%s), topic partition %s",
+                "Messages of the topic's table that did not decode and %s: %d (mode=%s), topic partition %s",
                 DONE_WITH_BAD_ROWS[self._mode],
                 self._bad_rows,
                 self._mode,
