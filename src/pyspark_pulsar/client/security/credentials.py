@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 from pyspark_pulsar.client.security.oauth2 import OAuth2Flow, access_token, file_path
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ConnectionOptions
-from pyspark_pulsar.options.regular_file import read_regular_file
 from pyspark_pulsar.options.security import BASIC, NO_PLUGIN, OAUTH2, TLS, TOKEN
+from pyspark_pulsar.options.values.regular_file import read_regular_file
 
 _METHOD_HEADER: Final = "X-Pulsar-Auth-Method-Name"
 _PARAMS: Final = "option 'pulsar.client.authParams'"
@@ -41,7 +41,7 @@ class Credentials(Protocol):
         """For CONNECT and AUTH_RESPONSE; `renew`: what was given before is accepted no longer.
 
         Raises `OptionError` where a file or variable lacks it, and the errors of `oauth2.access_token`. May wait for a
-        network share or an identity provider: call it within a deadline (`client.bounded`).
+        network share or an identity provider: call it within a deadline (`client.time_limit`).
         """
 
     def headers(self) -> dict[str, str]:

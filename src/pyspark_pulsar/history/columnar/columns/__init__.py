@@ -4,9 +4,9 @@ Modules:
 
     stored_types     the Arrow types of columns in files
     projection       converts a column of a file to a column of a query
-    absent           the values of a column that a file lacks
+    absent_values    the values of a column that a file lacks
     resolution       finds the table's columns for the fields of a reader's schema
-    matching         the outcome of matching two schemas, and columns with another name in files
+    field_matches    the outcome of matching two schemas, and columns with another name in files
     avro_fields      matches the fields of two Avro documents
     protobuf_fields  matches the fields of two Protobuf plans
 """

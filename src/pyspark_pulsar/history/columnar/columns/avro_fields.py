@@ -12,7 +12,7 @@ from typing import Final
 import pyarrow as pa
 from pyarrow import types
 
-from pyspark_pulsar.history.columnar.columns.matching import Found, by_name, renamed
+from pyspark_pulsar.history.columnar.columns.field_matches import Found, by_name, renamed
 from pyspark_pulsar.schema.avro import tree
 
 _WIDENED: Final = (("int", "long"),)
@@ -68,7 +68,7 @@ class AvroFields:
         return out
 
     def _has_constant_value(self, member: tree.Field) -> bool:
-        """Return whether a field that the rows' schema lacks is null or a default for all rows (`columns.absent`)."""
+        """Return whether a field that the rows' schema lacks has one value, null or a default (`columns.absent_values`)."""
         if self._is_json and tree.is_nullable(member.type):
             return True
         return member.default is not None and not (

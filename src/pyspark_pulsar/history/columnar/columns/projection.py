@@ -1,7 +1,7 @@
 """Converts columns of a data file to the columns of a reader's schema, at any depth.
 
 Columns are found by field id if the table's format has ids, so a renamed column is still found. Otherwise columns are
-found by name. A field of the reader without a column in the table has the value of `absent`.
+found by name. A field of the reader without a column in the table has the value of `absent_values`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from pyspark_pulsar.history.columnar.columns.absent import ITEM, NULL, Absent
-from pyspark_pulsar.history.columnar.columns.matching import stored_name
+from pyspark_pulsar.history.columnar.columns.absent_values import ITEM, NULL, Absent
+from pyspark_pulsar.history.columnar.columns.field_matches import stored_name
 
 FIELD_ID: Final = b"PARQUET:field_id"
 

@@ -30,7 +30,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark_pulsar.errors import ColumnsUnavailable
-from pyspark_pulsar.history.columnar.delta.state import TableState
+from pyspark_pulsar.history.columnar.delta.table_state import TableState
 from pyspark_pulsar.history.columnar.table import TableMoved
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def write_commit(
     """
     from deltalake.exceptions import CommitFailedError, DeltaError, SchemaMismatchError
 
-    place, commit_id = state.place, uuid.uuid4().hex
+    location, commit_id = state.location, uuid.uuid4().hex
     properties = commit_properties({**(information or {}), _ID: commit_id}, numbers or {})
     for _ in range(_MOST_ATTEMPTS):
         try:
@@ -78,7 +78,7 @@ def write_commit(
         except SchemaMismatchError:
             raise
         except (DeltaError, OSError) as fault:
-            reason, is_refused = place.reason(fault), isinstance(fault, CommitFailedError)
+            reason, is_refused = location.reason(fault), isinstance(fault, CommitFailedError)
         else:
             return _load_state(state, "it was done")
         latest = _load_state(state, reason)
@@ -86,7 +86,7 @@ def write_commit(
             return latest
         if not is_refused or latest.version == state.version:
             raise ColumnsUnavailable(
-                f"table {place.url}: expected to commit to it, got {reason}; reload the table to see whether the "
+                f"table {location.url}: expected to commit to it, got {reason}; reload the table to see whether the "
                 f"commit succeeded"
             )
         if not may_rebase or latest.commits != state.commits or not latest.is_defined_as(state):
@@ -111,11 +111,11 @@ def _load_state(state: TableState, reason: str) -> TableState:
     from deltalake.exceptions import DeltaError
 
     try:
-        return TableState(state.place.load(), state.place)
+        return TableState(state.location.load(), state.location)
     except (DeltaError, OSError) as fault:
         raise ColumnsUnavailable(
-            f"table {state.place.url}: the outcome of a commit is unknown ({reason}): expected to read the log, got "
-            f"{state.place.reason(fault)}; reload the table to see whether the commit succeeded"
+            f"table {state.location.url}: the outcome of a commit is unknown ({reason}): expected to read the log, got "
+            f"{state.location.reason(fault)}; reload the table to see whether the commit succeeded"
         ) from None
 
 

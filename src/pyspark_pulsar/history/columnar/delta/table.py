@@ -4,15 +4,15 @@ A Delta table is a folder, `path/<namespace>/<table>`, without a catalog. The lo
 `columnar.table` needs:
 
     the topic, the sort columns        the table's properties, as in Iceberg
-    the schemas that tiered rows       metadata of a column                     delta.state
+    the schemas that tiered rows       metadata of a column                     delta.table_state
     positions                          transaction identifiers                  delta.positions
     partitions by times                columns computed from the times          delta.partitions
     bounds of files                    statistics of add actions                delta.statistics, delta.files
     one successful commit of two       commits that follow one state            delta.commit
 
 Data files are in a separate folder, `TableState.data`. Other engines write elsewhere, so all files in that folder are
-ours, and upkeep may delete them. Columns are found by name. Their types are
-defined by `stored_types.delta_leaf`, and never widened.
+ours, and upkeep may delete them. Columns are found by name. Their types are defined by
+`stored_types.delta_leaf`, and never widened.
 
 Format: the Delta transaction log protocol, https://github.com/delta-io/delta/blob/master/PROTOCOL.md.
 """
@@ -44,7 +44,6 @@ from pyspark_pulsar.history.columnar.delta.columns import (
 )
 from pyspark_pulsar.history.columnar.delta.commit import REARRANGED, commit_properties, write_commit
 from pyspark_pulsar.history.columnar.delta.files import added_files
-from pyspark_pulsar.history.columnar.delta.place import KNOWN_SETTINGS, TablePlace
 from pyspark_pulsar.history.columnar.delta.positions import (
     COMMITS,
     DOCUMENT,
@@ -52,8 +51,9 @@ from pyspark_pulsar.history.columnar.delta.positions import (
     canonical,
     numbers_of,
 )
-from pyspark_pulsar.history.columnar.delta.state import TableState
 from pyspark_pulsar.history.columnar.delta.statistics import file_statistics
+from pyspark_pulsar.history.columnar.delta.table_location import KNOWN_SETTINGS, TableLocation
+from pyspark_pulsar.history.columnar.delta.table_state import TableState
 from pyspark_pulsar.history.columnar.delta.upkeep import drop_table, expire_states, listing, named_urls
 from pyspark_pulsar.history.columnar.layout import FILE_BYTES, FileLayout, check_sort_columns, named_fields
 from pyspark_pulsar.history.columnar.positions import TieredPositions
@@ -94,8 +94,8 @@ class DeltaFolder(TableCatalog):
 
     format: ClassVar[str] = "delta"
 
-    def __init__(self, place: TablePlace) -> None:
-        self._place = place
+    def __init__(self, location: TableLocation) -> None:
+        self._location = location
 
     @classmethod
     def open(cls, properties: Mapping[str, str]) -> DeltaFolder:
@@ -119,15 +119,15 @@ class DeltaFolder(TableCatalog):
                 "columns in Delta tables need the package deltalake on the driver; run "
                 "`pip install 'pyspark-pulsar[delta]'`"
             ) from None
-        return cls(TablePlace.from_path(properties[_PATH], properties))
+        return cls(TableLocation.from_path(properties[_PATH], properties))
 
     def load(self, identifier: str) -> DeltaColumnarTable | None:
         from deltalake.exceptions import TableNotFoundError
 
-        place = self._table_place(identifier)
-        with place.translated_faults():
+        location = self._table_location(identifier)
+        with location.translated_faults():
             try:
-                return DeltaColumnarTable(TableState(place.load(), place))
+                return DeltaColumnarTable(TableState(location.load(), location))
             except TableNotFoundError:
                 return None
 
@@ -135,17 +135,17 @@ class DeltaFolder(TableCatalog):
         names = set(identifiers)
         listed: set[str] = set()
         for namespace in sorted({name.rpartition(".")[0] for name in names}):
-            place = self._place.under(namespace)
-            with place.translated_faults():
-                listed |= {f"{namespace}.{info.base_name}" for info in listing(place) if not info.is_file}
+            location = self._location.under(namespace)
+            with location.translated_faults():
+                listed |= {f"{namespace}.{info.base_name}" for info in listing(location) if not info.is_file}
         return names & listed
 
     def create(self, identifier: str, definition: TableDefinition) -> DeltaColumnarTable:
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError
 
-        place, columns = self._table_place(identifier), stored_schema(definition.columns, delta_leaf)
-        check_names(columns, place.url)
+        location, columns = self._table_location(identifier), stored_schema(definition.columns, delta_leaf)
+        check_names(columns, location.url)
         for field in definition.partition_fields:
             partitions.check_partition_field(field, columns)
         fields = named_fields(definition.partition_fields, columns)
@@ -159,18 +159,18 @@ class DeltaFolder(TableCatalog):
             SORTED_BY: ",".join(definition.sort_columns),
             partitions.PARTITIONED_BY: partitions.to_json(fields),
         }
-        partitions.table_columns(columns, fields, place.url)
-        table_columns = delta_schema(partitions.table_columns(now, fields, place.url), place.url)
+        partitions.table_columns(columns, fields, location.url)
+        table_columns = delta_schema(partitions.table_columns(now, fields, location.url), location.url)
         positions = TieredPositions()
-        with place.translated_faults():
+        with location.translated_faults():
             try:
                 DeltaTable.create(
-                    place.url,
+                    location.url,
                     table_columns,
                     mode="error",
                     partition_by=[field.column for field in fields],
                     configuration=configuration,
-                    storage_options=dict(place.options),
+                    storage_options=dict(location.options),
                     commit_properties=commit_properties(
                         _information(positions, 0), {COMMITS: 0, **numbers_of(positions)}
                     ),
@@ -178,20 +178,20 @@ class DeltaFolder(TableCatalog):
                 )
             except DeltaError as fault:
                 if self.load(identifier) is not None:
-                    raise TableMoved(place.reason(fault)) from None
+                    raise TableMoved(location.reason(fault)) from None
                 raise
-            return DeltaColumnarTable(TableState(place.load(), place))
+            return DeltaColumnarTable(TableState(location.load(), location))
 
     def drop(self, identifier: str, *, keep_files: bool) -> bool:
         """Drop a table.
 
         With `keep_files`, the log also stays, under another name. Rename the log back to restore the table.
         """
-        return drop_table(self._table_place(identifier), keep_files=keep_files)
+        return drop_table(self._table_location(identifier), keep_files=keep_files)
 
-    def _table_place(self, identifier: str) -> TablePlace:
+    def _table_location(self, identifier: str) -> TableLocation:
         namespace, _, name = identifier.rpartition(".")
-        return self._place.under(namespace, name)
+        return self._location.under(namespace, name)
 
 
 class DeltaColumnarTable(ColumnarTable):
@@ -204,7 +204,7 @@ class DeltaColumnarTable(ColumnarTable):
 
     @property
     def name(self) -> str:
-        return self._state.place.url
+        return self._state.location.url
 
     @property
     def format(self) -> str:
@@ -233,7 +233,7 @@ class DeltaColumnarTable(ColumnarTable):
 
     @property
     def storage(self) -> TableStorage:
-        return self._state.place.storage
+        return self._state.location.storage
 
     @property
     def folder(self) -> str:
@@ -269,8 +269,8 @@ class DeltaColumnarTable(ColumnarTable):
     def files(self) -> Sequence[DataFile]:
         state = self._state
         state.check_readable()
-        with state.place.translated_faults():
-            added = added_files(state.delta, state.place, state.partition_fields, state.columns)
+        with state.location.translated_faults():
+            added = added_files(state.delta, state.location, state.partition_fields, state.columns)
         self._names = {one.file.url: one.name for one in added}
         return tuple(one.file for one in added)
 
@@ -374,7 +374,7 @@ class DeltaColumnarTable(ColumnarTable):
         from deltalake.transaction import AddAction
 
         return AddAction(
-            path=self._state.place.name_at(file.url),
+            path=self._state.location.name_at(file.url),
             size=file.size,
             partition_values=partitions.partition_values(self._state.partition_fields, file.key, self.name),
             modification_time=time.time_ns() // 1_000_000,

@@ -9,8 +9,8 @@ from typing import Any, Final
 import pyarrow as pa
 from pyarrow import fs
 
-from pyspark_pulsar.history.columnar.delta.place import LOG, TablePlace
-from pyspark_pulsar.history.columnar.delta.state import TableState
+from pyspark_pulsar.history.columnar.delta.table_location import LOG, TableLocation
+from pyspark_pulsar.history.columnar.delta.table_state import TableState
 
 _COMMIT_FILE: Final = re.compile(r"\d{20}\.json")
 _HOUR_MS: Final = 3_600_000
@@ -30,15 +30,15 @@ def expire_states(state: TableState, older_than_ms: int) -> tuple[TableState, in
         ColumnsUnavailable: The table cannot be read or written.
 
     """
-    place = state.place
+    location = state.location
     hours = max(0, -(-(time.time_ns() // 1_000_000 - older_than_ms) // _HOUR_MS))
-    with place.translated_faults():
-        before = _commit_files(place)
+    with location.translated_faults():
+        before = _commit_files(location)
         state.delta.vacuum(hours, dry_run=False, enforce_retention_duration=False)
-        delta = place.load()
+        delta = location.load()
         delta.create_checkpoint()
         delta.cleanup_metadata()
-        return TableState(place.load(), place), len(before - _commit_files(place))
+        return TableState(location.load(), location), len(before - _commit_files(location))
 
 
 def named_urls(state: TableState) -> set[str]:
@@ -48,14 +48,14 @@ def named_urls(state: TableState) -> set[str]:
         ColumnsUnavailable: The table cannot be read.
 
     """
-    place, delta = state.place, state.delta
-    with place.translated_faults():
+    location, delta = state.location, state.delta
+    with location.translated_faults():
         tombstones = delta.vacuum(0, dry_run=True, enforce_retention_duration=False)
         paths = pa.table(delta.get_add_actions()).column("path").to_pylist()
-    return {place.url_of(name) for name in [*map(place.name_of, paths), *tombstones]}
+    return {location.url_of(name) for name in [*map(location.name_of, paths), *tombstones]}
 
 
-def drop_table(place: TablePlace, *, keep_files: bool) -> bool:
+def drop_table(location: TableLocation, *, keep_files: bool) -> bool:
     """Drop a table. With `keep_files`, the log also stays, under another name.
 
     Returns:
@@ -65,8 +65,8 @@ def drop_table(place: TablePlace, *, keep_files: bool) -> bool:
         ColumnsUnavailable: The table cannot be read or deleted.
 
     """
-    with place.translated_faults():
-        system, path = place.storage.located(place.url)
+    with location.translated_faults():
+        system, path = location.storage.located(location.url)
         log = f"{path}/{LOG}"
         if system.get_file_info(log).type is not fs.FileType.Directory:
             return False
@@ -80,15 +80,15 @@ def drop_table(place: TablePlace, *, keep_files: bool) -> bool:
     return True
 
 
-def listing(place: TablePlace, folder: str = "") -> list[fs.FileInfo]:
+def listing(location: TableLocation, folder: str = "") -> list[fs.FileInfo]:
     """Return the direct contents of a folder, or nothing if the folder does not exist. Raises `OSError`."""
-    system, path = place.storage.located(place.url)
+    system, path = location.storage.located(location.url)
     infos: list[fs.FileInfo] = system.get_file_info(fs.FileSelector(f"{path}/{folder}", allow_not_found=True))
     return infos
 
 
-def _commit_files(place: TablePlace) -> set[str]:
-    return {info.base_name for info in listing(place, LOG) if _COMMIT_FILE.fullmatch(info.base_name)}
+def _commit_files(location: TableLocation) -> set[str]:
+    return {info.base_name for info in listing(location, LOG) if _COMMIT_FILE.fullmatch(info.base_name)}
 
 
 def _move(system: Any, folder: str, to: str) -> None:

@@ -2,13 +2,13 @@
 
 Modules:
 
-    catalog      opens catalogs; finds, creates and drops tables
-    table        one table in one state: its properties, its files, commits, expiry
-    description  converts files in manifests to `DataFile`
-    positions    the positions that belong to the current snapshot
-    statistics   the statistics of files in a commit
-    summaries    snapshot summaries whose partition keys Python cannot write as dates
-    files        statistics of all files, for Spark's own scan
-    sessions     deadlines for requests to REST catalogs
-    faults       converts faults of other libraries to `ColumnsUnavailable`
+    catalog           opens catalogs; finds, creates and drops tables
+    table             one table in one state: its properties, its files, commits, expiry
+    file_description  converts files in manifests to `DataFile`
+    positions         the positions that belong to the current snapshot
+    statistics        the statistics of files in a commit
+    summaries         snapshot summaries whose partition keys Python cannot write as dates
+    files             statistics of all files, for Spark's own scan
+    sessions          deadlines for requests to REST catalogs
+    faults            converts faults of other libraries to `ColumnsUnavailable`
 """

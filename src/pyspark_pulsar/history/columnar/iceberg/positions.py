@@ -2,8 +2,8 @@
 
 Each of our commits writes the positions twice: to the table's property, which remains when snapshots expire, and to the
 snapshot's summary. A rollback moves the current snapshot back and leaves the property unchanged. So do `CREATE OR
-REPLACE TABLE`, and a table that is created from another table's definition. So the positions are from our last
-commit among the snapshot's ancestors. The first matching rule applies:
+REPLACE TABLE`, and a table that is created from another table's definition. So the positions are from our last commit
+among the snapshot's ancestors. The first matching rule applies:
 
     an ancestor is one of our commits                   the positions in its summary
     the oldest ancestor is the table's beginning        none: the rows were never added to this table

@@ -39,11 +39,11 @@ def merged(groups: Iterable[RowGroup], row_range: RowRange, read: Read) -> Itera
     """Yield the rows of a range in order, in batches that are not empty. Raises the errors of `read`."""
     waiting = [(group.first, number, group) for number, group in enumerate(groups)]
     heapq.heapify(waiting)
-    runs: list[_Run] = []
+    runs: list[_SortedRun] = []
     while waiting or runs:
         frontier = min((run.last for run in runs), default=None)
         while waiting and (frontier is None or waiting[0][0] <= frontier):
-            run = _Run(_in_range(waiting[0][2], row_range, read))
+            run = _SortedRun(_in_range(waiting[0][2], row_range, read))
             heapq.heappop(waiting)
             if run.held is not None:
                 runs.append(run)
@@ -54,7 +54,7 @@ def merged(groups: Iterable[RowGroup], row_range: RowRange, read: Read) -> Itera
             runs = [run for run in runs if run.held is not None]
 
 
-class _Run:
+class _SortedRun:
     """A sequence of rows in the order of positions, read batch by batch."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
