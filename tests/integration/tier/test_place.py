@@ -305,7 +305,7 @@ def test_sql(sql: SqlTable, spark: SparkSession, tmp_path: Path) -> None:
     # The note is nobody's to copy: SHOW CREATE TABLE must not give a topic the history of another.
     shown = dict(spark.sql(f"SHOW TBLPROPERTIES {sql.name}").collect())
     assert not any(key.startswith("pyspark-pulsar.") for key in shown)
-    with pytest.raises(PySparkException, match="keeps for itself"):
+    with pytest.raises(PySparkException, match="this package reserves"):
         spark.sql(f"ALTER TABLE {sql.name} SET TBLPROPERTIES ('pyspark-pulsar.tier' = '{{}}')")
     tier.admin.delete(tier.topic)
     write(tier, numbered(range(10)))

@@ -68,7 +68,7 @@ class AvroFields:
         return out
 
     def _has_constant_value(self, member: tree.Field) -> bool:
-        """Return whether a field that the rows' schema lacks has one value, null or a default (`columns.absent_values`)."""
+        """Return whether a field that the rows' schema lacks is null or a default in all rows (`absent_values`)."""
         if self._is_json and tree.is_nullable(member.type):
             return True
         return member.default is not None and not (

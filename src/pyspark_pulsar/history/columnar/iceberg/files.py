@@ -59,7 +59,7 @@ def table_files(table: Table, columns: Collection[str], known: Parts) -> TableFi
     check_history(table.metadata.schemas)
     manifests = [] if snapshot is None else snapshot.manifests(table.io)
     if any(manifest.content is ManifestContent.DELETES for manifest in manifests):
-        raise NotScannable("its files contain deleted rows")
+        raise NotScannable("the table has files with deleted rows")
     collected = _Collected.for_columns(schema, columns)
     parts: dict[str, _Collected] = {}
     with _collector_paused():
@@ -91,7 +91,7 @@ def _read(table: Table, manifest: ManifestFile, part: _Collected) -> _Collected:
     entries = manifest.fetch_manifest_entry(table.io, discard_deleted=True)
     files = [entry.data_file for entry in entries]
     if not all(file.file_format is FileFormat.PARQUET for file in files):
-        raise NotScannable("it has files that are not Parquet")
+        raise NotScannable("the table has files that are not Parquet")
     part.add(files)
     return part
 
@@ -245,7 +245,7 @@ def check_history(history: Iterable[Schema]) -> None:
     numbers = sorted(version.schema_id for version in history)
     if numbers != list(range(len(numbers))):
         raise NotScannable(
-            "earlier schemas were removed from it, so the earlier meanings of names are unknown"
+            "earlier schemas were removed from the table, so the earlier meanings of names are unknown"
         )
 
 

@@ -59,7 +59,9 @@ def hadoop_settings(storage: TableStorage, url: str) -> dict[str, str]:
     if scheme in _S3_SCHEMES:
         return _s3a(iceberg_settings)
     if any(key.startswith(f"{prefix}.") for key in iceberg_settings for prefix in _prefixes(scheme)):
-        raise NotScannable(f"its catalog has settings for {scheme}:// that have no equivalent in Hadoop")
+        raise NotScannable(
+            f"the table's catalog has settings for {scheme}:// that have no equivalent in Hadoop"
+        )
     return {}
 
 
@@ -73,7 +75,7 @@ def _s3a(iceberg_settings: Mapping[str, str]) -> dict[str, str]:
     unknown = sorted(own.keys() - _S3.keys() - _OTHER_S3_SETTINGS)
     if unknown:
         raise NotScannable(
-            f"its catalog has the S3 settings {', '.join(unknown)}, which have no equivalent in Hadoop"
+            f"the table's catalog has the S3 settings {', '.join(unknown)}, which have no equivalent in Hadoop"
         )
     settings = {_S3[key]: text for key, text in own.items() if key in _S3}
     is_virtual = own.get("force-virtual-addressing", "").strip().lower() == "true"

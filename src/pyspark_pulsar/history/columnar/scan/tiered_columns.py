@@ -47,10 +47,12 @@ def check_tiered(
     requested = list(columns)
     for bounds, leaves in files.layouts if requested else ():
         if bounds is None:
-            raise NotScannable("its metadata does not record which schemas tiered the rows of some files")
+            raise NotScannable(
+                "the table's metadata does not record which schemas tiered the rows of some files"
+            )
         present = [tiered for number, tiered in schemas.items() if bounds[0] <= number <= bounds[1]]
         if not present:
-            raise NotScannable("its properties lack a schema by which rows were tiered")
+            raise NotScannable("the table's properties lack a schema by which rows were tiered")
         for tiered in present:
             _check(requested, reader, tiered, leaves, absent, files.least_size)
 
@@ -66,7 +68,7 @@ def _check(
     values = tiered.stored_values
     resolution = resolve(tiered.payload, values, reader)
     if resolution.columns is None:
-        raise NotScannable("it has rows of an earlier schema, which the query's schema must decode")
+        raise NotScannable("the table has rows of an earlier schema, which the query's schema must decode")
     found = by_name(resolution.columns)
     is_ours = leaves == _leaf_ids(tiered.stored)
     for column in requested:
