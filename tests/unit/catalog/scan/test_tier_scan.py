@@ -291,7 +291,10 @@ def test_rows_that_its_positions_do_not_cover(texts: dict[str, str]) -> None:
     before = table.positions
     for positions, reason in (
         (before.replaced({PARTITIONS[1]: TieredPartition(Position(8, 0))}), "rows after its positions"),
-        (before.replaced({TopicPartition.parse(f"{TOPIC}-partition-5"): TieredPartition(END)}), "do not exist"),
+        (
+            before.replaced({TopicPartition.parse(f"{TOPIC}-partition-5"): TieredPartition(END)}),
+            "do not exist",
+        ),
     ):
         table.commit([], positions)
         assert reason in asked(texts, ID)["refused"]

@@ -29,7 +29,7 @@ def test_a_round_refuses_them() -> None:
         SimpleNamespace(partition=TopicPartition(topic, 0), rows=1, size=1) for topic in (ORDERS, OTHERS)
     ]
     table = Table()
-    with pytest.raises(ProtocolError, match=r"expected files of .*orders, got some of .*others"):
+    with pytest.raises(ProtocolError, match=r"expected files of .*orders, got files of .*others"):
         commit_parts(ORDERS, table, {}, files)  # type: ignore[arg-type]
     assert table.committed == []
     commit_parts(ORDERS, table, {}, files[:1])  # type: ignore[arg-type]
