@@ -31,7 +31,8 @@ def page(readme: str, repository: str, tag: str) -> str:
     """
     released = _FROM_A_CLONE.sub("", readme).replace("\npip install .\n", "\npip install pyspark-pulsar\n")
     return _LINK.sub(
-        lambda link: f"{link[1]}[{link[2]}]({repository}/{'raw' if link[1] else 'blob'}/{tag}/{link[3]})", released
+        lambda link: f"{link[1]}[{link[2]}]({repository}/{'raw' if link[1] else 'blob'}/{tag}/{link[3]})",
+        released,
     )
 
 

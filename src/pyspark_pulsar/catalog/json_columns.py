@@ -1,4 +1,4 @@
-"""Converts Spark's columns in the JSON of the catalog's protocol to Arrow's columns."""
+"""Conversion of Spark's columns, in the JSON of the catalog's protocol, to Arrow's columns."""
 
 from __future__ import annotations
 

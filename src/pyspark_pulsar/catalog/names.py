@@ -1,4 +1,4 @@
-"""Converts Spark's identifiers of namespaces and tables to Pulsar's names and back, without loss. Pure.
+"""Conversion of Spark's identifiers of namespaces and tables to Pulsar's names and back, without loss. Pure.
 
 A namespace is `["tenant/namespace"]` or `["tenant", "namespace"]`. A table has the exact local name of its topic.
 Non-persistent topics have the prefix `non-persistent://`. Local names contain no slash, so both are unambiguous. `$`

@@ -1,4 +1,4 @@
-"""Queries the first and last positions of a topic partition from the broker, for roles that may consume."""
+"""The first and last positions of a topic partition, from the broker, for roles that may consume."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists namespaces and tables, and loads the facts about a table that Spark needs for a query.
+"""Lists of namespaces and tables, and the facts about a table that Spark needs for a query.
 
 A role that may only consume a topic can load the topic's table: its existence and schema come from the broker. The
 admin REST API adds the lists, and the key column of a table.

@@ -1,4 +1,4 @@
-"""Starts compaction and offloading in brokers, and follows them. The result has a row for each topic partition."""
+"""Compaction and offloading in brokers: start and progress. The result has a row for each topic partition."""
 
 from __future__ import annotations
 

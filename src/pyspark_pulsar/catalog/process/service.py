@@ -1,4 +1,4 @@
-"""Answers `catalog.process.calls` one at a time (`spark.service`), with errors that Spark knows.
+"""The service that answers `catalog.process.calls` one at a time (`spark.service`), with errors that Spark knows.
 
 The first frame contains the catalog's name and its settings: `{"catalog": name, "settings": {...}}`. This module
 imports only what the answer to that frame needs, because the JVM waits for it.

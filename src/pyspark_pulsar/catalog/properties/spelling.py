@@ -1,4 +1,4 @@
-"""Detects misspelled properties. Unknown properties are stored as the topic's or namespace's own."""
+"""Detection of misspelled properties. Unknown properties are stored as the topic's or namespace's own."""
 
 from __future__ import annotations
 

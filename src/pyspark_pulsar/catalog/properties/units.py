@@ -1,4 +1,4 @@
-"""Parses and prints times and sizes in the properties of tables and namespaces. Minus one is infinite."""
+"""Times and sizes in the properties of tables and namespaces: parsing and printing. Minus one is infinite."""
 
 from __future__ import annotations
 

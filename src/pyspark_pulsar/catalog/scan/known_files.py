@@ -1,4 +1,4 @@
-"""Keeps the data files of tables, as their manifests list them, between queries. One process, one thread.
+"""The data files of tables, as their manifests list them, kept between queries. One process, one thread.
 
 Reading the manifests of 10,000 files needs a second. Statistics of ten columns of these files need 10 MB. A state of a
 table never changes, and the next state shares most of its manifests.

@@ -1,4 +1,4 @@
-"""Plans Spark's own Parquet scan of a topic's table for one query, if that scan can read the table.
+"""A plan for Spark's own Parquet scan of a topic's table, for one query, if that scan can read the table.
 
 The jar combines that scan with the data source, which reads the messages after the end of the table (jvm:
 `TierScanRule`). Both together must return the same rows as the data source alone. So if there is any doubt, the data

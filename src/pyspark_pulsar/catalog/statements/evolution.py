@@ -1,4 +1,4 @@
-"""Edits a record's Avro document in place. Everything that a change does not name stays as it was registered.
+"""Changes to a record's Avro document, in place. Everything that a change does not name stays as it was registered.
 
 The sections "Schema Declaration" and "Schema Resolution" of Avro 1.11 define the changes after which earlier messages
 can still be read (https://avro.apache.org/docs/1.11.1/specification/#schema-resolution).

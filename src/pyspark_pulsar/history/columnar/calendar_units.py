@@ -1,4 +1,4 @@
-"""Converts dates and times to integers, and to hours, days, months and years since 1970. Pure.
+"""Conversion of dates and times to integers, and to hours, days, months and years since 1970. Pure.
 
 Arrow's own functions for parts of a date are exact only for the years -32767 to 32767, and its integer division rounds
 toward zero.

@@ -22,7 +22,7 @@ also writes the document:
   * `lost` contains the ranges whose ledgers were removed before they were tiered, where tiering was allowed to
     continue.
 
-Times are Unix milliseconds. `next`, `closed_at` and `seen_at` exist only if `end` is after a ledger's last entry.
+`closed_at` and `seen_at` are Unix milliseconds. They and `next` exist only if `end` is after a ledger's last entry.
 
 When the ledger of `end` is gone, messages may have been lost. Retention removes ledgers from the front, so while the
 ledger exists, all later ledgers exist too. If `end` is before a ledger's first entry, messages that were not tiered are
@@ -132,8 +132,8 @@ class TieredPositions:
                 )
         except (ValueError, KeyError, TypeError, AttributeError) as fault:
             raise ProtocolError(
-                f"{where}: expected positions that pyspark-pulsar wrote, got {text[:200]!r} ({fault!r}); restore the "
-                f"table to an earlier state"
+                f"{where}: expected positions that pyspark-pulsar wrote, got {text[:200]!r} ({fault!r}); undo "
+                f"the other program's change, or drop the table and tier the topic again"
             ) from None
         raise ProtocolError(
             f"{where}: expected positions in version {_VERSION}, got {version}; use the version of pyspark-pulsar that "

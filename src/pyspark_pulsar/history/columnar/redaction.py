@@ -1,4 +1,4 @@
-"""Removes secrets from texts of catalogs and stores: the values of keys, tokens and passwords in the settings."""
+"""Texts of catalogs and stores without secrets: without the keys, tokens and passwords of the settings."""
 
 from __future__ import annotations
 

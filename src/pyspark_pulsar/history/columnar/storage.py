@@ -1,4 +1,4 @@
-"""Opens data files on the driver and on executors, by pyarrow's file systems.
+"""Access to data files, on the driver and on executors, by pyarrow's file systems.
 
 The settings are the properties of the table's catalog, with Iceberg's names (`s3.endpoint`, `s3.access-key-id`, ...). A
 catalog may add credentials for one table. Local folders and S3 need nothing else. All other locations are opened by

@@ -6,9 +6,9 @@ no note:
     {"version": 1, "table": "public_default.orders", "id": "0a1b...", "catalog": {"type": "sql", "uri": "..."},
      "ends": {"0": "23:0:0", "1": "31:0:0"}}
 
-`id` is the table's unique identity. `catalog` contains the settings that locate the table at the time of the last
-write, without secrets, for messages only. `ends` contains the position (exclusive) up to which each topic partition was
-tiered, by partition index. The index is -1 for a topic without partitions. The table's own positions may be after
+`id` is the table's unique identity. `catalog` contains the settings that located the table when the note was last
+written, without secrets, for messages only. `ends` contains the position (exclusive) up to which each topic partition
+was tiered, by partition index. The index is -1 for a topic without partitions. The table's own positions may be after
 `ends`. They are before `ends` only if the table was restored to an earlier state.
 
 Tiering writes the note before the table's first commit. Readers compare the note with the table that they find. So a

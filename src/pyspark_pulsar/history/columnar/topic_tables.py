@@ -1,4 +1,4 @@
-"""Finds the table of a topic, by the options `tierCatalog` and `tierTable`. Driver only."""
+"""The tables of topics, by the options `tierCatalog` and `tierTable`. Driver only."""
 
 from __future__ import annotations
 

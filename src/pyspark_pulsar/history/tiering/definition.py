@@ -59,8 +59,8 @@ def parse_table_settings(
     """Parse the settings for new tables.
 
     Args:
-        partition_by: Partition fields separated by commas (`columnar.layout`). An empty text means none, None the
-            default.
+        partition_by: Partition fields separated by commas (`columnar.layout`). An empty text selects no partitions, and
+            None selects the default.
         sort_by: Columns separated by commas.
         properties: Additional properties of the table.
 

@@ -1,4 +1,4 @@
-"""Converts any fault of tiering a topic, or of the upkeep of its table, to an error of that topic.
+"""Conversion of any fault of tiering a topic, or of the upkeep of its table, to an error of that topic.
 
 Libraries raise unexpected errors for values, full disks and catalogs. Such an error must not end the rounds of other
 topics.

@@ -1,4 +1,4 @@
-"""Runs a round of tiering a topic: writes its complete ledgers to data files and commits them, in any process.
+"""A round of tiering a topic, which writes complete ledgers to data files and commits them. Runs in any process.
 
     look       reads the table's positions, the topic's ledgers, and where open transactions begin      ledgers
     compare    checks that the table is the one that the topic names; the topic names it from now on    topic_note

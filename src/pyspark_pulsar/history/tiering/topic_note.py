@@ -1,4 +1,4 @@
-"""Writes and removes the note of a topic, `columnar.tier_note`. Driver only.
+"""The note of a topic (`columnar.tier_note`): when tiering writes and removes it. Driver only.
 
 The note is written before the first commit of a table, so a table with rows always has one. The positions of a round
 are added to the note in the next round. If a round fails in between, the note has earlier positions than the table,

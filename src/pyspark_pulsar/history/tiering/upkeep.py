@@ -1,4 +1,4 @@
-"""Keeps a table small and quick to read, by three steps.
+"""The upkeep of a table, which keeps the table small and quick to read, in three steps.
 
     compact    merges adjacent small files of a topic partition into one file, in the order of positions
     sweep      deletes files that no state of the table names, a day after they were written

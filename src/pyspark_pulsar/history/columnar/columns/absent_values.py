@@ -65,7 +65,7 @@ def absent_columns(payload: PayloadSchema) -> Members:
 
 @dataclass(frozen=True, slots=True)
 class _Records:
-    """Computes the values of absent record members of an Avro document, which also describes JSON messages."""
+    """The values of absent record members in an Avro document, which also describes JSON messages."""
 
     is_json: bool
 
@@ -108,7 +108,7 @@ def _row(value: Any, kind: pa.DataType) -> pa.Array | None:
 
 
 class _PlanMessages:
-    """Computes the values of absent message members of a plan's document (`schema.protobuf.plan`)."""
+    """The values of absent message members in a plan's document (`schema.protobuf.plan`)."""
 
     def __init__(self, plan: Mapping[str, Any]) -> None:
         self._messages = plan["messages"]

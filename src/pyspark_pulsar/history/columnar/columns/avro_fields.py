@@ -1,4 +1,4 @@
-"""Matches the fields of two Avro documents, which also describe JSON messages. Pure.
+"""Matches between the fields of two Avro documents, which also describe JSON messages. Pure.
 
 Avro finds a field by its name, or by an alias in the reader's schema. A field that the writer lacks has its default
 (https://avro.apache.org/docs/1.11.1/specification/#schema-resolution). Members of JSON messages have no aliases.
@@ -23,7 +23,7 @@ _EXACT_IN_JSON: Final = ("boolean", "int", "long", "string")
 
 
 class AvroFields:
-    """Finds the fields of a reader's document in the document by which rows were tiered."""
+    """The matches of a reader's document with the document by which rows were tiered."""
 
     def __init__(self, tiered: str, reader: str, *, is_json: bool) -> None:
         self._tiered = tree.parse(tiered)

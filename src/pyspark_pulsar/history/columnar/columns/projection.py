@@ -1,4 +1,4 @@
-"""Converts columns of a data file to the columns of a reader's schema, at any depth.
+"""Conversion of a data file's columns to the columns of a reader's schema, at any depth.
 
 Columns are found by field id if the table's format has ids, so a renamed column is still found. Otherwise columns are
 found by name. A field of the reader without a column in the table has the value of `absent_values`.

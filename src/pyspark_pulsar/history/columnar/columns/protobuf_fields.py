@@ -1,4 +1,4 @@
-"""Matches the fields of two Protobuf plans by number, because messages contain only field numbers. Pure.
+"""Matches between the fields of two Protobuf plans, by number, because messages contain only field numbers. Pure.
 
 Every field has a clear outcome: the kernel keeps the payload of a message unless the columns reproduce its exact bytes.
 """
@@ -22,7 +22,7 @@ Node = Mapping[str, Any]
 
 
 class ProtobufFields:
-    """Finds the fields of a reader's plan in the plan by which rows were tiered."""
+    """The matches of a reader's plan with the plan by which rows were tiered."""
 
     def __init__(self, tiered: str, reader: str) -> None:
         self._tiered: Node = json.loads(tiered)

@@ -1,4 +1,4 @@
-"""Finds the columns of a table for the fields of a reader's schema, for rows that another schema tiered.
+"""The columns of a table for the fields of a reader's schema, for rows that another schema tiered.
 
 A message is resolved from its writer's schema to the reader's schema. The rows of a table have three possible outcomes,
 decided once for each pair of schemas:

@@ -1,4 +1,4 @@
-"""Converts add actions of a Delta table, as delta-rs lists them, to `DataFile`.
+"""Conversion of a Delta table's add actions, as delta-rs lists them, to `DataFile`.
 
 Writers choose which statistics they record. Files of other engines may lack any of them.
 """

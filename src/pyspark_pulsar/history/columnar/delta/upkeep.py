@@ -1,4 +1,4 @@
-"""Removes old states of a Delta table, the files that only they have, and whole tables."""
+"""Removal of old states of a Delta table, of the files that only they have, and of whole tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Converts faults of pyiceberg, its catalogs and stores to `ColumnsUnavailable`. Driver only."""
+"""Conversion of faults of pyiceberg, its catalogs and stores to `ColumnsUnavailable`. Driver only."""
 
 from __future__ import annotations
 

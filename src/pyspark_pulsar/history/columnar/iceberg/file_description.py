@@ -1,4 +1,4 @@
-"""Converts data files in manifests to `DataFile`. Driver only; opens no data file."""
+"""Conversion of data files in manifests to `DataFile`. Driver only; opens no data file."""
 
 from __future__ import annotations
 

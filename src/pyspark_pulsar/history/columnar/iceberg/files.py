@@ -1,4 +1,4 @@
-"""Reads the data files of an Iceberg table from its manifests, for `TableFiles`. Driver only.
+"""The data files of an Iceberg table, read from its manifests, for `TableFiles`. Driver only.
 
 The manifests of 10,000 files contain a million small values. They are read one after the other, and unneeded values are
 released immediately. The garbage collector is paused during this time, because it would examine all kept values again

@@ -1,4 +1,4 @@
-"""Reads the rows of a range from data files, with the values that decoding its entries would return. Executors only.
+"""A reader for the rows of a range in data files, with the values that decoding its entries returns. Executors only.
 
 Modules:
 

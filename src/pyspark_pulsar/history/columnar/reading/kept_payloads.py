@@ -1,4 +1,4 @@
-"""Decodes the payloads that a table keeps, by the schema of the read. Executor only.
+"""A decoder for the payloads that a table keeps, by the schema of the read. Executor only.
 
 A table keeps the payload of a message whose value columns do not determine all its contents, or that did not decode
 (`layout.PAYLOAD_COLUMN`). Another schema may decode more of the message, or less. So the read decodes the payload, as

@@ -1,4 +1,4 @@
-"""Merges rows of data files into the order of positions. Executor only.
+"""A merge of rows of data files into the order of positions. Executor only.
 
 Files of this package are in that order and do not overlap, so their row groups are read one after the other. Other
 engines may have rewritten the files. Then one file may contain several topic partitions, several files may contain the

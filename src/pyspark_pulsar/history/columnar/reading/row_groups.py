@@ -1,4 +1,4 @@
-"""Selects the row groups of data files that may have rows of a range. Executor only.
+"""The row groups of data files that may have rows of a range. Executor only.
 
 Statistics contain the smallest and the largest ledger and entry of a row group. If all rows are of one ledger, these
 are the exact first and last entries. Otherwise they are bounds.

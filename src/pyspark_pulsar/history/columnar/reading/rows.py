@@ -1,4 +1,4 @@
-"""Reads the rows of a range from data files, with the values that decoding its entries would return. Executor only.
+"""A reader for the rows of a range in data files, with the values that decoding its entries returns. Executor only.
 
 A row group that is completely in the range and overlaps no other is read alone, with only the query's columns. All
 other row groups are merged by position (`merge`). Rows are converted to the reader's schema (`tiered_rows`), and

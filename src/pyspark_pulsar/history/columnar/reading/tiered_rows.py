@@ -1,4 +1,4 @@
-"""Converts rows of data files to the columns of a read, by the schema that tiered each row. Executor only.
+"""Conversion of rows of data files to the columns of a read, by the schema that tiered each row. Executor only.
 
 The columns of the read are found among the table's columns (`columns.resolution`). If the columns do not suffice, they
 are encoded as a payload, and the read decodes the payload like a kept payload (`kept_payloads`).

@@ -1,4 +1,4 @@
-"""Plans how Spark's own Parquet scan reads a reader's columns from a table's files. Pure.
+"""A plan for reads of a reader's columns from a table's files by Spark's own Parquet scan. Pure.
 
 Spark reads columns by their names in the files, with the reader's types. It reads the same values as our own reader
 (`projection`) in these cases:
@@ -14,7 +14,7 @@ Spark reads columns by their names in the files, with the reader's types. It rea
     no such field inside a column   the reader's type           null
 
 All other cases are `NotScannable`. Spark reads times of day and intervals differently. It does not know defaults inside
-a column. Names may not identify a field (`TableFiles.unclear_names`).
+a column. Some names do not identify a field (`TableFiles.unclear_names`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writes the rows of a split to data files. Executors only.
+"""A writer for the rows of a split to data files. Executors only.
 
 Modules:
 

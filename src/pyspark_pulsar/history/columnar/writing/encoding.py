@@ -1,4 +1,4 @@
-"""Chooses the encoding of each column of a data file. Encodings decide the cost of writing a file and its size.
+"""The encoding of each column of a data file, which decides the cost of writing the file and its size.
 
 The choices were measured on 150,000 rows with 23 columns. A dictionary for each column and zstd level 3 need three
 times the processor time of these choices, and the files are a third larger.

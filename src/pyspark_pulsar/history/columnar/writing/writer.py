@@ -1,4 +1,4 @@
-"""Writes the rows of a split to data files, in the process that reads the split. Executor only.
+"""A writer for the rows of a split to data files, in the process that reads the split. Executor only.
 
 A file contains rows of one topic partition and of one value of the table's partition, such as one day. Rows are in the
 order of positions. If the table has sort columns, the rows of each row group are sorted by these instead.

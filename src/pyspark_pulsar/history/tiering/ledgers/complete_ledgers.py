@@ -1,4 +1,4 @@
-"""Finds the complete ledgers of a topic partition, which may be tiered. Pure.
+"""The complete ledgers of a topic partition, which may be tiered. Pure.
 
 A ledger is complete when no message can be added to it, and when the visibility of all its messages is decided:
 

@@ -1,4 +1,4 @@
-"""Finds chunked messages that continue after the end of the tiered range. Pure.
+"""Chunked messages that continue after the end of the tiered range. Pure.
 
 The position of a chunked message is the position of its last chunk. If only its first chunks were tiered, retention
 could remove them with their ledger. Then the message could never be assembled when its last chunk is tiered. So a table

@@ -1,4 +1,4 @@
-"""Writes splits in tasks of a Spark job: one task for each split, which Spark repeats if the executor is lost.
+"""Writers of splits in a Spark job: one task for each split, which Spark repeats if the executor is lost.
 
 An error of this package is a task's result and fails no task: the error belongs to the topic, and the next run tries
 again.
@@ -29,7 +29,7 @@ _ONE_JOB: Final = Lock()
 
 
 class SparkWriters:
-    """Writers in a Spark session. Used by several threads; a process runs one job at a time, which uses all free
+    """A set of writers in a Spark session. Used by several threads. A process runs one job at a time, on all free
     executors.
     """
 

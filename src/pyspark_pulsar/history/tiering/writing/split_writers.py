@@ -1,4 +1,4 @@
-"""Writes splits to data files in processes of this machine; `spark_writers` does so in tasks of a Spark job.
+"""Writers of splits in processes of this machine, and the protocol of all writers (see also `spark_writers`).
 
 One call of `write_split` writes a split, in any process. The product's own reader reads the split, and a
 `DataFileWriter` in the same process writes its rows. The result contains names and footers.
@@ -77,7 +77,7 @@ class Writers(Protocol):
 
 
 class ProcessWriters:
-    """Writers in a number of processes of this machine; if the number is 1, in the caller's process.
+    """A set of writers in a number of processes of this machine; if the number is 1, in the caller's process.
 
     Each process has its own pool, because a pool fails as a whole when one of its processes is killed.
     """
