@@ -71,13 +71,13 @@ def parse_settings(catalog: str, settings: Mapping[str, str]) -> CatalogSettings
 
 
 def _parse(settings: Mapping[str, str]) -> CatalogSettings:
-    of_catalog, read, write = _by_scope(settings)
+    of_catalog, read, write = _split_by_scope(settings)
     system_topics = of_catalog.get("systemTopics", "false")
     tenants = of_catalog.get("tenants")
     return CatalogSettings(
         default_namespace=parse_namespace([of_catalog.get("defaultNamespace", DEFAULT_NAMESPACE)]),
-        tenants=None if tenants is None else _parsed("tenants", names, tenants),
-        system_topics=_parsed("systemTopics", yes_or_no, system_topics),
+        tenants=None if tenants is None else _parse_setting("tenants", names, tenants),
+        system_topics=_parse_setting("systemTopics", yes_or_no, system_topics),
         connection=parse_options(ReadOptions, {**read, "topic": _ANY_TOPIC}),
         write=parse_options(WriteOptions, write),
         read_texts=read,
@@ -85,7 +85,7 @@ def _parse(settings: Mapping[str, str]) -> CatalogSettings:
     )
 
 
-def _by_scope(settings: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
+def _split_by_scope(settings: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
     """Return the catalog's settings, the read options and the write options. An alias becomes the option's own key."""
     own = {key.lower(): key for key in _CATALOG_SETTINGS}
     reading, writing = _keys(ReadOptions), _keys(WriteOptions)
@@ -118,7 +118,7 @@ def _keys(scope: type[ConnectionOptions]) -> dict[str, str]:
     }
 
 
-def _parsed(key: str, parse: Any, text: str) -> Any:
+def _parse_setting(key: str, parse: Any, text: str) -> Any:
     try:
         return parse(text)
     except ValueError as fault:

@@ -144,7 +144,7 @@ def offsets_of(cluster: Cluster, partitions: Sequence[TopicPartition]) -> Iterab
 
     The entries and bytes come from the admin REST API, if the role may use it.
     """
-    kept = _kept(cluster, partitions)
+    kept = _stored_sizes(cluster, partitions)
     for partition in partitions:
         ends = query_ends(cluster.client, partition)
         known = kept.get(partition, {})
@@ -158,7 +158,9 @@ def offsets_of(cluster: Cluster, partitions: Sequence[TopicPartition]) -> Iterab
         }
 
 
-def _kept(cluster: Cluster, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Mapping[str, Any]]:
+def _stored_sizes(
+    cluster: Cluster, partitions: Sequence[TopicPartition]
+) -> dict[TopicPartition, Mapping[str, Any]]:
     if not cluster.has_admin:
         return {}
     try:

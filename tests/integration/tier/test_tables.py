@@ -256,13 +256,13 @@ def test_a_round_commits_while_files_are_compacted(
     fill(tier, 2)
     tier.send(range(2 * ENTRIES, 3 * ENTRIES), batching_enabled=False)
     tier.roll()
-    plain, others = upkeep._rewritten, []
+    plain, others = upkeep._rewrite_files, []
 
     def rewritten(*arguments: Any) -> Any:
         others.append(tier.run().rows)
         return plain(*arguments)
 
-    monkeypatch.setattr(upkeep, "_rewritten", rewritten)
+    monkeypatch.setattr(upkeep, "_rewrite_files", rewritten)
     assert "somebody else has committed meanwhile" in call("compact")
     assert others == [ENTRIES]
     assert same().num_rows == 3 * ENTRIES

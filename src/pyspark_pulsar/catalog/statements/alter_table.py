@@ -108,7 +108,7 @@ def _sort_changes(topic: TopicName, changes: Sequence[TableChange]) -> _Alterati
             named = change["property"]
             key = named if named == TIER_NOTE else _changeable(topic, named)
             if key == _PARTITIONS:
-                raise _fixed(topic, key)
+                raise _fixed_property_fault(topic, key)
             alteration.properties.pop(key, None)
             alteration.unset.add(key)
         elif kind in _EDITS:
@@ -123,12 +123,12 @@ def _sort_changes(topic: TopicName, changes: Sequence[TableChange]) -> _Alterati
 
 def _changeable(topic: TopicName, key: str) -> str:
     if key in _FIXED or key.startswith(READ_ONLY_PREFIX):
-        raise _fixed(topic, key)
+        raise _fixed_property_fault(topic, key)
     refuse_reserved(key)
     return key
 
 
-def _fixed(topic: TopicName, key: str) -> CatalogUnsupported:
+def _fixed_property_fault(topic: TopicName, key: str) -> CatalogUnsupported:
     return CatalogUnsupported(
         f"table of {topic}, property '{key}': expected a property that can be changed, got one that is read-only, or "
         "fixed when a topic is created; keep its value, or create another table"

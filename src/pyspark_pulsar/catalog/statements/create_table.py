@@ -113,7 +113,7 @@ def _schema(
     )
     keyed_columns(columns, table.key_column)
     refuse_separated(write_schema.info, table.key_column, str(topic))
-    return _commented(write_schema.info, schema), write_schema.registers
+    return _with_comments(write_schema.info, schema), write_schema.registers
 
 
 def _refuse_metadata(topic: TopicName, columns: pa.Schema) -> None:
@@ -125,7 +125,7 @@ def _refuse_metadata(topic: TopicName, columns: pa.Schema) -> None:
         )
 
 
-def _commented(info: SchemaInfo, schema: Mapping[str, Any]) -> SchemaInfo:
+def _with_comments(info: SchemaInfo, schema: Mapping[str, Any]) -> SchemaInfo:
     texts = comments(schema)
     if info.type not in RECORD_TYPES or not texts:
         return info

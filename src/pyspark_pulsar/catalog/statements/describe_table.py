@@ -41,7 +41,7 @@ def table_properties(cluster: Cluster, namespace: Sequence[str], table: str) -> 
     properties = {"partitions": str(partitions)}
     if cluster.has_admin:
         admin = cluster.admin
-        stored = cluster.threads.submit(_stored, admin, topic, partitions)
+        stored = cluster.threads.submit(_topic_properties, admin, topic, partitions)
         stats = cluster.threads.submit(admin.topics.stats, topic, partitions)
         properties |= _schema_properties(cluster, topic)
         properties |= stored.result()
@@ -60,7 +60,7 @@ def version_number(version: bytes) -> str:
     return str(int.from_bytes(version, "big", signed=True)) if is_count else version.hex()
 
 
-def _stored(admin: AdminClient, topic: TopicName, partitions: int) -> Properties:
+def _topic_properties(admin: AdminClient, topic: TopicName, partitions: int) -> Properties:
     """Return the topic's properties and policies. If policies are refused, return only the topic's own properties.
 
     Servers without topic policies, and non-persistent topics, refuse the request itself.

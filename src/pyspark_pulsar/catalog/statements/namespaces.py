@@ -30,7 +30,7 @@ def load_namespace(admin: AdminClient, namespace: Namespace) -> dict[str, str]:
     properties: dict[str, str] = {}
     try:
         properties |= admin.namespaces.properties(namespace)
-        properties |= _printed(admin.namespaces.policies(namespace))
+        properties |= _print_policies(admin.namespaces.policies(namespace))
     except PermissionDenied:
         if not admin.namespaces.exists(namespace):
             raise
@@ -104,7 +104,7 @@ def drop_namespace(admin: AdminClient, namespace: Namespace, *, cascade: bool) -
     return True
 
 
-def _printed(policies: Mapping[str, Any]) -> dict[str, str]:
+def _print_policies(policies: Mapping[str, Any]) -> dict[str, str]:
     properties: dict[str, str] = {}
     kept = retention.parse_policy(policies.get("retention_policies"))
     if kept is not None:

@@ -49,12 +49,12 @@ def units(values: pa.Array, unit: str) -> pa.Array:
     else:
         microseconds = whole_values(values)
         if unit == "hour":
-            return _counted(_floor(microseconds, _HOUR))
+            return _clip_counts(_floor(microseconds, _HOUR))
         days = _floor(microseconds, _DAY)
     if unit == "day":
-        return _counted(days)
+        return _clip_counts(days)
     months = _months(days)
-    return _counted(months if unit == "month" else _floor(months, 12))
+    return _clip_counts(months if unit == "month" else _floor(months, 12))
 
 
 def _floor(values: pa.Array, step: int) -> pa.Array:
@@ -80,7 +80,7 @@ def _months(days: pa.Array) -> pa.Array:
     return pc.add(pc.add(pc.multiply(years, 12), month), 2 - 12 * _FIRST_YEAR)
 
 
-def _counted(counts: pa.Array) -> pa.Array:
+def _clip_counts(counts: pa.Array) -> pa.Array:
     least, largest = pa.scalar(-_LARGEST - 1, pa.int64()), pa.scalar(_LARGEST, pa.int64())
     capped = pc.min_element_wise(counts, largest, skip_nulls=False)
     return pc.max_element_wise(capped, least, skip_nulls=False).cast(_COUNT)

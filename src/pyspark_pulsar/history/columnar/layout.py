@@ -248,11 +248,11 @@ def by_key(
         yield tuple(distinct[0].values()), batch
         return
     for key in distinct:
-        masks = [_is(keys.column(name), value) for name, value in key.items()]
+        masks = [_equals(keys.column(name), value) for name, value in key.items()]
         yield tuple(key.values()), batch.filter(reduce(pc.and_, masks).combine_chunks())
 
 
-def _is(column: pa.ChunkedArray, value: Any) -> pa.ChunkedArray:
+def _equals(column: pa.ChunkedArray, value: Any) -> pa.ChunkedArray:
     if value is None:
         return pc.is_null(column)
     return pc.fill_null(pc.equal(column, pa.scalar(value, column.type)), fill_value=False)

@@ -103,7 +103,7 @@ class TieredPositions:
     def of(self, partition: TopicPartition) -> TieredPartition | None:
         return self.partitions.get(partition)
 
-    def replaced(self, partitions: Mapping[TopicPartition, TieredPartition]) -> TieredPositions:
+    def with_partitions(self, partitions: Mapping[TopicPartition, TieredPartition]) -> TieredPositions:
         """Return a copy with these partitions added or replaced."""
         return TieredPositions({**self.partitions, **partitions})
 

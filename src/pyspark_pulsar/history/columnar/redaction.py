@@ -21,7 +21,7 @@ def secret_values(properties: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(value for value in secrets if len(value) >= _SHORTEST_SECRET)
 
 
-def redacted(text: str, secrets: tuple[str, ...]) -> str:
+def redact(text: str, secrets: tuple[str, ...]) -> str:
     """Return the text with each secret replaced by stars."""
     for secret in secrets:
         text = text.replace(secret, "***")
@@ -31,5 +31,5 @@ def redacted(text: str, secrets: tuple[str, ...]) -> str:
 def one_line(fault: BaseException, secrets: tuple[str, ...]) -> str:
     """Return the text of a fault in one line of at most 400 characters, without secrets and colors."""
     words = _COLORS.sub("", str(fault)).replace("↳", " ").split()
-    text = redacted(" ".join(words), secrets)
+    text = redact(" ".join(words), secrets)
     return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 4]} ..."

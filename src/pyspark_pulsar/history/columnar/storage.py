@@ -49,7 +49,7 @@ class TableStorage:
             PrerequisiteMissing: The location needs pyiceberg, which is not installed.
 
         """
-        system, path = self.located(url)
+        system, path = self.locate(url)
         return system.open_input_file(path)
 
     def open_output(self, url: str) -> Any:
@@ -57,12 +57,12 @@ class TableStorage:
 
         An object store contains the file only after the caller closes the stream. Raises the errors of `open_input`.
         """
-        system, path = self.located(url)
+        system, path = self.locate(url)
         if isinstance(system, fs.LocalFileSystem):
             Path(path).parent.mkdir(parents=True, exist_ok=True)
         return system.open_output_stream(path)
 
-    def located(self, url: str) -> tuple[Any, str]:
+    def locate(self, url: str) -> tuple[Any, str]:
         """Return the file system of a URL, and the path in the file system.
 
         Raises:
@@ -74,12 +74,14 @@ class TableStorage:
         if place.scheme in ("", _FILE):
             return fs.LocalFileSystem(), unquote(place.path) if place.scheme else url
         if place.scheme in _S3_SCHEMES:
-            return _s3(self.settings), f"{place.netloc}{place.path}"
-        return _by_pyiceberg(self.settings, place.scheme, place.netloc), f"{place.netloc}{place.path}"
+            return _s3_file_system(self.settings), f"{place.netloc}{place.path}"
+        return _pyiceberg_file_system(
+            self.settings, place.scheme, place.netloc
+        ), f"{place.netloc}{place.path}"
 
 
 def url_under(folder: str, name: str) -> str:
-    """Return the URL of a file in a folder, for `TableStorage.located`.
+    """Return the URL of a file in a folder, for `TableStorage.locate`.
 
     Args:
         folder: The URL of the folder.
@@ -90,7 +92,7 @@ def url_under(folder: str, name: str) -> str:
 
 
 @lru_cache(maxsize=16)
-def _s3(settings: tuple[tuple[str, str], ...]) -> Any:
+def _s3_file_system(settings: tuple[tuple[str, str], ...]) -> Any:
     """Return the file system for S3. It keeps connections, so each process has one for the same settings."""
     chosen_settings = dict(settings)
 
@@ -124,7 +126,7 @@ def _s3(settings: tuple[tuple[str, str], ...]) -> Any:
 
 
 @lru_cache(maxsize=16)
-def _by_pyiceberg(settings: tuple[tuple[str, str], ...], scheme: str, netloc: str) -> Any:
+def _pyiceberg_file_system(settings: tuple[tuple[str, str], ...], scheme: str, netloc: str) -> Any:
     try:
         from pyiceberg.io.pyarrow import PyArrowFileIO
     except ImportError:

@@ -25,7 +25,7 @@ from typing import Final
 
 from pyspark_pulsar.errors import ProtocolError, TierMismatch
 from pyspark_pulsar.history.columnar.positions import TieredPartition
-from pyspark_pulsar.history.columnar.redaction import redacted, secret_values
+from pyspark_pulsar.history.columnar.redaction import redact, secret_values
 from pyspark_pulsar.history.columnar.table import ColumnarTable
 from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicName, TopicPartition
@@ -46,7 +46,7 @@ def catalog_place(settings: Mapping[str, str]) -> dict[str, str]:
     """Return the settings that locate a catalog, without the users, passwords and queries in URLs."""
     secrets = secret_values(settings)
     return {
-        key: redacted(_QUERY.sub("", _USER.sub("://", settings[key])), secrets)
+        key: redact(_QUERY.sub("", _USER.sub("://", settings[key])), secrets)
         for key in _SHOWN
         if key in settings
     }
@@ -129,7 +129,7 @@ class TierNote:
     def check_tiered(self, partition: TopicPartition, tiered: TieredPartition | None) -> None:
         """Raise `TierMismatch` if the table has lost a topic partition."""
         if tiered is None and partition.index in self.ends:
-            raise self._went_back(partition, "no messages")
+            raise self._restored_table_fault(partition, "no messages")
 
     def check_end(self, partition: TopicPartition, tiered: TieredPartition) -> None:
         """Raise `TierMismatch` if the table has lost messages of a topic partition.
@@ -139,9 +139,9 @@ class TierNote:
         """
         end = self.ends.get(partition.index)
         if end is not None and tiered.end < end:
-            raise self._went_back(partition, f"messages up to {tiered.end}")
+            raise self._restored_table_fault(partition, f"messages up to {tiered.end}")
 
-    def _went_back(self, partition: TopicPartition, actual: str) -> TierMismatch:
+    def _restored_table_fault(self, partition: TopicPartition, actual: str) -> TierMismatch:
         return TierMismatch(
             f"{partition}: expected {self.place} to contain messages up to {self.ends[partition.index]}, as before, "
             f"got {actual}, because the table was restored to an earlier state; restore its last state, or run "

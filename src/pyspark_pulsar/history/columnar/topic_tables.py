@@ -71,7 +71,7 @@ class TopicTables:
             TierMismatch: The table of that name does not belong to the topic.
 
         """
-        return self._checked(topic, self.catalog.load(self.identifier(topic)))
+        return self._check_topic(topic, self.catalog.load(self.identifier(topic)))
 
     def load_all(self, topics: Iterable[TopicName]) -> dict[TopicName, ColumnarTable]:
         """Load the tables of the topics that have one. Raises the errors of `load`."""
@@ -85,10 +85,10 @@ class TopicTables:
                 strict=True,
             )
         )
-        checked = {topic: self._checked(topic, table) for topic, table in tables.items()}
+        checked = {topic: self._check_topic(topic, table) for topic, table in tables.items()}
         return {topic: table for topic, table in checked.items() if table is not None}
 
-    def _checked(self, topic: TopicName, table: ColumnarTable | None) -> ColumnarTable | None:
+    def _check_topic(self, topic: TopicName, table: ColumnarTable | None) -> ColumnarTable | None:
         if table is None:
             return None
         expected = str(topic.without_partition())

@@ -65,7 +65,7 @@ def commit_parts(
             f"table {table.name}: expected files of {topic}, got files of {', '.join(sorted(foreign))}. Nothing is "
             f"committed, and upkeep will delete the files; report this fault"
         )
-    positions = table.positions.replaced({partition: part.tiered for partition, part in parts.items()})
+    positions = table.positions.with_partitions({partition: part.tiered for partition, part in parts.items()})
     try:
         table.commit(files, positions)
     except TableMoved as moved:

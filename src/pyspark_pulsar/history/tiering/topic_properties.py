@@ -80,11 +80,11 @@ def topic_settings(
 def topics_to_tier(admin: AdminClient, topics: Iterable[TopicName]) -> list[TopicName]:
     """Return the topics whose property selects tiering, sorted. Raises the errors of `AdminClient`."""
     candidates = sorted(set(topics))
-    stated = map_concurrently(lambda topic: _stated(admin, topic), candidates)
+    stated = map_concurrently(lambda topic: _tier_property(admin, topic), candidates)
     return [topic for topic, value in zip(candidates, stated, strict=True) if value in FORMATS]
 
 
-def _stated(admin: AdminClient, topic: TopicName) -> str | None:
+def _tier_property(admin: AdminClient, topic: TopicName) -> str | None:
     try:
         return admin.topics.properties(topic).get(TIER)
     except TopicNotFoundError:

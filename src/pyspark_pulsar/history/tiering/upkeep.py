@@ -100,12 +100,12 @@ def compact(table: ColumnarTable) -> tuple[int, int]:
         (group, layout)
         for neighbors in small_neighbors(table.files(), table.file_bytes)
         if (layout := _layout_of(neighbors[0], table)) is not None
-        for group in _like_files(neighbors, layout, storage)
+        for group in _mergeable_files(neighbors, layout, storage)
     ]
     if not groups:
         return 0, 0
     topic = TopicName.parse(table.topic or "")
-    made = [file for group, layout in groups for file in _rewritten(group, layout, storage, topic)]
+    made = [file for group, layout in groups for file in _rewrite_files(group, layout, storage, topic)]
     table.commit(made, table.positions, replaced=[file for group, _ in groups for file in group])
     return sum(len(group) for group, _ in groups), len(made)
 
@@ -162,7 +162,7 @@ def _layout_of(file: DataFile, table: ColumnarTable) -> FileLayout | None:
     return None if text is None else replace(table.layout(text), tiered_by=None)
 
 
-def _like_files(
+def _mergeable_files(
     files: Sequence[DataFile], layout: FileLayout, storage: TableStorage
 ) -> Iterator[Sequence[DataFile]]:
     """Yield groups of two or more adjacent files whose rows may follow each other in one file, by their footers.
@@ -193,7 +193,7 @@ def _is_whole(file: DataFile, layout: FileLayout, storage: TableStorage) -> bool
         ) from None
 
 
-def _rewritten(
+def _rewrite_files(
     group: Sequence[DataFile], layout: FileLayout, storage: TableStorage, topic: TopicName
 ) -> list[WrittenFile]:
     """Write the rows of the files to new files. Raises `ColumnsUnavailable`."""
@@ -261,7 +261,7 @@ def sweep(table: ColumnarTable, older_than: float = SWEEP_AFTER_SECONDS) -> int:
     """
     storage, folder = table.storage, table.folder
     try:
-        system, path = storage.located(folder)
+        system, path = storage.locate(folder)
         listed = system.get_file_info(fs.FileSelector(path, allow_not_found=True, recursive=True))
         before = time.time() - older_than
         ours = [

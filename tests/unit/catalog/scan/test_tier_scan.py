@@ -290,9 +290,12 @@ def test_rows_that_its_positions_do_not_cover(texts: dict[str, str]) -> None:
     assert table is not None
     before = table.positions
     for positions, reason in (
-        (before.replaced({PARTITIONS[1]: TieredPartition(Position(8, 0))}), "rows after its positions"),
         (
-            before.replaced({TopicPartition.parse(f"{TOPIC}-partition-5"): TieredPartition(END)}),
+            before.with_partitions({PARTITIONS[1]: TieredPartition(Position(8, 0))}),
+            "rows after its positions",
+        ),
+        (
+            before.with_partitions({TopicPartition.parse(f"{TOPIC}-partition-5"): TieredPartition(END)}),
             "do not exist",
         ),
     ):

@@ -80,7 +80,7 @@ def test_retries_of_delta_rs_let_both_land_but_for_the_fence(
 ) -> None:
     """The control of the tests above: what delta-rs does by itself, here with the add action of another commit."""
     files = written(table, rows_of(3))
-    add = table._added(files[0], is_change=True)
+    add = table._add_action(files[0], is_change=True)
     properties = CommitProperties(
         max_commit_retries=retries, app_transactions=[Transaction(COMMITS, 3)] if fenced else None
     )
@@ -234,7 +234,7 @@ def test_a_commit_whose_answer_is_lost_is_done(folder: DeltaFolder, table: Any) 
 
     def write(delta: DeltaTable, properties: CommitProperties) -> None:
         delta.create_write_transaction(
-            [table._added(file, is_change=True)], "append", delta.schema(), commit_properties=properties
+            [table._add_action(file, is_change=True)], "append", delta.schema(), commit_properties=properties
         )
         raise OSError("the connection was reset")
 

@@ -65,7 +65,7 @@ def test_names_in_the_log_in_the_store_and_in_urls() -> None:
         name = "data-1/item=a%20b/0-1-0.parquet"
         assert place.name_of("data-1/item=a%2520b/0-1-0.parquet") == name
         assert place.name_at(place.url_of(name)) == name
-        _, path = place.storage.located(place.url_of(name))
+        _, path = place.storage.locate(place.url_of(name))
         assert path == f"{root.removeprefix('s3://')}/{name}"
         assert place.url_of(place.name_of("s3://other/x%20y")) == "s3://other/x%20y"
 

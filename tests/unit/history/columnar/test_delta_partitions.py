@@ -106,6 +106,6 @@ def test_folders_are_named_as_by_hive() -> None:
 def test_a_folder_of_a_local_table_is_found(text: str) -> None:
     layout = FileLayout("file:///my%20folder", COLUMNS, (field("item"),), has_folders=True)
     remote = FileLayout("s3://b", COLUMNS, (field("item"),), has_folders=True)
-    _, path = TableStorage().located(layout.folder_of((text,)))
+    _, path = TableStorage().locate(layout.folder_of((text,)))
     assert path.removeprefix("/my folder/") == remote.folder_of((text,)).removeprefix("s3://b/")
     assert "/" not in path.removeprefix("/my folder/")

@@ -15,7 +15,7 @@ ORDERS, OTHERS = TopicName.parse("orders"), TopicName.parse("others")
 
 class Table:
     name = "orders"
-    positions = SimpleNamespace(replaced=lambda changed: changed)
+    positions = SimpleNamespace(with_partitions=lambda changed: changed)
 
     def __init__(self) -> None:
         self.committed: list[Any] = []

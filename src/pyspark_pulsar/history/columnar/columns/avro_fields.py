@@ -12,7 +12,7 @@ from typing import Final
 import pyarrow as pa
 from pyarrow import types
 
-from pyspark_pulsar.history.columnar.columns.field_matches import Found, by_name, renamed
+from pyspark_pulsar.history.columnar.columns.field_matches import Found, by_name, rename_column
 from pyspark_pulsar.schema.avro import tree
 
 _WIDENED: Final = (("int", "long"),)
@@ -61,7 +61,7 @@ class AvroFields:
             column = columns.get(source.name)
             if column is not None:
                 kind = self._type(source.type, member.type, column.type, below)
-                out.append(renamed(column, member.name, kind))
+                out.append(rename_column(column, member.name, kind))
             else:
                 # No column contains the field: all its values are null, or each row keeps its payload.
                 self._type(source.type, member.type, pa.null(), below)

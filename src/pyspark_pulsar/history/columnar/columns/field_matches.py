@@ -46,7 +46,7 @@ def stored_name(column: pa.Field) -> str:
     return str(column.name) if name is None else str(name.decode())
 
 
-def renamed(column: pa.Field, name: str, kind: pa.DataType) -> pa.Field:
+def rename_column(column: pa.Field, name: str, kind: pa.DataType) -> pa.Field:
     """Return a stored column under a reader's name, with a type whose members also have the reader's names."""
     metadata = dict(column.metadata or {})
     if name != column.name:

@@ -184,7 +184,7 @@ def _list(
         return None
 
     def convert(values: pa.ListArray) -> pa.ListArray:
-        return _around(values.values if inner is None else inner(values.values), values, target)
+        return _replace_items(values.values if inner is None else inner(values.values), values, target)
 
     return convert
 
@@ -204,12 +204,12 @@ def _map(
             for side, inner in ((values.keys, keys), (values.items, items))
         ]
         entries = pa.StructArray.from_arrays(sides, fields=[target.key_field, target.item_field])
-        return _around(entries, values, target)
+        return _replace_items(entries, values, target)
 
     return convert
 
 
-def _around(items: pa.Array, values: pa.Array, target: pa.DataType) -> pa.Array:
+def _replace_items(items: pa.Array, values: pa.Array, target: pa.DataType) -> pa.Array:
     """Return lists or maps of these items, with the lengths and nulls of `values`."""
     buffers = values.buffers()[:2]
     return pa.Array.from_buffers(target, len(values), buffers, values.null_count, values.offset, [items])

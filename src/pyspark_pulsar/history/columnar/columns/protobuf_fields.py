@@ -12,7 +12,7 @@ from typing import Any, Final
 import pyarrow as pa
 from pyarrow import types
 
-from pyspark_pulsar.history.columnar.columns.field_matches import Found, by_name, renamed
+from pyspark_pulsar.history.columnar.columns.field_matches import Found, by_name, rename_column
 
 _WIDENED: Final = (("int32", "int64"),)
 _MESSAGES: Final = ("message", "group")
@@ -48,7 +48,7 @@ class ProtobufFields:
             column = columns.get(source["name"])
             kind = self._field(source, member, pa.null() if column is None else column.type, below)
             if column is not None:
-                out.append(renamed(column, member["name"], kind))
+                out.append(rename_column(column, member["name"], kind))
         return out
 
     def _joins_fields(self, written: Mapping[int, Node], reader: int) -> bool:

@@ -21,7 +21,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from pyspark_pulsar.history.columnar.columns.avro_fields import AvroFields
-from pyspark_pulsar.history.columnar.columns.field_matches import Found, renamed
+from pyspark_pulsar.history.columnar.columns.field_matches import Found, rename_column
 from pyspark_pulsar.history.columnar.columns.protobuf_fields import ProtobufFields
 from pyspark_pulsar.schema.info import SchemaType
 from pyspark_pulsar.schema.payload import KEY_COLUMN, PayloadSchema
@@ -101,4 +101,4 @@ def _side(
     if column is None or tiered.definition is None:
         return column
     members = list(column.type) if types.is_struct(column.type) else []
-    return renamed(column, column.name, pa.struct(_value_columns(tiered, members, reader, found)))
+    return rename_column(column, column.name, pa.struct(_value_columns(tiered, members, reader, found)))

@@ -138,9 +138,9 @@ def from_json(text: str | None, names: Sequence[str], columns: pa.Schema) -> tup
     )
     if [field.column for field in named] != list(names):
         raise ValueError(f"expected partition fields of the columns {names}, got {text}")
-    return tuple(_typed(field, columns) for field in named)
+    return tuple(_with_type(field, columns) for field in named)
 
 
-def _typed(field: PartitionField, columns: pa.Schema) -> PartitionField:
+def _with_type(field: PartitionField, columns: pa.Schema) -> PartitionField:
     position = columns.get_field_index(field.source)
     return field if position < 0 else replace(field, kind=columns.field(position).type)

@@ -128,10 +128,10 @@ def created_ms(created: str | None) -> int | None:
         milliseconds = (datetime.fromisoformat(created) - _EPOCH) // timedelta(milliseconds=1)
     except (ValueError, TypeError):
         return None
-    return milliseconds if milliseconds >= 0 and _created(milliseconds) == created else None
+    return milliseconds if milliseconds >= 0 and _created_text(milliseconds) == created else None
 
 
-def _created(milliseconds: int) -> str:
+def _created_text(milliseconds: int) -> str:
     moment = _EPOCH + timedelta(milliseconds=milliseconds)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -159,7 +159,7 @@ def _partition(prefix: str, numbers: Mapping[str, int]) -> TieredPartition:
     )
     return TieredPartition(
         position("end"),
-        None if created is None else _created(created),
+        None if created is None else _created_text(created),
         number_or_none("next"),
         number_or_none("closed_at"),
         number_or_none("seen_at"),

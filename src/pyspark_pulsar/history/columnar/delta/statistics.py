@@ -54,7 +54,7 @@ def file_statistics(footer: pq.FileMetaData, fractions: Mapping[Path, Fractions]
     least: dict[Path, str] = {}
     largest: dict[Path, str] = {}
     nulls: dict[Path, str] = {}
-    for leaf in _described(leaf_statistics(footer, fractions)):
+    for leaf in _leaves_with_statistics(leaf_statistics(footer, fractions)):
         if leaf.nulls is None:
             continue
         nulls[leaf.path] = str(leaf.nulls)
@@ -65,7 +65,7 @@ def file_statistics(footer: pq.FileMetaData, fractions: Mapping[Path, Fractions]
     return _json({"numRecords": str(footer.num_rows), **members})
 
 
-def _described(leaves: Iterable[LeafStatistics]) -> Iterator[LeafStatistics]:
+def _leaves_with_statistics(leaves: Iterable[LeafStatistics]) -> Iterator[LeafStatistics]:
     """Yield the leaves that get statistics in a commit."""
     others = 0
     for leaf in leaves:

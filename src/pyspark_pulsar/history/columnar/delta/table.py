@@ -339,8 +339,8 @@ class DeltaColumnarTable(ColumnarTable):
         kept, number = canonical(positions), (self._state.commits or 0) + 1
         is_rearranged = bool(replaced)
         actions: list[AddAction | RemoveAction] = [
-            *(self._added(file, is_change=not is_rearranged) for file in files),
-            *(self._removed(file) for file in replaced),
+            *(self._add_action(file, is_change=not is_rearranged) for file in files),
+            *(self._remove_action(file) for file in replaced),
         ]
         if is_rearranged:
             self._note({REARRANGED: str(number)})
@@ -370,7 +370,7 @@ class DeltaColumnarTable(ColumnarTable):
 
         self._state = write_commit(self._state, write)
 
-    def _added(self, file: WrittenFile, *, is_change: bool) -> AddAction:
+    def _add_action(self, file: WrittenFile, *, is_change: bool) -> AddAction:
         from deltalake.transaction import AddAction
 
         return AddAction(
@@ -382,7 +382,7 @@ class DeltaColumnarTable(ColumnarTable):
             stats=file_statistics(file.footer, file.fractions),
         )
 
-    def _removed(self, file: DataFile) -> RemoveAction:
+    def _remove_action(self, file: DataFile) -> RemoveAction:
         from deltalake.transaction import RemoveAction
 
         return RemoveAction(self._names[file.url], False, time.time_ns() // 1_000_000, file.size)  # noqa: FBT003

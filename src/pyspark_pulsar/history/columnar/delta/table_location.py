@@ -33,7 +33,7 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from pyspark_pulsar.errors import ColumnsUnavailable, OptionError
-from pyspark_pulsar.history.columnar.redaction import one_line, redacted, secret_values
+from pyspark_pulsar.history.columnar.redaction import one_line, redact, secret_values
 from pyspark_pulsar.history.columnar.storage import TableStorage, url_under
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class TableLocation:
         else:
             raise OptionError(
                 f"option 'tierCatalog': expected as path file:///folder or s3://bucket/prefix without user and query, "
-                f"got {redacted(path, secret_values(settings))!r}; correct the path"
+                f"got {redact(path, secret_values(settings))!r}; correct the path"
             )
         is_local = url.startswith("file:")
         options = {} if is_local else delta_options(settings)

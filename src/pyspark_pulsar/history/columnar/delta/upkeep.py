@@ -66,7 +66,7 @@ def drop_table(location: TableLocation, *, keep_files: bool) -> bool:
 
     """
     with location.translated_faults():
-        system, path = location.storage.located(location.url)
+        system, path = location.storage.locate(location.url)
         log = f"{path}/{LOG}"
         if system.get_file_info(log).type is not fs.FileType.Directory:
             return False
@@ -82,7 +82,7 @@ def drop_table(location: TableLocation, *, keep_files: bool) -> bool:
 
 def listing(location: TableLocation, folder: str = "") -> list[fs.FileInfo]:
     """Return the direct contents of a folder, or nothing if the folder does not exist. Raises `OSError`."""
-    system, path = location.storage.located(location.url)
+    system, path = location.storage.locate(location.url)
     infos: list[fs.FileInfo] = system.get_file_info(fs.FileSelector(f"{path}/{folder}", allow_not_found=True))
     return infos
 

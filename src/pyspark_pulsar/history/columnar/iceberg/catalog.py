@@ -17,7 +17,7 @@ from pyspark_pulsar.history.columnar.iceberg.sessions import bounded_sessions
 from pyspark_pulsar.history.columnar.iceberg.table import IcebergTable
 from pyspark_pulsar.history.columnar.layout import PartitionField, check_sort_columns, named_fields
 from pyspark_pulsar.history.columnar.positions import TieredPositions
-from pyspark_pulsar.history.columnar.redaction import one_line, redacted, secret_values
+from pyspark_pulsar.history.columnar.redaction import one_line, redact, secret_values
 from pyspark_pulsar.history.columnar.table import (
     POSITIONS,
     SORTED_BY,
@@ -71,7 +71,7 @@ class IcebergCatalog(TableCatalog):
         except (ValueError, KeyError) as fault:
             raise OptionError(
                 f"option 'tierCatalog': expected properties that pyiceberg accepts for an Iceberg catalog, got others "
-                f"({redacted(str(fault), secrets)}); correct the properties"
+                f"({redact(str(fault), secrets)}); correct the properties"
             ) from None
 
     def load(self, identifier: str) -> IcebergTable | None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark_pulsar.errors import (
     ColumnsUnavailable,
 )
-from pyspark_pulsar.history.columnar.redaction import redacted
+from pyspark_pulsar.history.columnar.redaction import redact
 
 if TYPE_CHECKING:
     pass
@@ -44,7 +44,7 @@ def translated_faults(what: str, secrets: tuple[str, ...]) -> Iterator[None]:
     except faults as fault:
         raise ColumnsUnavailable(
             f"{what}: expected to reach its catalog and files, got {type(fault).__name__}: "
-            f"{redacted(str(fault).splitlines()[0] if str(fault) else 'no reason given', secrets)}"
+            f"{redact(str(fault).splitlines()[0] if str(fault) else 'no reason given', secrets)}"
         ) from None
 
 

@@ -62,7 +62,7 @@ def table_files(table: Table, columns: Collection[str], known: Parts) -> TableFi
         raise NotScannable("the table has files with deleted rows")
     collected = _Collected.for_columns(schema, columns)
     parts: dict[str, _Collected] = {}
-    with _collector_paused():
+    with _pause_garbage_collector():
         for manifest in manifests:
             part = known.get(manifest.manifest_path)
             if part is None or not part.covers(collected):
@@ -274,7 +274,7 @@ def unclear_names(schema: Schema, history: Iterable[Schema]) -> frozenset[str]:
 
 
 @contextmanager
-def _collector_paused() -> Iterator[None]:
+def _pause_garbage_collector() -> Iterator[None]:
     was_on = gc.isenabled()
     gc.disable()
     try:

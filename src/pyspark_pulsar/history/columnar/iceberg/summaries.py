@@ -25,14 +25,14 @@ def tolerate_unwritable_keys(update: Any) -> Any:
         try:
             counted: Summary = with_keys(properties)
         except (OverflowError, ValueError):
-            counted = _without_keys(update, properties)
+            counted = _count_without_keys(update, properties)
         return counted
 
     update._summary = summary  # noqa: SLF001
     return update
 
 
-def _without_keys(update: Any, properties: dict[str, str]) -> Summary:
+def _count_without_keys(update: Any, properties: dict[str, str]) -> Summary:
     from pyiceberg.table.snapshots import Summary, UpdateMetrics, update_snapshot_summaries
 
     counts = UpdateMetrics()

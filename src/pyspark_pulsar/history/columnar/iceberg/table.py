@@ -47,7 +47,7 @@ from pyspark_pulsar.history.columnar.layout import (
     PartitionField,
 )
 from pyspark_pulsar.history.columnar.positions import TieredPositions
-from pyspark_pulsar.history.columnar.redaction import one_line, redacted
+from pyspark_pulsar.history.columnar.redaction import one_line, redact
 from pyspark_pulsar.history.columnar.storage import TableStorage
 from pyspark_pulsar.history.columnar.table import (
     POSITIONS,
@@ -298,11 +298,11 @@ class IcebergTable(ColumnarTable):
                 with self._table.transaction() as transaction:
                     yield transaction
             except CommitFailedException as fault:
-                raise TableMoved(redacted(str(fault), self._secrets)) from None
+                raise TableMoved(redact(str(fault), self._secrets)) from None
             except CommitStateUnknownException as fault:
                 raise ColumnsUnavailable(
                     f"table {self.name}: expected the catalog to confirm or refuse a commit, got neither "
-                    f"({redacted(str(fault), self._secrets)}); reload the table to see whether the commit succeeded"
+                    f"({redact(str(fault), self._secrets)}); reload the table to see whether the commit succeeded"
                 ) from None
 
     def expire(self, older_than_ms: int) -> int:

@@ -45,7 +45,7 @@ class KeptPayloads:
             fetch_schema=request.fetch_schema,
         )
 
-    def decoded(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def decode(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Decode the kept payloads, and return all rows with the decoded values.
 
         Args:

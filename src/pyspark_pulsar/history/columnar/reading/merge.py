@@ -35,7 +35,7 @@ Read = Callable[[RowGroup], Iterator[pa.RecordBatch]]
 """
 
 
-def merged(groups: Iterable[RowGroup], row_range: RowRange, read: Read) -> Iterator[pa.RecordBatch]:
+def merge_groups(groups: Iterable[RowGroup], row_range: RowRange, read: Read) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a range in order, in batches that are not empty. Raises the errors of `read`."""
     waiting = [(group.first, number, group) for number, group in enumerate(groups)]
     heapq.heapify(waiting)
@@ -50,7 +50,7 @@ def merged(groups: Iterable[RowGroup], row_range: RowRange, read: Read) -> Itera
                 frontier = run.last if frontier is None else min(frontier, run.last)
         if frontier is not None:
             parts = [part for run in runs if (part := run.take(frontier)) is not None]
-            yield from parts if len(parts) == 1 else in_order(parts)
+            yield from parts if len(parts) == 1 else sort_by_position(parts)
             runs = [run for run in runs if run.held is not None]
 
 
@@ -80,19 +80,19 @@ class _SortedRun:
 
 def _in_range(group: RowGroup, row_range: RowRange, read: Read) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a row group that are in the range, in order, in batches that are not empty."""
-    batches = (_of_partition(batch, row_range.partition) for batch in read(group))
-    ordered = batches if group.file.is_ordered else iter(in_order(list(batches)))
+    batches = (_filter_partition(batch, row_range.partition) for batch in read(group))
+    ordered = batches if group.file.is_ordered else iter(sort_by_position(list(batches)))
     for batch in ordered:
         start, end = rows_before(batch, row_range.start), rows_before(batch, row_range.end)
         if start < end:
             yield batch.slice(start, end - start)
 
 
-def _of_partition(batch: pa.RecordBatch, partition: int) -> pa.RecordBatch:
+def _filter_partition(batch: pa.RecordBatch, partition: int) -> pa.RecordBatch:
     return batch.filter(pc.equal(batch.column(PARTITION), partition))
 
 
-def in_order(batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
+def sort_by_position(batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
     """Sort all rows by position, and return batches that are not empty."""
     filled = [batch for batch in batches if batch.num_rows]
     if not filled:

@@ -68,7 +68,7 @@ class OpenFile:
             number += parquet.metadata.row_group(index).num_rows
         footer_entries = parquet.metadata.metadata or {}
         is_ordered = footer_entries.get(ORDER_KEY) == BY_POSITION
-        return cls(file, parquet, tuple(offsets), is_ordered, _deleted(storage, file))
+        return cls(file, parquet, tuple(offsets), is_ordered, _read_deleted_rows(storage, file))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class RowGroup:
             batch_rows, row_groups=[self.index], columns=list(columns), use_threads=False
         )
         for batch in batches:
-            yield _without(batch, self.file.deleted, number)
+            yield _remove_deleted_rows(batch, self.file.deleted, number)
             number += batch.num_rows
 
 
@@ -187,7 +187,7 @@ def _bounds_of_all(group: Any, leaf: int | None) -> Bounds | None:
     return None if group.column(leaf).statistics.null_count else bounds
 
 
-def _deleted(storage: TableStorage, file: DataFile) -> pa.Array | None:
+def _read_deleted_rows(storage: TableStorage, file: DataFile) -> pa.Array | None:
     """Return the numbers of deleted rows, from positional delete files of the Iceberg specification.
 
     Such files have the columns `file_path` and `pos`.
@@ -202,7 +202,7 @@ def _deleted(storage: TableStorage, file: DataFile) -> pa.Array | None:
     return pc.unique(pa.chunked_array(numbers, pa.int64()))
 
 
-def _without(batch: pa.RecordBatch, deleted: pa.Array | None, number: int) -> pa.RecordBatch:
+def _remove_deleted_rows(batch: pa.RecordBatch, deleted: pa.Array | None, number: int) -> pa.RecordBatch:
     """Remove deleted rows from a batch whose first row has the number `number` in the file."""
     if deleted is None or not len(deleted):
         return batch

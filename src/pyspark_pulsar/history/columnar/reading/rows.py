@@ -22,7 +22,7 @@ from pyspark_pulsar.errors import ColumnsUnavailable
 from pyspark_pulsar.history.columnar.data_file import DataFile
 from pyspark_pulsar.history.columnar.layout import IDENTITY, PARTITION, PAYLOAD_COLUMN
 from pyspark_pulsar.history.columnar.reading.kept_payloads import PAYLOAD_FIELDS, KeptPayloads
-from pyspark_pulsar.history.columnar.reading.merge import merged
+from pyspark_pulsar.history.columnar.reading.merge import merge_groups
 from pyspark_pulsar.history.columnar.reading.request import RowRequest, TableRows
 from pyspark_pulsar.history.columnar.reading.row_groups import (
     OpenFile,
@@ -130,13 +130,13 @@ class TableReader:
             IDENTITY: metadata_columns.FIELDS[IDENTITY],
             PARTITION: metadata_columns.FIELDS[PARTITION],
         }
-        return merged(cluster, wanted, lambda group: self._rows.batches(group, needed))
+        return merge_groups(cluster, wanted, lambda group: self._rows.batches(group, needed))
 
     def _output(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Yield rows in the query's output schema, in batches of 1 to `batch_rows` rows."""
-        kept = self._filtered(batch)
+        kept = self._filter_rows(batch)
         if self._payloads is not None and PAYLOAD_COLUMN in kept.schema.names:
-            kept = self._payloads.decoded(kept)
+            kept = self._payloads.decode(kept)
         output = self._request.schema.output_schema
         columns = [self._column(kept, field) for field in output]
         rows = pa.RecordBatch.from_arrays(columns, schema=output) if columns else kept
@@ -150,7 +150,7 @@ class TableReader:
             batch.column(BAD_COLUMN) if BAD_COLUMN in batch.schema.names else pa.nulls(len(batch), field.type)
         )
 
-    def _filtered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def _filter_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         row_filter, window = self._request.row_filter, self._request.row_filter.window
         masks = []
         if window.published_from is not None:

@@ -88,7 +88,7 @@ class TieredRows:
             if tiered_by is None:
                 yield from (one.convert(batch) for one in rows.values())
             else:
-                yield _of_several(batch, batch.column(tiered_by), rows)
+                yield _combine_rows(batch, batch.column(tiered_by), rows)
 
     def _schemas(self, group: RowGroup) -> tuple[int, ...]:
         """Return the ids of the schemas that tiered rows of the row group. Raises `ColumnsUnavailable`."""
@@ -243,13 +243,13 @@ class _SchemaRows:
             is_kept = pc.is_valid(columns[PAYLOAD_COLUMN])
             columns[IS_DECODED] = is_kept
             if self.is_decoded:
-                columns[PAYLOAD_COLUMN] = self._encoded(batch, columns[PAYLOAD_COLUMN], is_kept)
+                columns[PAYLOAD_COLUMN] = self._encode_missing(batch, columns[PAYLOAD_COLUMN], is_kept)
                 columns[IS_DECODED] = pa.repeat(pa.scalar(value=True), batch.num_rows)
         return pa.RecordBatch.from_arrays(
             [columns[name] for name in self.projections], names=list(self.projections)
         )
 
-    def _encoded(self, batch: pa.RecordBatch, payloads: pa.Array, is_kept: pa.Array) -> pa.Array:
+    def _encode_missing(self, batch: pa.RecordBatch, payloads: pa.Array, is_kept: pa.Array) -> pa.Array:
         """Return the payloads, with payloads encoded from the columns for the rows that keep none."""
         rest = pc.invert(is_kept)
         rows = batch.filter(rest)
@@ -277,7 +277,7 @@ class _SchemaRows:
         return pair.separated and pair.value.value_type in _RECORDS
 
 
-def _of_several(
+def _combine_rows(
     batch: pa.RecordBatch, tiered_by: pa.Array, rows: Mapping[int, _SchemaRows]
 ) -> pa.RecordBatch:
     """Return the columns of rows that several schemas tiered, in their order."""

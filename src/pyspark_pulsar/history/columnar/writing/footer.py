@@ -41,7 +41,7 @@ class Fractions:
     """The smallest and the largest number, or None if there are no numbers. They may be NaN if the leaf contains NaN.
     """
 
-    def joined(self, others: Fractions) -> Fractions:
+    def join(self, others: Fractions) -> Fractions:
         """Return the statistics of both together."""
         nulls, nans = self.nulls + others.nulls, self.nans + others.nans
         if self.bounds is None or others.bounds is None:

@@ -148,7 +148,7 @@ class DataFileWriter:
 
     def _create_file(self, key: PartitionKey, rows: pa.RecordBatch) -> _OpenFile:
         if self._encodings is None:
-            self._encodings = encodings_of(self._stored(rows))
+            self._encodings = encodings_of(self._convert_rows(rows))
         first = position_of(rows, 0)
         name = f"{self._partition.index}-{first.ledger}-{first.entry}-{uuid.uuid4().hex}.parquet"
         url = f"{self._layout.folder_of(key)}/{name}"
@@ -166,20 +166,20 @@ class DataFileWriter:
     def _flush(self, file: _OpenFile) -> None:
         if not file.pending:
             return
-        rows = pa.Table.from_batches([self._stored(batch) for batch in file.pending])
+        rows = pa.Table.from_batches([self._convert_rows(batch) for batch in file.pending])
         sorted_by = [name for name in self._layout.sort_columns if name in rows.column_names]
         if sorted_by:
             rows = rows.sort_by([(name, "ascending") for name in sorted_by])
         for path, collected in fractions_of(rows).items():
             file.fractions[path] = (
-                file.fractions[path].joined(collected) if path in file.fractions else collected
+                file.fractions[path].join(collected) if path in file.fractions else collected
             )
         with self._storing(file.url):
             file.writer.write_table(rows, row_group_size=ROW_GROUP_ROWS)
         file.pending.clear()
         file.rows = 0
 
-    def _stored(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def _convert_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Convert a batch to the table's columns. Raises `SchemaError`."""
         try:
             if self._projections is None:
@@ -230,7 +230,7 @@ class DataFileWriter:
                 file.sink.close()
         for url in self._created_urls:
             with suppress(OSError):
-                system, path = self._storage.located(url)
+                system, path = self._storage.locate(url)
                 system.delete_file(path)
 
 
