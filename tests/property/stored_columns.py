@@ -108,4 +108,4 @@ def payloads_of(entries: EntryBatch) -> list[bytes | None]:
 def projected(source: pa.Field, target: pa.Field, column: pa.Array) -> pa.Array:
     """Return a column of the type of `source` as one of the type of `target`."""
     batch = pa.RecordBatch.from_arrays([column], names=[source.name])
-    return ColumnProjection(target, source, FieldIndex([source])).of(batch)
+    return ColumnProjection(target, source, FieldIndex([source])).convert(batch)

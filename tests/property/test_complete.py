@@ -78,7 +78,7 @@ class Topic:
             self.rows += [
                 (number, entry) for entry in range(ledger_range.start.entry, ledger_range.end.entry)
             ]
-        positions = TieredPositions().replaced({PARTITION: part.tiered})
+        positions = TieredPositions().with_partitions({PARTITION: part.tiered})
         assert TieredPositions.from_json(positions.to_json(), "here") == positions
         self.tiered = part.tiered
 

@@ -1,4 +1,4 @@
-"""`python -m pyspark_pulsar.catalog`, which the JVM starts."""
+"""The command `python -m pyspark_pulsar.catalog`, which the JVM starts."""
 
 from __future__ import annotations
 

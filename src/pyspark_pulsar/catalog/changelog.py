@@ -1,4 +1,4 @@
-"""`CHANGES` of a table: what Spark is told of its changelog, and the options that read it."""
+"""The changelog of a table for SQL's `CHANGES`: its columns, and the options that read it."""
 
 from __future__ import annotations
 
@@ -31,8 +31,22 @@ def load_changelog(
     *,
     updates: bool,
 ) -> dict[str, Any]:
-    """`bounds`: `start` and `end` of `kind` version (texts), timestamp (Unix microseconds) or none, each inclusive or
-    not. Raises `CatalogUnsupported` for what a topic does not tell, `TopicNotFoundError`."""
+    """Return the changelog of a table.
+
+    Args:
+        cluster: The cluster of the catalog.
+        namespace: The parts of the namespace.
+        table: The table's name.
+        bounds: `start` and `end` of `kind` version (texts), timestamp (Unix microseconds) or none. `start_inclusive`
+            and `end_inclusive` state whether they are included.
+        deduplication: Spark's option `deduplicationMode`.
+        updates: Spark's option `computeUpdates`.
+
+    Raises:
+        CatalogUnsupported: A topic's messages do not contain the requested facts.
+        TopicNotFoundError: The topic does not exist.
+
+    """
     named = parse_table(namespace, table)
     if named.system is not None:
         raise CatalogUnsupported(
@@ -43,11 +57,11 @@ def load_changelog(
     separated = has_separated_keys(resolved.info, topic)
     key = _KEY_OF_PAIRS if separated else _key(cluster, topic)
     if key is not None and (updates or deduplication == _NET):
-        asked = "computeUpdates" if updates else f"deduplicationMode={_NET}"
+        requested = "computeUpdates" if updates else f"deduplicationMode={_NET}"
         raise CatalogUnsupported(
-            f"CHANGES of {topic}: expected none of computeUpdates and deduplicationMode={_NET}, got {asked}; a message "
-            "says what a row is now, not what it was before, or whether it was there: keep the last change of each "
-            "key by a window over _commit_version, or leave it out"
+            f"CHANGES of {topic}: expected none of computeUpdates and deduplicationMode={_NET}, got {requested}. A "
+            "message contains a row's present values, not its earlier ones; remove the option, or keep the last change "
+            "of each key by a window over _commit_version"
         )
     columns = pa.schema([*resolved.value_columns, *COLUMNS])
     return {
@@ -62,17 +76,22 @@ def load_changelog(
 
 
 def _key(cluster: Cluster, topic: TopicName) -> str | None:
-    """The column of the value that is the key, if the table has one. Raises `PermissionDenied` where that is not known:
-    changes of another kind would come in silence."""
+    """Return the value column that is the key, or None if the table has none.
+
+    Raises:
+        PermissionDenied: The key column is unknown. Guessing would silently return changes of another kind.
+        OptionError: `admin.url` is not set.
+
+    """
     if not cluster.has_admin:
         raise OptionError(
-            f"CHANGES of {topic}: expected the setting 'admin.url', over which the table's key column is asked for, "
-            "got none; give it"
+            f"CHANGES of {topic}: expected the setting 'admin.url', which is needed to find the table's key column, "
+            "got none; set admin.url"
         )
     try:
         return key_column(own_properties(cluster.brief_admin, topic))
     except PermissionDenied as fault:
-        raise PermissionDenied(f"CHANGES of {topic}: the table's key column is not known: {fault}") from None
+        raise PermissionDenied(f"CHANGES of {topic}: the table's key column is unknown: {fault}") from None
 
 
 def _bounds(topic: TopicName, bounds: Mapping[str, Any]) -> dict[str, str]:
@@ -83,21 +102,21 @@ def _bounds(topic: TopicName, bounds: Mapping[str, Any]) -> dict[str, str]:
     options = {} if start is None else {"startingOffsets": _offsets(topic, start)}
     if start is not None and not bounds["start_inclusive"] and start != "earliest":
         raise CatalogUnsupported(
-            f"CHANGES of {topic}: expected a version to begin with, got one EXCLUSIVE; a position is the next message: "
-            "leave the word out"
+            f"CHANGES of {topic}: expected FROM VERSION without EXCLUSIVE, got EXCLUSIVE. A position names the next "
+            "message; remove the word"
         )
     if end is None or end == "latest":
         return options
     if bounds["end_inclusive"]:
         raise CatalogUnsupported(
-            f"CHANGES of {topic}: expected TO VERSION ... EXCLUSIVE, got an inclusive one; a position is the next "
-            "message, before which the changes end"
+            f"CHANGES of {topic}: expected TO VERSION ... EXCLUSIVE, got an inclusive version. A position names the "
+            "next message, so the changes end before it; add EXCLUSIVE"
         )
     return {**options, "endingOffsets": _offsets(topic, end)}
 
 
 def _offsets(topic: TopicName, version: str) -> str:
-    """As the options take it; of a topic without partitions `_commit_version` alone."""
+    """Return the value of an offsets option. A position without a partition belongs to a topic without partitions."""
     try:
         position = Position.parse(version)
     except OptionError:
@@ -106,12 +125,12 @@ def _offsets(topic: TopicName, version: str) -> str:
 
 
 def _start_ms(microseconds: int, bounds: Mapping[str, Any]) -> int:
-    """Publish times are whole milliseconds."""
+    """Return the inclusive start in whole milliseconds, the unit of publish times."""
     if bounds["start_inclusive"]:
         return -(-microseconds // 1000)
     return microseconds // 1000 + 1
 
 
 def _end_ms(microseconds: int, bounds: Mapping[str, Any]) -> int:
-    """Exclusive."""
+    """Return the exclusive end in whole milliseconds."""
     return microseconds // 1000 + 1 if bounds["end_inclusive"] else -(-microseconds // 1000)

@@ -1,4 +1,4 @@
-"""How the catalog's process reaches Pulsar: clients that are opened when first needed, and kept."""
+"""The clients with which the catalog's process reaches Pulsar. They are opened on first use, and kept."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import OptionError
 
-_AT_ONCE: Final = 16
+_THREADS: Final = 16
 _BRIEF_CONNECT_MS: Final = 2_000
 _BRIEF_MS: Final = 15_000
 
 
 class Cluster:
-    """One for each process; connections that broke are opened again. Close it, or use it as a context manager."""
+    """The clients of one process, which reconnect after a fault. Close the cluster, or use it as a context manager."""
 
     def __init__(self, settings: CatalogSettings) -> None:
-        """Touches nothing yet."""
+        """Store the settings, without opening a connection."""
         self.settings = settings
 
     def __enter__(self) -> Self:
@@ -46,7 +46,7 @@ class Cluster:
 
     @cached_property
     def client(self) -> BrokerClient:
-        """Used by the thread that answers; several threads may ask it, but not under `until`."""
+        """Return the broker client. Several threads may send requests; only the answering thread may use `until`."""
         return BrokerClient.for_planning(self.settings.connection)
 
     @property
@@ -55,13 +55,18 @@ class Cluster:
 
     @cached_property
     def admin(self) -> AdminClient:
-        """Raises `OptionError` without `admin.url`."""
+        """Return the admin client. Raises `OptionError` without `admin.url`."""
         self._require_admin()
-        return AdminClient.for_planning(self.settings.connection, threads=_AT_ONCE)
+        return AdminClient.for_planning(self.settings.connection, threads=_THREADS)
 
     @cached_property
     def brief_admin(self) -> AdminClient:
-        """The same for what a query waits for: it gives up within seconds. Raises `OptionError`."""
+        """Return an admin client that fails within seconds, for requests that a query waits for.
+
+        Raises:
+            OptionError: `admin.url` is not set.
+
+        """
         self._require_admin()
         connection = self.settings.connection
         options = replace(
@@ -69,21 +74,21 @@ class Cluster:
             connection_timeout_ms=min(_BRIEF_CONNECT_MS, connection.connection_timeout_ms),
             operation_timeout_ms=min(_BRIEF_MS, connection.operation_timeout_ms),
         )
-        return AdminClient(options, patience_ms=_BRIEF_CONNECT_MS, threads=_AT_ONCE)
+        return AdminClient(options, patience_ms=_BRIEF_CONNECT_MS, threads=_THREADS)
 
     @cached_property
     def threads(self) -> ThreadPoolExecutor:
-        """For questions to the admin REST API that do not wait for each other."""
-        return ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-catalog")
+        """Return the thread pool for independent requests to the admin REST API."""
+        return ThreadPoolExecutor(_THREADS, thread_name_prefix="pulsar-catalog")
 
     @cached_property
     def known_files(self) -> KnownFiles:
-        """Of topics' tables. Used by the thread that answers."""
+        """Return the files of topics' tables. Only the answering thread may use them."""
         return KnownFiles()
 
     def _require_admin(self) -> None:
         if not self.has_admin:
             raise OptionError(
-                "setting 'admin.url' is missing: expected the address of the admin REST API, over which this is asked "
-                "or done; without it tables can be read and written, and nothing else"
+                "setting 'admin.url' is missing: expected the address of the admin REST API, which this statement "
+                "needs; set admin.url. Without admin.url, tables can only be read and written"
             )

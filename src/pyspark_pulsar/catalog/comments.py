@@ -1,4 +1,4 @@
-"""Comments of columns, which are the `doc` of fields in Avro's documents (of Pulsar's types AVRO and JSON)."""
+"""Comments of columns: the `doc` of fields in Avro's documents, for Pulsar's schema types AVRO and JSON."""
 
 from __future__ import annotations
 
@@ -12,8 +12,14 @@ from pyspark_pulsar.schema.primitive import RECORD_TYPES
 StructJson = dict[str, Any]
 
 
-def commented(columns: StructJson, info: SchemaInfo | None) -> StructJson:
-    """A StructType as JSON, that of the schema `info`, with the comments of columns and of fields within them."""
+def add_comments(columns: StructJson, info: SchemaInfo | None) -> StructJson:
+    """Return a StructType in JSON with the comments of columns and of fields inside them.
+
+    Args:
+        columns: The columns of the schema `info`.
+        info: The topic's schema.
+
+    """
     if info is None or info.type not in RECORD_TYPES:
         return columns
     return _struct(columns, json.loads(info.text))
@@ -48,5 +54,5 @@ def _type(kind: Any, document: Any) -> Any:
 
 
 def _fields(record: Any) -> list[Mapping[str, Any]]:
-    """Of a record that is defined here; one that is named only is defined, and commented, elsewhere."""
+    """Return the fields of a record that is defined at this place. A named reference has none here."""
     return list(record.get("fields", [])) if isinstance(record, Mapping) else []

@@ -1,4 +1,4 @@
-"""Spark's columns, as the catalog's protocol has them in JSON, as Arrow's."""
+"""Conversion of Spark's columns, in the JSON of the catalog's protocol, to Arrow's columns."""
 
 from __future__ import annotations
 
@@ -11,18 +11,23 @@ from pyspark_pulsar.schema.types.spark import arrow_schema, struct_of_json
 
 
 def arrow_columns(schema: Mapping[str, Any]) -> pa.Schema:
-    """The Arrow schema of a StructType as JSON. Raises SchemaError for types that Spark cannot exchange as Arrow."""
+    """Return the Arrow schema of a StructType in JSON.
+
+    Raises:
+        SchemaError: Spark cannot exchange one of the types as Arrow.
+
+    """
     return arrow_schema(struct_of_json(schema))
 
 
 def arrow_column(name: str, kind: Any, *, nullable: bool = True) -> pa.Field:
-    """One column of the Spark type that `kind` is as JSON."""
+    """Return the Arrow column for a Spark type in JSON."""
     column = {"name": name, "type": kind, "nullable": nullable, "metadata": {}}
     return arrow_columns({"type": "struct", "fields": [column]}).field(0)
 
 
 def comments(schema: Mapping[str, Any]) -> dict[tuple[str, ...], str]:
-    """Paths of the columns, and of the fields of structs in them, that have a comment."""
+    """Return the comments of columns, and of fields of structs in them, by path."""
     by_path: dict[tuple[str, ...], str] = {}
     for column in schema["fields"]:
         path, kind = (str(column["name"]),), column["type"]

@@ -1,9 +1,10 @@
-"""Spark's identifiers of namespaces and tables to Pulsar's names, and back, without a loss. Pure.
+"""Conversion of Spark's identifiers of namespaces and tables to Pulsar's names and back, without loss. Pure.
 
-A namespace is `["tenant/namespace"]` or `["tenant", "namespace"]`. A table has the local name of its topic, letter by
-letter, with `non-persistent://` before it where the topic is one. No local name has a slash, so both are unambiguous.
-`$` and the word of a system table behind a table's name make the name of one: `orders$segments`. Where that could be
-mistaken, a run of `$` is doubled: an odd run before such a word makes a system table, an even one does not.
+A namespace is `["tenant/namespace"]` or `["tenant", "namespace"]`. A table has the exact local name of its topic.
+Non-persistent topics have the prefix `non-persistent://`. Local names contain no slash, so both are unambiguous. `$`
+and the word of a system table after a table's name form the name of a system table: `orders$segments`. To keep such
+names unambiguous, a run of `$` before such a word is doubled in the names of other tables. So an odd run before such a
+word means a system table, and an even run does not.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pyspark_pulsar.errors import TopicNameError
 from pyspark_pulsar.model.topic import Namespace, TopicName, is_name
 
 COLUMNS_TABLE: Final = "columns"
-"""What the topic's table holds, and nothing behind it; its columns are the topic's."""
+"""The word for the topic's table without later messages. It has the columns of the topic."""
 SYSTEM_TABLES: Final = ("segments", "offsets", "subscriptions", "schemas", "tier", COLUMNS_TABLE)
 
 _NON_PERSISTENT: Final = "non-persistent://"
@@ -28,16 +29,16 @@ _PARTS: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What the name of a table stands for."""
+    """The meaning of a table's name."""
 
     topic: TopicName
-    """Of a table that is one partition (`x-partition-3`) the partition's own name."""
+    """The topic. If the table is one partition (`x-partition-3`), this is the partition's own name."""
     system: str | None = None
-    """Which of `SYSTEM_TABLES` of the topic; None for the topic itself."""
+    """The word of the topic's system table, one of `SYSTEM_TABLES`; None if the table is the topic itself."""
 
     @property
     def name(self) -> str:
-        """As `parse_table` takes it."""
+        """Return the name that `parse_table` parses."""
         local = self.topic.local
         if (match := _SUFFIX.fullmatch(local)) is not None:
             local = f"{match['before']}{match['run']}{match['run']}{match['word']}"
@@ -48,39 +49,53 @@ class Table:
 
 
 def parse_namespace(parts: Sequence[str]) -> Namespace:
-    """Raises `TopicNameError` for what can be no namespace, a tenant alone among it."""
+    """Parse the name of a namespace.
+
+    Raises:
+        TopicNameError: The parts are not a namespace, for example a tenant alone.
+
+    """
     named = parts[0].split("/") if len(parts) == 1 else parts
     if len(named) != _PARTS or not all(named):
         raise TopicNameError(
             f"{'.'.join(f'`{part}`' for part in parts)} is no namespace: expected `tenant/namespace` (one name in "
-            f"backticks) or tenant.namespace; check the name"
+            f"backticks) or tenant.namespace; correct the name"
         )
     return Namespace.parse("/".join(named))
 
 
 def tenant_of(parts: Sequence[str]) -> str | None:
-    """The tenant where `parts` name a tenant alone, which holds namespaces and no tables; else None."""
+    """Return the tenant if `parts` name a tenant alone, or None. A tenant contains namespaces and no tables."""
     return parts[0] if len(parts) == 1 and is_name(parts[0]) else None
 
 
 def parse_table(parts: Sequence[str], table: str) -> Table:
-    """`parts`: of the namespace. Raises `TopicNameError` for what can be no topic."""
+    """Parse the name of a table.
+
+    Args:
+        parts: The parts of the namespace.
+        table: The table's name.
+
+    Raises:
+        TopicNameError: The name is not valid for a topic.
+
+    """
     namespace = parse_namespace(parts)
     domain, local = "persistent", table
     if table.startswith(_NON_PERSISTENT):
         domain, local = "non-persistent", table.removeprefix(_NON_PERSISTENT)
-    local, system = _apart(local)
+    local, system = _split_system(local)
     if system is not None:
-        local, another = _apart(local)
+        local, another = _split_system(local)
         if another is not None:
             raise TopicNameError(
-                f"table {table!r}: expected a system table of a topic, got one of a system table"
+                f"table {table!r}: expected a system table of a topic, got one of a system table; correct the name"
             )
     return Table(TopicName.parse(f"{domain}://{namespace}/{local}"), system)
 
 
-def _apart(name: str) -> tuple[str, str | None]:
-    """The name of a table and the word of a system table of it; or the local name of a topic, and None."""
+def _split_system(name: str) -> tuple[str, str | None]:
+    """Return a table's name and the word of its system table, or a topic's local name and None."""
     match = _SUFFIX.fullmatch(name)
     if match is None:
         return name, None

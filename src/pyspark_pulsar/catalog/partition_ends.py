@@ -1,4 +1,4 @@
-"""Where a topic partition begins and ends now, by what brokers tell those who may consume it."""
+"""The first and last positions of a topic partition, from the broker, for roles that may consume."""
 
 from __future__ import annotations
 
@@ -16,21 +16,28 @@ from pyspark_pulsar.read.sources.peek import first_entry
 
 @dataclass(frozen=True, slots=True)
 class PartitionEnds:
-    """Of one topic partition."""
+    """The present ends of one topic partition."""
 
     earliest: Position
-    """The first message that is still kept."""
+    """The position of the first message that is still kept."""
     latest: Position
-    """Behind the last message that consumers can see; `EARLIEST` where there is none."""
+    """The position after the last message that consumers can see; `EARLIEST` if there are no messages."""
     last_published_ms: int | None
-    """Of that last message, by its producer's clock; None where there is none, or it does not tell."""
+    """The publish time of the last message in Unix milliseconds, by its producer's clock; None if unknown."""
 
 
-def ends_of(client: BrokerClient, partition: TopicPartition) -> PartitionEnds:
-    """Raises `TopicNotFoundError`, `PermissionDenied`, `ConnectionFailed`."""
-    # Brokers that have just loaded a topic can wait 30 s for its transaction buffer before they answer.
-    patience = max(client.patience_seconds, 2 * client.request_seconds)
-    log_end = client.retrying(partial(_log_end, client, partition), patience)
+def query_ends(client: BrokerClient, partition: TopicPartition) -> PartitionEnds:
+    """Query the ends of a topic partition.
+
+    Raises:
+        TopicNotFoundError: The topic does not exist.
+        PermissionDenied: The role may not consume.
+        ConnectionFailed: The broker cannot be reached.
+
+    """
+    # A broker that has just loaded a topic can wait 30 s for the transaction buffer before it answers.
+    retry_seconds = max(client.patience_seconds, 2 * client.request_seconds)
+    log_end = client.retrying(partial(_log_end, client, partition), retry_seconds)
     if log_end.end.is_earliest:
         return PartitionEnds(EARLIEST, EARLIEST, None)
     last = Position(log_end.end.ledger, log_end.end.entry - 1)
@@ -41,10 +48,10 @@ def ends_of(client: BrokerClient, partition: TopicPartition) -> PartitionEnds:
 
 
 def _log_end(client: BrokerClient, partition: TopicPartition) -> LogEnd:
-    """Of a consumer at the very beginning, whose cursor brokers move past what they have removed."""
+    """Query the ends with a consumer at the earliest position. Brokers move its cursor past removed messages."""
     consumer = subscribe(client, partition.name, EARLIEST)
     try:
         return consumer.await_log_end(consumer.request_log_end(), time.monotonic() + client.request_seconds)
     finally:
-        # Waited for, or the next look at the topic's subscriptions would show it.
+        # Wait for the end of the consumer; otherwise the topic's subscriptions would still show it.
         consumer.close(client.request_seconds)

@@ -1,4 +1,4 @@
-"""The partitions of a table, as SHOW PARTITIONS lists them: those of the topic, by the column `__partition`."""
+"""The partitions of a table, as SHOW PARTITIONS lists them: the topic's partitions, by the column `__partition`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,20 @@ from pyspark_pulsar.model.topic import TopicPartition
 
 
 def partitions(cluster: Cluster, namespace: Sequence[str], table: str) -> list[int]:
-    """None of a topic that is not partitioned, or that is one partition. Raises `TopicNotFoundError`."""
+    """Return the indexes of the topic's partitions. Raises `TopicNotFoundError`.
+
+    The list is empty for a topic without partitions, and for a table that is one partition.
+    """
     return list(range(require_topic(cluster, parse_table(namespace, table).topic)))
 
 
 def load_partition(cluster: Cluster, namespace: Sequence[str], table: str, partition: int) -> dict[str, str]:
-    """What the system table `$offsets` says of it, as far as this role is told. Raises `TopicNotFoundError`."""
+    """Return the row of the system table `$offsets` for a partition, as far as the role may see it.
+
+    Raises:
+        TopicNotFoundError: The topic does not exist.
+
+    """
     topic = parse_table(namespace, table).topic
     (row,) = offsets_of(cluster, [TopicPartition(topic, partition)])
     return {name: str(value) for name, value in row.items() if value is not None and name != "partition"}

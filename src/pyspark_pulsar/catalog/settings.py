@@ -1,4 +1,4 @@
-"""What a session says under `spark.sql.catalog.<name>.`: checked once, when the catalog's process starts."""
+"""The settings of a session under `spark.sql.catalog.<name>.`, checked once, when the catalog's process starts."""
 
 from __future__ import annotations
 
@@ -15,46 +15,55 @@ from pyspark_pulsar.options.unknown_options import unknown_options
 
 DEFAULT_NAMESPACE: Final = "public/default"
 
-# `python` says which interpreter the JVM starts.
-_OF_THE_CATALOG: Final = ("defaultNamespace", "tenants", "systemTopics", "python")
-# Fields of options that each table says itself.
-_OF_THE_TABLE: Final = frozenset({"topic", "topics", "topics_pattern", "columns", "key_column"})
+# `python` is the interpreter that the JVM starts.
+_CATALOG_SETTINGS: Final = ("defaultNamespace", "tenants", "systemTopics", "python")
+# Fields of options that each table sets itself.
+_TABLE_FIELDS: Final = frozenset({"topic", "topics", "topics_pattern", "columns", "key_column"})
 _ANY_TOPIC: Final = "any"
 
 
 @dataclass(frozen=True, kw_only=True)
 class CatalogSettings:
-    """All that a session says of one catalog."""
+    """The settings of one catalog in a session."""
 
     default_namespace: Namespace
     tenants: tuple[str, ...] | None
-    """Those whose namespaces are listed; None: all that the role may list."""
+    """The tenants whose namespaces are listed, or None if all tenants that the role may list are shown."""
     system_topics: bool
-    """Whether listings show topics and namespaces that Pulsar keeps for itself."""
+    """Whether listings show topics and namespaces that Pulsar reserves for itself."""
     connection: ReadOptions
-    """For questions about no topic in particular; its `topic` means nothing."""
+    """The options for requests that concern no particular topic. Its `topic` is a placeholder."""
     write: WriteOptions
-    """What holds for every table; its `topic` is None."""
+    """The write options of all tables. Its `topic` is None."""
     read_texts: Mapping[str, str] = field(repr=False)
-    """As `spark.read` takes them; they hold secrets."""
+    """The options for `spark.read`, including secrets."""
     write_texts: Mapping[str, str] = field(repr=False)
 
     def read_options(self, topic: TopicName) -> dict[str, str]:
-        """What `spark.read.format("pulsar")` is given for a topic."""
+        """Return the options for `spark.read.format("pulsar")` of a topic."""
         return {**self.read_texts, "topic": topic_text(str(topic))}
 
     def write_options(self, topic: TopicName, key_column: str | None) -> dict[str, str]:
-        """What `df.write.format("pulsar")` is given for a topic."""
+        """Return the options for `df.write.format("pulsar")` of a topic."""
         texts = {**self.write_texts, "topic": topic_text(str(topic))}
         if key_column is not None:
-            # How a table with a key column is encoded is settled; a setting for new ones would contradict it.
+            # The encoding of a table with a key column is fixed, and a setting for new tables would contradict it.
             texts.pop("keyValueEncoding", None)
             texts["keyColumn"] = key_column
         return texts
 
 
 def parse_settings(catalog: str, settings: Mapping[str, str]) -> CatalogSettings:
-    """`settings`: keys without `spark.sql.catalog.<name>.`, in any case. Raises `OptionError` naming the key."""
+    """Parse the settings of a catalog.
+
+    Args:
+        catalog: The catalog's name.
+        settings: The values by keys without `spark.sql.catalog.<name>.`, in any case.
+
+    Raises:
+        OptionError: A setting is unknown or invalid. The text names the setting.
+
+    """
     try:
         return _parse(settings)
     except OptionError as fault:
@@ -62,13 +71,13 @@ def parse_settings(catalog: str, settings: Mapping[str, str]) -> CatalogSettings
 
 
 def _parse(settings: Mapping[str, str]) -> CatalogSettings:
-    of_catalog, read, write = _by_scope(settings)
+    of_catalog, read, write = _split_by_scope(settings)
     system_topics = of_catalog.get("systemTopics", "false")
     tenants = of_catalog.get("tenants")
     return CatalogSettings(
         default_namespace=parse_namespace([of_catalog.get("defaultNamespace", DEFAULT_NAMESPACE)]),
-        tenants=None if tenants is None else _parsed("tenants", names, tenants),
-        system_topics=_parsed("systemTopics", yes_or_no, system_topics),
+        tenants=None if tenants is None else _parse_setting("tenants", names, tenants),
+        system_topics=_parse_setting("systemTopics", yes_or_no, system_topics),
         connection=parse_options(ReadOptions, {**read, "topic": _ANY_TOPIC}),
         write=parse_options(WriteOptions, write),
         read_texts=read,
@@ -76,9 +85,9 @@ def _parse(settings: Mapping[str, str]) -> CatalogSettings:
     )
 
 
-def _by_scope(settings: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
-    """Settings of the catalog, options for reading and for writing; an alias becomes the option's own key."""
-    own = {key.lower(): key for key in _OF_THE_CATALOG}
+def _split_by_scope(settings: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
+    """Return the catalog's settings, the read options and the write options. An alias becomes the option's own key."""
+    own = {key.lower(): key for key in _CATALOG_SETTINGS}
     reading, writing = _keys(ReadOptions), _keys(WriteOptions)
     by_scope: tuple[dict[str, str], dict[str, str], dict[str, str]] = ({}, {}, {})
     first: dict[str, str] = {}
@@ -86,10 +95,13 @@ def _by_scope(settings: Mapping[str, str]) -> tuple[dict[str, str], dict[str, st
         names = [scope.get(key.lower()) for scope in (own, reading, writing)]
         if not any(names):
             raise OptionError(_unknown(key, [*own.values(), *reading.values(), *writing.values()]))
-        meant = next(name for name in names if name)
-        if meant in first:
-            raise OptionError(f"settings {first[meant]!r} and {key!r} mean the same; give one of them")
-        first[meant] = key
+        canonical = next(name for name in names if name)
+        if canonical in first:
+            raise OptionError(
+                f"settings {first[canonical]!r} and {key!r}: expected one of them, got both, which mean the same; "
+                f"remove one"
+            )
+        first[canonical] = key
         for values, name in zip(by_scope, names, strict=True):
             if name is not None:
                 values[name] = str(text)
@@ -97,16 +109,16 @@ def _by_scope(settings: Mapping[str, str]) -> tuple[dict[str, str], dict[str, st
 
 
 def _keys(scope: type[ConnectionOptions]) -> dict[str, str]:
-    """Every key and alias in small letters, and the key that it stands for."""
+    """Return the option's key for every key and alias in lowercase."""
     return {
         key.lower(): option.key
         for name, option in option_fields(scope).items()
-        if name not in _OF_THE_TABLE
+        if name not in _TABLE_FIELDS
         for key in (option.key, *option.aliases)
     }
 
 
-def _parsed(key: str, parse: Any, text: str) -> Any:
+def _parse_setting(key: str, parse: Any, text: str) -> Any:
     try:
         return parse(text)
     except ValueError as fault:
@@ -114,15 +126,13 @@ def _parsed(key: str, parse: Any, text: str) -> Any:
 
 
 def _unknown(key: str, known: list[str]) -> str:
-    said_by_tables = {
+    set_by_tables = {
         spelling.lower()
         for scope in (ReadOptions, WriteOptions)
         for name, option in option_fields(scope).items()
-        if name in _OF_THE_TABLE
+        if name in _TABLE_FIELDS
         for spelling in (option.key, *option.aliases)
     }
-    if key.lower() in said_by_tables:
-        return (
-            f"setting {key!r} is said by each table itself: expected what holds for all tables; leave it out"
-        )
+    if key.lower() in set_by_tables:
+        return f"setting {key!r}: expected a setting for all tables, got one that each table sets itself; remove it"
     return unknown_options([key], sorted(set(known)), "unknown setting")

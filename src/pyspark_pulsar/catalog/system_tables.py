@@ -1,4 +1,4 @@
-"""The system tables of a topic: their constant schemas and their rows as they are now."""
+"""The system tables of a topic: their constant schemas and their present rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from pyspark_pulsar.catalog.cluster import Cluster
 from pyspark_pulsar.catalog.names import parse_table
-from pyspark_pulsar.catalog.partition_ends import ends_of
+from pyspark_pulsar.catalog.partition_ends import query_ends
 from pyspark_pulsar.client.admin.schemas import RegisteredSchema
 from pyspark_pulsar.errors import CatalogUnsupported, PermissionDenied, SchemaError
 from pyspark_pulsar.inspect.tables import SEGMENTS, moment, segments_table
@@ -33,7 +33,7 @@ _IDENTIFIER: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 SCHEMAS: Final[Mapping[str, pa.Schema]] = {
     "segments": SEGMENTS.set(
         SEGMENTS.get_field_index("bookies"),
-        pa.field("bookies", pa.list_(pa.field("element", pa.string()))),  # Spark's name for it
+        pa.field("bookies", pa.list_(pa.field("element", pa.string()))),  # Spark's name for the items
     ),
     "offsets": pa.schema(
         {
@@ -89,20 +89,29 @@ SCHEMAS: Final[Mapping[str, pa.Schema]] = {
         }
     ),
 }
-"""By the name of the system table. A partition is -1 where the topic is not partitioned."""
+"""The schemas by the name of the system table. The partition of a topic without partitions is -1."""
 
 Row = dict[str, Any]
 
 
 def rows(cluster: Cluster, namespace: Sequence[str], table: str) -> list[list[Any]]:
-    """Of a system table, in the order of its schema: times as ISO 8601 with microseconds in UTC, all else as JSON has
-    it. Raises `TopicNotFoundError`, `PermissionDenied`, `OptionError` without the `admin.url` that most of them need,
-    `CatalogUnsupported` for a table that is none of these."""
+    """Return the rows of a system table, in the order of its schema.
+
+    Returns:
+        Times are ISO 8601 with microseconds in UTC. All other values are JSON values.
+
+    Raises:
+        TopicNotFoundError: The topic does not exist.
+        PermissionDenied: The role may not see the rows.
+        OptionError: The table needs `admin.url`, which is not set.
+        CatalogUnsupported: The table is not one of these system tables.
+
+    """
     named = parse_table(namespace, table)
     if named.system is None or named.system not in _ROWS:
         raise CatalogUnsupported(
             f"table {table}: expected one of the system tables {', '.join('topic$' + word for word in SCHEMAS)}, got "
-            f"another, whose rows the data source reads"
+            f"another table, whose rows the data source reads"
         )
     count = cluster.client.partition_count(named.topic)
     table_rows = _ROWS[named.system](cluster, named.topic, count)
@@ -131,10 +140,13 @@ def _offsets(cluster: Cluster, topic: TopicName, count: int) -> Iterable[Row]:
 
 
 def offsets_of(cluster: Cluster, partitions: Sequence[TopicPartition]) -> Iterable[Row]:
-    """From the broker, for those who may consume; entries and bytes as far as the admin REST API tells."""
-    kept = _kept(cluster, partitions)
+    """Yield the rows of the table `$offsets`, for roles that may consume.
+
+    The entries and bytes come from the admin REST API, if the role may use it.
+    """
+    kept = _stored_sizes(cluster, partitions)
     for partition in partitions:
-        ends = ends_of(cluster.client, partition)
+        ends = query_ends(cluster.client, partition)
         known = kept.get(partition, {})
         yield {
             "partition": partition.index,
@@ -146,7 +158,9 @@ def offsets_of(cluster: Cluster, partitions: Sequence[TopicPartition]) -> Iterab
         }
 
 
-def _kept(cluster: Cluster, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Mapping[str, Any]]:
+def _stored_sizes(
+    cluster: Cluster, partitions: Sequence[TopicPartition]
+) -> dict[TopicPartition, Mapping[str, Any]]:
     if not cluster.has_admin:
         return {}
     try:
@@ -175,7 +189,7 @@ def _subscription(
         "type": subscription.get("type") or None,
         "durable": subscription.get("isDurable", subscription.get("durable")),
         "backlog": subscription.get("msgBacklog"),
-        "position": _behind(cursor.get("markDeletePosition")),
+        "position": _first_unacknowledged(cursor.get("markDeletePosition")),
         "unacknowledged": subscription.get("unackedMessages"),
         "connected": len(subscription.get("consumers") or ()),
         "last_consumed": moment(subscription.get("lastConsumedTimestamp") or None),
@@ -183,8 +197,8 @@ def _subscription(
     }
 
 
-def _behind(mark_delete: Any) -> str | None:
-    """The next message to be acknowledged, of the last position up to which all are."""
+def _first_unacknowledged(mark_delete: Any) -> str | None:
+    """Return the position after the last position up to which all messages are acknowledged."""
     ledger, separator, entry = str(mark_delete or "").partition(":")
     try:
         number, last = int(ledger), int(entry)
@@ -221,7 +235,7 @@ def _schema(registered: RegisteredSchema, topic: TopicName) -> Row:
 
 
 def _columns(info: SchemaInfo, topic: TopicName) -> str | None:
-    """As in CREATE TABLE; None for a schema that cannot be read."""
+    """Return the columns as in CREATE TABLE, or None if the schema cannot be read."""
     try:
         columns = resolve_read_schema(info, topic=str(topic)).value_columns
     except SchemaError:
@@ -230,12 +244,12 @@ def _columns(info: SchemaInfo, topic: TopicName) -> str | None:
 
 
 def _quoted(name: str) -> str:
-    """Spark's own `toDDL` needs a session."""
+    """Quote a name for SQL if necessary. Spark's own `toDDL` needs a session."""
     return name if _IDENTIFIER.fullmatch(name) else "`" + name.replace("`", "``") + "`"
 
 
 def _document(info: SchemaInfo, topic: TopicName) -> str | None:
-    """As text; of a pair both in one JSON object."""
+    """Return the schema's document as text. The documents of a pair are in one JSON object."""
     try:
         if info.type is not SchemaType.KEY_VALUE:
             return info.text or None
@@ -246,18 +260,18 @@ def _document(info: SchemaInfo, topic: TopicName) -> str | None:
 
 
 def _tier(cluster: Cluster, topic: TopicName, count: int) -> Iterable[Row]:  # noqa: ARG001
-    """Raises the errors of `tier_status`, and `CatalogUnsupported`."""
+    """Return the rows of `tier_status`. Raises its errors, and `CatalogUnsupported`."""
     from pyspark_pulsar.history.tiering.status import status_rows, tier_status
 
     return status_rows(tier_status(with_tables(cluster, topic), [topic]))
 
 
 def with_tables(cluster: Cluster, topic: TopicName) -> ReadOptions:
-    """The settings that say where the tables of topics are. Raises `CatalogUnsupported` without them."""
+    """Return the settings that locate the tables of topics. Raises `CatalogUnsupported` if they are not set."""
     options = cluster.settings.connection
     if not options.names_tables:
         raise CatalogUnsupported(
-            f"topic {topic}: expected the setting 'tierCatalog', which says where the tables of topics are, got none; "
+            f"topic {topic}: expected the setting 'tierCatalog', which locates the tables of topics, got none; "
             f"set spark.sql.catalog.<name>.tierCatalog"
         )
     return options

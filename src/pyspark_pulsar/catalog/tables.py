@@ -1,7 +1,7 @@
-"""Which namespaces and tables there are, and what Spark needs to know of a table to query it.
+"""Lists of namespaces and tables, and the facts about a table that Spark needs for a query.
 
-A role that may only consume a topic can load it: existence and schema come from the broker. The admin REST API adds
-lists, and the key column of a table.
+A role that may only consume a topic can load the topic's table: its existence and schema come from the broker. The
+admin REST API adds the lists, and the key column of a table.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from pyspark_pulsar.catalog.cluster import Cluster
-from pyspark_pulsar.catalog.comments import commented
+from pyspark_pulsar.catalog.comments import add_comments
 from pyspark_pulsar.catalog.names import COLUMNS_TABLE, Table, parse_namespace, parse_table, tenant_of
 from pyspark_pulsar.catalog.properties.table_properties import key_column
 from pyspark_pulsar.catalog.system_tables import SCHEMAS, with_tables
@@ -35,35 +35,52 @@ from pyspark_pulsar.schema.types.spark import spark_schema
 Properties = dict[str, str]
 
 _SYSTEM_TENANT: Final = "pulsar"
-# What Pulsar's functions worker keeps for itself, by its default settings.
+# By default, Pulsar's functions worker uses these namespaces.
 _SYSTEM_NAMESPACES: Final = frozenset({Namespace("pulsar", "system"), Namespace("public", "functions")})
 
 _log: Final = logging.getLogger(__name__)
 
 
 def list_namespaces(cluster: Cluster, parent: Sequence[str]) -> list[list[str]]:
-    """Of all tenants that are shown, or of one (`parent` is `["tenant"]`); a namespace holds no others.
+    """List the namespaces of all shown tenants, or of one tenant.
 
-    A role that may list no tenants sees those of setting `tenants`, else that of the default namespace; of a tenant
-    whose namespaces it may not list it sees the default namespace. Raises `NamespaceNotFoundError` for a tenant that is
-    not there, `PermissionDenied` for one by name whose namespaces are not shown.
+    The setting `tenants` selects the shown tenants. Without it, all tenants that the role may list are shown, otherwise
+    only the tenant of the default namespace. If the role may not list the namespaces of that tenant, it sees the
+    default namespace.
+
+    Args:
+        cluster: The cluster of the catalog.
+        parent: `[]`, or `["tenant"]`. A namespace contains no others.
+
+    Raises:
+        NamespaceNotFoundError: The tenant does not exist.
+        PermissionDenied: The role may not list the namespaces of the given tenant.
+
     """
     if not parent:
         return [
-            [namespace.tenant, namespace.name] for namespace in _of_tenants(cluster, _shown_tenants(cluster))
+            [namespace.tenant, namespace.name]
+            for namespace in _namespaces_of_tenants(cluster, _shown_tenants(cluster))
         ]
     tenant = tenant_of(parent)
     if tenant is None:
         parse_namespace(parent)
         return []
-    return [[namespace.tenant, namespace.name] for namespace in _shown(cluster, _of_tenant(cluster, tenant))]
+    return [
+        [namespace.tenant, namespace.name]
+        for namespace in _without_system_namespaces(cluster, _namespaces_of_tenant(cluster, tenant))
+    ]
 
 
 def list_tables(cluster: Cluster, namespace: Sequence[str]) -> list[str]:
-    """Names of topics, sorted; no partitions and no system tables. A tenant alone has none.
+    """List the names of topics, sorted, without partitions and system tables. A tenant alone has no tables.
 
-    Without `admin.url` or the right to list over it the broker is asked, which knows persistent topics only, of those
-    with partitions such as were in use, and not whether there is such a namespace. Raises `NamespaceNotFoundError`.
+    Without `admin.url` or the right to list, the broker is queried. The broker lists only persistent topics. It lists a
+    partitioned topic only if some partition was in use. It does not report whether the namespace exists.
+
+    Raises:
+        NamespaceNotFoundError: The namespace does not exist.
+
     """
     if tenant_of(namespace) is not None:
         require_tenant(cluster, namespace[0])
@@ -72,15 +89,21 @@ def list_tables(cluster: Cluster, namespace: Sequence[str]) -> list[str]:
     try:
         topics = _topics(cluster, where)
     except PermissionDenied as fault:
-        _log.info("the topics of %s are listed by the broker: %s", where, fault)
+        _log.info("Listing topics by the broker, because the admin REST API refused (%s): %s", fault, where)
         topics = _topics_by_broker(cluster, where)
     return sorted(Table(topic).name for topic in topics)
 
 
 def load_table(cluster: Cluster, namespace: Sequence[str], table: str) -> dict[str, Any]:
-    """What Spark needs for a query: docs of the catalog's protocol say what is in it. Raises `TopicNotFoundError`,
-    `SchemaError` for a schema that cannot be read; `ConnectionFailed` also where there is an `admin.url` that cannot
-    be reached, since the key column would be forgotten in silence."""
+    """Return the facts that Spark needs to query a table. The catalog's protocol describes the members.
+
+    Raises:
+        TopicNotFoundError: The topic does not exist.
+        SchemaError: The schema cannot be read.
+        ConnectionFailed: The broker or the `admin.url` cannot be reached. Without the admin API, the key column would
+            silently be missing.
+
+    """
     named = parse_table(namespace, table)
     if named.system == COLUMNS_TABLE:
         return _columns_table(cluster, named)
@@ -93,7 +116,7 @@ def load_table(cluster: Cluster, namespace: Sequence[str], table: str) -> dict[s
     settings, key = cluster.settings, key_column(properties)
     return {
         "topic": str(named.topic),
-        "schema": commented(_json(resolved.value_columns), resolved.info),
+        "schema": add_comments(_json(resolved.value_columns), resolved.info),
         "metadata": _metadata(cluster, resolved),
         "writable": _writable(),
         "read_options": settings.read_options(named.topic),
@@ -103,19 +126,27 @@ def load_table(cluster: Cluster, namespace: Sequence[str], table: str) -> dict[s
 
 
 def _columns_table(cluster: Cluster, named: Table) -> dict[str, Any]:
-    """The topic as its table holds it. Raises `TopicNotFoundError` also where it has none, `CatalogUnsupported`, and
-    the errors of `TopicTables`, and `TierMismatch` where the topic was tiered to another table."""
+    """Return the facts about the topic's table, for queries without later messages.
+
+    Also raises the errors of `TopicTables`.
+
+    Raises:
+        TopicNotFoundError: The topic does not exist, or has no table.
+        CatalogUnsupported: The settings do not name a catalog of tables.
+        TierMismatch: The topic was tiered to another table.
+
+    """
     options = with_tables(cluster, named.topic)
     resolved = read_schema(cluster, named.topic)
     tables = TopicTables(options)
     if tables.load(named.topic) is None:
         check_note(named.topic, _shown_note(cluster, named.topic), tables, None)
         raise TopicNotFoundError(
-            f"topic {named.topic}: expected a table of its columns, got none; tier it first"
+            f"topic {named.topic}: expected a table of its columns, got none; tier the topic first"
         )
     return {
         "topic": str(named.topic),
-        "schema": commented(_json(resolved.value_columns), resolved.info),
+        "schema": add_comments(_json(resolved.value_columns), resolved.info),
         "metadata": _metadata(cluster, resolved),
         "writable": _json(pa.schema([])),
         "read_options": {**cluster.settings.read_options(named.topic), "readFrom": COLUMNS},
@@ -127,27 +158,30 @@ def _columns_table(cluster: Cluster, named: Table) -> dict[str, Any]:
 
 
 def read_schema(cluster: Cluster, topic: TopicName) -> ReadSchema:
-    """As a query reads the topic by the catalog's settings. Raises `TopicNotFoundError`, `SchemaError`."""
+    """Return the topic's schema for a query with the catalog's settings.
+
+    Raises:
+        TopicNotFoundError: The topic does not exist.
+        SchemaError: The schema cannot be read.
+
+    """
     options = cluster.settings.connection
     return schema_of_topics(cluster.client, [topic], options, read_descriptor_file(options))
 
 
 def require_topic(cluster: Cluster, topic: TopicName) -> int:
-    """How many partitions it has, 0 for one that is not partitioned. Raises `TopicNotFoundError`."""
+    """Return the topic's number of partitions, 0 for a topic without partitions. Raises `TopicNotFoundError`."""
     return cluster.client.partition_count(topic)
 
 
 def require_tenant(cluster: Cluster, tenant: str) -> None:
-    """Raises `NamespaceNotFoundError` for a tenant that is not there, as far as this role may know it."""
+    """Raise `NamespaceNotFoundError` if the tenant does not exist. A role that may not check this gets no error."""
     try:
-        is_there = not cluster.has_admin or cluster.admin.tenants.exists(tenant)
+        exists = not cluster.has_admin or cluster.admin.tenants.exists(tenant)
     except PermissionDenied:
         return
-    if not is_there:
+    if not exists:
         raise _no_tenant(tenant)
-
-
-# Namespaces
 
 
 def _shown_tenants(cluster: Cluster) -> tuple[str, ...]:
@@ -159,27 +193,37 @@ def _shown_tenants(cluster: Cluster) -> tuple[str, ...]:
             tenants = cluster.admin.tenants.names()
             return tuple(tenant for tenant in tenants if settings.system_topics or tenant != _SYSTEM_TENANT)
         except PermissionDenied as fault:
-            _log.info("the tenants are not listed: %s", fault)
+            _log.info(
+                "Showing only the tenant of the default namespace, because tenants cannot be listed: %s",
+                fault,
+            )
     return (settings.default_namespace.tenant,)
 
 
-def _of_tenants(cluster: Cluster, tenants: Sequence[str]) -> list[Namespace]:
-    """One question a tenant, some at a time; what cannot be listed of one does not hide the others."""
+def _namespaces_of_tenants(cluster: Cluster, tenants: Sequence[str]) -> list[Namespace]:
+    """Return the namespaces of tenants, with concurrent requests.
 
-    def of_tenant(tenant: str) -> list[Namespace]:
+    A tenant that cannot be listed does not hide the others.
+    """
+
+    def namespaces_or_none(tenant: str) -> list[Namespace]:
         try:
-            return _of_tenant(cluster, tenant)
+            return _namespaces_of_tenant(cluster, tenant)
         except (PermissionDenied, NamespaceNotFoundError) as fault:
-            _log.warning("the namespaces of tenant %s are not shown: %s", tenant, fault)
+            _log.warning(
+                "Leaving out the namespaces of a tenant, because listing them failed (%s): %s", fault, tenant
+            )
             return []
 
     if cluster.has_admin:
-        _ = cluster.admin  # Made by one thread.
-    lists = cluster.threads.map(of_tenant, tenants)
-    return _shown(cluster, [namespace for namespaces in lists for namespace in namespaces])
+        _ = cluster.admin  # Creating the client is not safe in several threads.
+    lists = cluster.threads.map(namespaces_or_none, tenants)
+    return _without_system_namespaces(
+        cluster, [namespace for namespaces in lists for namespace in namespaces]
+    )
 
 
-def _of_tenant(cluster: Cluster, tenant: str) -> list[Namespace]:
+def _namespaces_of_tenant(cluster: Cluster, tenant: str) -> list[Namespace]:
     default = cluster.settings.default_namespace
     if not cluster.has_admin:
         return [default] if tenant == default.tenant else []
@@ -193,7 +237,7 @@ def _of_tenant(cluster: Cluster, tenant: str) -> list[Namespace]:
         raise _no_tenant(tenant) from None
 
 
-def _shown(cluster: Cluster, namespaces: Sequence[Namespace]) -> list[Namespace]:
+def _without_system_namespaces(cluster: Cluster, namespaces: Sequence[Namespace]) -> list[Namespace]:
     all_of_them = cluster.settings.system_topics
     return sorted(
         {namespace for namespace in namespaces if all_of_them or namespace not in _SYSTEM_NAMESPACES}
@@ -201,10 +245,9 @@ def _shown(cluster: Cluster, namespaces: Sequence[Namespace]) -> list[Namespace]
 
 
 def _no_tenant(tenant: str) -> NamespaceNotFoundError:
-    return NamespaceNotFoundError(f"tenant {tenant!r}: expected one that is there, got none; check the name")
-
-
-# Topics
+    return NamespaceNotFoundError(
+        f"tenant {tenant!r}: expected a tenant that exists, got none; correct the name"
+    )
 
 
 def _topics(cluster: Cluster, namespace: Namespace) -> frozenset[TopicName]:
@@ -218,31 +261,37 @@ def _topics_by_broker(cluster: Cluster, namespace: Namespace) -> frozenset[Topic
     listing = client.listings({namespace: None})[namespace]
     names = {topic for topic in listing.names if with_system or not topic.is_system}
     wholes = {topic.without_partition() for topic in names} - names
-    # A name that looks like a partition's is one only where the topic has partitions.
+    # A name with a partition suffix belongs to a partition only if the topic has partitions.
     partitioned = {topic for topic, count in client.present_partitions(wholes).items() if count}
     return frozenset(
         topic.without_partition() if topic.without_partition() in partitioned else topic for topic in names
     )
 
 
-# Tables
-
-
 def own_properties(admin: AdminClient, topic: TopicName) -> Properties:
-    """Those that Pulsar keeps for the topic; of a partition those of the whole. Raises `TopicNotFoundError`."""
+    """Return the properties that Pulsar stores for a topic. A partition has the properties of the whole topic.
+
+    Raises:
+        TopicNotFoundError: The topic does not exist.
+
+    """
     whole = topic.without_partition()
     try:
         return admin.topics.properties(whole)
     except TopicNotFoundError:
         if whole == topic:
             raise
-        # Only called like a partition: producers can make such topics.
+        # Producers can create whole topics with a partition suffix.
         return admin.topics.properties(topic)
 
 
 def _submit_own_properties(cluster: Cluster, topic: TopicName) -> Future[Properties] | None:
-    """Asked for while the broker is asked for the schema. None without `admin.url`, and of a non-persistent topic,
-    which has none."""
+    """Request the topic's properties while the broker is queried for the schema.
+
+    Returns:
+        None without `admin.url`, and for a non-persistent topic, which has no properties.
+
+    """
     if not cluster.has_admin or not topic.is_persistent:
         return None
     return cluster.threads.submit(own_properties, cluster.brief_admin, topic)
@@ -252,7 +301,7 @@ def _shown_properties(answer: Future[Properties]) -> Properties:
     try:
         return answer.result()
     except (PermissionDenied, TopicNotFoundError) as fault:
-        _log.info("without a comment and a key column: %s", fault)
+        _log.info("Loading a table without its comment and key column: %s", fault)
         return {}
 
 
@@ -260,12 +309,12 @@ def _shown_note(cluster: Cluster, topic: TopicName) -> TierNote | None:
     try:
         return fetch_note(cluster.brief_admin, topic)
     except PermissionDenied as fault:
-        _log.info("without the place of the table of %s: %s", topic, fault)
+        _log.info("Loading a topic without the note of its table (%s): %s", fault, topic)
         return None
 
 
 def _metadata(cluster: Cluster, resolved: ReadSchema) -> Any:
-    """All that can be read, and the bytes of messages that do not decode where the settings show these."""
+    """Return all metadata columns, and the column for bad rows if the settings show bad rows."""
     corrupt = resolved.corrupt_column
     if cluster.settings.connection.mode != "PERMISSIVE" or corrupt is None:
         return _all_metadata()

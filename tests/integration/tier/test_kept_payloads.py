@@ -121,7 +121,7 @@ def test_bad_messages_are_to_each_read_what_they_are_to_it(tier: Tier, same: Sam
         DecodeError, match=r"ledger \d+, entry 1: the JSON does not fit its schema in field id"
     ):
         tier.rows()
-    with pytest.raises(OptionError, match="leave the option out: the table keeps the payloads"):
+    with pytest.raises(OptionError, match="remove the option, because the table keeps the payloads"):
         tier.run(mode="DROPMALFORMED")
     # Another schema makes a good row of the second message.
     _register(tier, "JSON", field("id", "long"), mine)

@@ -156,7 +156,7 @@ def test_a_table_that_goes_back(tier: Tier, same: Same) -> None:
     go_back(tier, back)
     assert same().num_rows == 5 * ENTRIES
     assert {"columns", "bookie"} & set(tier.places()) == {"columns", "bookie"}
-    fails([lambda: tier.rows(readFrom="columns")], "as it did, got messages up to .* earlier state")
+    fails([lambda: tier.rows(readFrom="columns")], "as before, got messages up to .* earlier state")
     assert tier.run().rows == 3 * ENTRIES
     assert tier.rows(readFrom="columns").equals(same())
     everything = same()
@@ -164,7 +164,7 @@ def test_a_table_that_goes_back(tier: Tier, same: Same) -> None:
     go_back(tier, back)
     tier.send(range(1), batching_enabled=False)
     tier.trim()
-    fails(every_way(tier), "as it did, got messages up to .* earlier state")
+    fails(every_way(tier), "as before, got messages up to .* earlier state")
     if tier.catalog["type"] == DELTA:
         DeltaTable(tier.table.name).restore(last)
     else:
@@ -180,7 +180,7 @@ def test_a_table_that_goes_back_to_before_its_first_commit(tier: Tier) -> None:
     fill(tier, 2)
     tier.trim()
     DeltaTable(tier.table.name).restore(0)
-    fails(every_way(tier), "as it did, got nothing of it")
+    fails(every_way(tier), "as before, got no messages")
 
 
 @both_formats
@@ -206,7 +206,7 @@ def test_a_table_that_is_made_from_the_definition_of_another(tier: Tier) -> None
     properties, schema, spec = table.properties, table.schema(), table.spec()
     catalog.drop_table(name)
     made = catalog.create_table(name, schema, partition_spec=spec, properties=properties)
-    words = "none, though its property pulsar.positions says|whose id is"
+    words = "none, although its property pulsar.positions contains|whose id is"
     fails(every_way(tier), words)
     made.append(rows)
     fails(every_way(tier), words)
@@ -305,7 +305,7 @@ def test_sql(sql: SqlTable, spark: SparkSession, tmp_path: Path) -> None:
     # The note is nobody's to copy: SHOW CREATE TABLE must not give a topic the history of another.
     shown = dict(spark.sql(f"SHOW TBLPROPERTIES {sql.name}").collect())
     assert not any(key.startswith("pyspark-pulsar.") for key in shown)
-    with pytest.raises(PySparkException, match="keeps for itself"):
+    with pytest.raises(PySparkException, match="this package reserves"):
         spark.sql(f"ALTER TABLE {sql.name} SET TBLPROPERTIES ('pyspark-pulsar.tier' = '{{}}')")
     tier.admin.delete(tier.topic)
     write(tier, numbered(range(10)))

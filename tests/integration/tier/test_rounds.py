@@ -98,7 +98,7 @@ def test_a_chunked_message_over_the_end_of_a_ledger(
         producer.send(b"first ", (26, b"dead"), (27, 2), (28, 11), (29, 0))
     tier.roll()
     assert not tier.run().rounds[-1].parts
-    monkeypatch.setattr(open_chunks, "PATIENCE_MS", 0)
+    monkeypatch.setattr(open_chunks, "WAIT_MS", 0)
     assert tier.run().rounds[0].parts
 
 

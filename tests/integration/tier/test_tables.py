@@ -218,7 +218,7 @@ def test_a_table_of_somebody_else(tier: Tier) -> None:
     namespace = tier.table.name.rpartition(".")[0]
     other.create_table(f"{namespace}.theirs", pa.schema([pa.field("a", pa.int64())]))
     for call in (tier.rows, tier.run):
-        with pytest.raises(TierMismatch, match=r"expected the tier of topic .*, got one that is no tier"):
+        with pytest.raises(TierMismatch, match=r"expected the table of topic .*, got a table of no topic"):
             call(tierTable=namespace + ".{topic}heirs")
 
 
@@ -256,13 +256,13 @@ def test_a_round_commits_while_files_are_compacted(
     fill(tier, 2)
     tier.send(range(2 * ENTRIES, 3 * ENTRIES), batching_enabled=False)
     tier.roll()
-    plain, others = upkeep._rewritten, []
+    plain, others = upkeep._rewrite_files, []
 
     def rewritten(*arguments: Any) -> Any:
         others.append(tier.run().rows)
         return plain(*arguments)
 
-    monkeypatch.setattr(upkeep, "_rewritten", rewritten)
+    monkeypatch.setattr(upkeep, "_rewrite_files", rewritten)
     assert "another writer has committed; run the command again" in call("compact")
     assert others == [ENTRIES]
     assert same().num_rows == 3 * ENTRIES

@@ -65,7 +65,7 @@ def ends(monkeypatch: pytest.MonkeyPatch) -> dict[str, PartitionEnds]:
     found: dict[str, PartitionEnds] = {}
     monkeypatch.setattr(
         system_rows,
-        "ends_of",
+        "query_ends",
         lambda client, each: found.get(each.name, PartitionEnds(EARLIEST, EARLIEST, None)),
     )
     return found

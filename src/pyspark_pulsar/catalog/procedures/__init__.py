@@ -1,1 +1,1 @@
-"""`CALL catalog.system.name(...)`: what an operator has a topic do, over the admin REST API."""
+"""Procedures for `CALL catalog.system.name(...)`: operations on a topic over the admin REST API."""

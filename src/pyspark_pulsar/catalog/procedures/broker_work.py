@@ -1,4 +1,4 @@
-"""What goes on in brokers after it was asked for, compaction and offloading: a row for each topic partition."""
+"""Compaction and offloading in brokers: start and progress. The result has a row for each topic partition."""
 
 from __future__ import annotations
 
@@ -16,19 +16,24 @@ from pyspark_pulsar.model.topic import TopicName, TopicPartition
 from pyspark_pulsar.read.bounds.topics import partitions_of
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import fetch_ledgers
 
-Ask = Callable[[TopicPartition], tuple[str, str]]
+RequestStatus = Callable[[TopicPartition], tuple[str, str]]
 
 _STATUS: Final = {"status": pa.string(), "error": pa.string()}
 _KEEP: Final = Parameter(
     "keep_bytes",
     "BIGINT",
     "0",
-    "how much of the newest messages stays in BookKeeper alone, for each partition",
+    "bytes of the newest messages that stay in BookKeeper only, for each partition",
 )
 
 
 def compact(cluster: Cluster, topic: TopicName, *, wait: bool) -> Answer:
-    """Raises `CatalogUnsupported` for a non-persistent topic."""
+    """Start the compaction of a topic.
+
+    Raises:
+        CatalogUnsupported: The topic is non-persistent.
+
+    """
     partitions = _partitions(cluster, topic)
     for partition in partitions:
         cluster.admin.operations.compact(partition)
@@ -37,15 +42,22 @@ def compact(cluster: Cluster, topic: TopicName, *, wait: bool) -> Answer:
 
 
 def follow_compaction(cluster: Cluster, state: Mapping[str, Any]) -> Answer:
+    """Return the present state of a compaction, from the `follow` of an earlier answer."""
     partitions = _partitions(cluster, TopicName.parse(state["topic"]))
     rows = [_row(partition, cluster.admin.operations.compaction_status) for partition in partitions]
     return _answer(rows, state)
 
 
 def offload(cluster: Cluster, topic: TopicName, *, keep_bytes: int, wait: bool) -> Answer:
-    """Raises OptionError for a negative size, `CatalogUnsupported` for a non-persistent topic."""
+    """Start to offload a topic's ledgers.
+
+    Raises:
+        OptionError: The size is negative.
+        CatalogUnsupported: The topic is non-persistent.
+
+    """
     if keep_bytes < 0:
-        raise OptionError(f"keep_bytes: expected 0 or more, got {keep_bytes}; correct it")
+        raise OptionError(f"keep_bytes: expected 0 or more, got {keep_bytes}; correct the value")
     ends: dict[str, int | None] = {}
     known = fetch_ledgers(cluster.admin, _partitions(cluster, topic))
     for partition, ledgers in known.items():
@@ -57,6 +69,7 @@ def offload(cluster: Cluster, topic: TopicName, *, keep_bytes: int, wait: bool) 
 
 
 def follow_offload(cluster: Cluster, state: Mapping[str, Any]) -> Answer:
+    """Return the present state of an offload, from the `follow` of an earlier answer."""
     rows = []
     for partition in _partitions(cluster, TopicName.parse(state["topic"])):
         end = state["ends"].get(str(partition.index))
@@ -69,9 +82,9 @@ def follow_offload(cluster: Cluster, state: Mapping[str, Any]) -> Answer:
 
 
 def first_kept(ledgers: tuple[Ledger, ...], keep_bytes: int) -> int | None:
-    """The id of the ledger before which all are to be offloaded; None where that is nothing.
+    """Return the id of the first ledger that is not offloaded, or None if there is nothing to offload.
 
-    The last ledger is being written and stays, and so do older ones as long as all together are not larger than
+    The last ledger is still being written, so it stays. Older ledgers stay as long as all together are not larger than
     `keep_bytes`.
     """
     size = 0
@@ -88,13 +101,14 @@ def first_kept(ledgers: tuple[Ledger, ...], keep_bytes: int) -> int | None:
 def _partitions(cluster: Cluster, topic: TopicName) -> list[TopicPartition]:
     if not topic.is_persistent:
         raise CatalogUnsupported(
-            f"topic {topic}: expected a persistent topic, got a non-persistent one, which stores no messages"
+            f"topic {topic}: expected a persistent topic, got a non-persistent one, which stores no messages; name "
+            f"another topic"
         )
     return partitions_of(topic, cluster.client.partition_count(topic))
 
 
-def _row(partition: TopicPartition, ask: Ask) -> Row:
-    status, error = ask(partition)
+def _row(partition: TopicPartition, request_status: RequestStatus) -> Row:
+    status, error = request_status(partition)
     return [partition.index, status, error or None]
 
 
@@ -104,14 +118,14 @@ def _answer(rows: list[Row], state: Mapping[str, Any]) -> Answer:
 
 
 COMPACT: Final = Procedure(
-    "Compacts a topic: a query with readCompacted then reads the last message of each key alone. All messages stay.",
+    "Compacts a topic: a query with readCompacted then reads only the last message of each key. All messages stay.",
     pa.schema({"partition": pa.int32(), **_STATUS}),
     compact,
     (WAIT,),
     follow_compaction,
 )
 OFFLOAD: Final = Procedure(
-    "Copies closed ledgers to tiered storage. When they leave BookKeeper is the namespace's policy.",
+    "Copies closed ledgers to tiered storage. The namespace's policy decides when they are deleted from BookKeeper.",
     pa.schema({"partition": pa.int32(), "up_to": pa.string(), **_STATUS}),
     offload,
     (_KEEP, WAIT),

@@ -1,4 +1,4 @@
-"""The procedures by name, and what the JVM asks about them."""
+"""The procedures by name, and the JVM's calls for them."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _PAUSE_MS: Final = 250
 
 
 def list_procedures(cluster: Cluster, namespace: Sequence[str]) -> list[str]:  # noqa: ARG001
-    """All are in the namespace `system`."""
+    """Return the names of the procedures. All are in the namespace `system`."""
     return sorted(PROCEDURES) if list(namespace) == [_NAMESPACE] else []
 
 
 def load_procedure(cluster: Cluster, namespace: Sequence[str], name: str) -> dict[str, Any]:  # noqa: ARG001
-    """Raises `CatalogUnsupported` for a name that is none."""
+    """Return the signature of a procedure. Raises `CatalogUnsupported` for an unknown name."""
     if list(namespace) != [_NAMESPACE] or name.lower() not in PROCEDURES:
         known = ", ".join(f"{_NAMESPACE}.{each}" for each in sorted(PROCEDURES))
         raise CatalogUnsupported(
-            f"procedure {'.'.join([*namespace, name])}: expected one of {known}, got another; correct the name"
+            f"procedure {'.'.join([*namespace, name])}: expected one of {known}, got another name; correct the name"
         )
     procedure = PROCEDURES[name.lower()]
     return {
@@ -43,23 +43,29 @@ def load_procedure(cluster: Cluster, namespace: Sequence[str], name: str) -> dic
 def call_procedure(
     cluster: Cluster, name: str, namespace: Sequence[str], table: str, arguments: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Raises what the procedure does, `CatalogUnsupported` for a system table, `OptionError` without `admin.url`."""
+    """Call a procedure. Also raises the procedure's own errors.
+
+    Raises:
+        CatalogUnsupported: The table is a system table.
+        OptionError: `admin.url` is not set.
+
+    """
     named = parse_table(namespace, table)
     if named.system is not None:
         raise CatalogUnsupported(
             f"CALL {name}: expected the table of a topic, got the system table {named.name}; name the topic"
         )
     _ = cluster.admin
-    return _told(name, PROCEDURES[name].call(cluster, named.topic, **arguments))
+    return _answer_document(name, PROCEDURES[name].call(cluster, named.topic, **arguments))
 
 
 def follow_procedure(cluster: Cluster, name: str, state: Mapping[str, Any]) -> dict[str, Any]:
-    """How far it is what an answer said to follow."""
-    return _told(name, PROCEDURES[name].follow(cluster, state))
+    """Return the progress of a call, from the `follow` of an earlier answer."""
+    return _answer_document(name, PROCEDURES[name].follow(cluster, state))
 
 
-def _told(name: str, answer: Answer) -> dict[str, Any]:
-    """With what to ask next, and after which pause, while it is waited for."""
+def _answer_document(name: str, answer: Answer) -> dict[str, Any]:
+    """Return the answer as a document, with the next call and the pause before it while the broker is working."""
     if answer.follow is None:
         return {"rows": answer.rows}
     return {"rows": answer.rows, "follow": {"name": name, "state": answer.follow}, "pause_ms": _PAUSE_MS}
@@ -75,11 +81,11 @@ def _parameter(parameter: Parameter) -> dict[str, str | None]:
 
 
 def _terminate(cluster: Cluster, topic: TopicName, *, forever: bool) -> Answer:
-    """Raises `CatalogUnsupported` unless it is said that it is for ever."""
+    """Terminate a topic. Raises `CatalogUnsupported` unless `forever` is true."""
     if not forever:
         raise CatalogUnsupported(
-            f"CALL terminate of {topic}: expected forever => true, since nobody can ever write to the topic again and "
-            "no call undoes it, got false; say it, or leave the topic open"
+            f"CALL terminate of {topic}: expected forever => true, because no producer can ever write to the topic "
+            "again, got false; add forever => true, or leave the topic open"
         )
     ends = cluster.admin.operations.terminate(topic, cluster.client.partition_count(topic))
     return Answer([[index, str(end)] for index, end in sorted(ends.items())])
@@ -95,13 +101,13 @@ PROCEDURES: Final[Mapping[str, Procedure]] = {
     "compact": COMPACT,
     "offload": OFFLOAD,
     "terminate": Procedure(
-        "Ends a topic for ever: what is there can be read, and nobody can write to it again.",
+        "Ends a topic forever: its messages can be read, and no producer can write to it again.",
         pa.schema({"partition": pa.int32(), "end": pa.string()}),
         _terminate,
-        (Parameter("forever", "BOOLEAN", "false", "must be true, since it cannot be undone"),),
+        (Parameter("forever", "BOOLEAN", "false", "must be true, because the call cannot be undone"),),
     ),
     "unload": Procedure(
-        "Has the broker close a topic, which ends its open ledger; its clients connect again.",
+        "Unloads a topic from its broker, which ends its open ledger; its clients connect again.",
         pa.schema({"topic": pa.string()}),
         _unload,
     ),

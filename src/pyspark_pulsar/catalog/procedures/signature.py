@@ -1,4 +1,4 @@
-"""What a procedure takes and gives, as Spark is told before it is called."""
+"""The parameters and results of a procedure, which Spark needs before a call."""
 
 from __future__ import annotations
 
@@ -15,43 +15,43 @@ Row = list[Any]
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """After `table`, which each procedure takes first: the name of a table of the catalog."""
+    """A parameter of a procedure, after `table`. Each procedure has the name of a table as its first parameter."""
 
     name: str
     type: str
-    """As in SQL."""
+    """The type in SQL."""
     default: str | None
-    """As in SQL; None for one that must be given."""
+    """The default in SQL; None if the parameter is required."""
     comment: str
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a call gives now."""
+    """The present result of a call."""
 
     rows: list[Row]
-    """In the order of the procedure's columns."""
+    """Values in the order of the procedure's columns."""
     follow: Mapping[str, Any] | None = None
-    """What goes on in the broker and is waited for: JSON that `Procedure.follow` takes. None when it is over."""
+    """The state of unfinished work in the broker, as JSON for `Procedure.follow`; None if the work is finished."""
 
 
-def never(cluster: Cluster, state: Mapping[str, Any]) -> Answer:
-    """Of a procedure that is over when it has been called."""
+def refuse_follow(cluster: Cluster, state: Mapping[str, Any]) -> Answer:
+    """Fail, because the procedure has finished with its call."""
     raise AssertionError(f"expected nothing to be followed, got {state} of {cluster}")
 
 
 @dataclass(frozen=True, slots=True)
 class Procedure:
-    """Raises the errors of `AdminClient`, and those that its module names."""
+    """A procedure of the catalog. It raises the errors of `AdminClient`, and the errors that its module names."""
 
     description: str
     columns: pa.Schema
     call: Callable[..., Answer]
-    """Given the cluster, the topic, and each parameter by its name."""
+    """Called with the cluster, the topic, and each parameter by its name."""
     parameters: tuple[Parameter, ...] = ()
-    follow: Callable[[Cluster, Mapping[str, Any]], Answer] = field(default=never)
-    """Given the cluster and what the answer before said to follow."""
+    follow: Callable[[Cluster, Mapping[str, Any]], Answer] = field(default=refuse_follow)
+    """Called with the cluster and the `follow` of the previous answer."""
 
 
 TABLE: Final = Parameter("table", "STRING", None, "the table, as in FROM")
-WAIT: Final = Parameter("wait", "BOOLEAN", "false", "whether the call ends when the broker is done")
+WAIT: Final = Parameter("wait", "BOOLEAN", "false", "whether the call waits until the broker has finished")

@@ -1,6 +1,6 @@
-"""What the JVM may ask, by name. Arguments are JSON values, by the names of the catalog's protocol.
+"""The calls that the JVM can make, by name. Arguments are JSON values, by the names of the catalog's protocol.
 
-What changes anything is imported when it is asked for: most processes only load tables.
+Code that changes anything is imported on demand, because most processes only load tables.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from pyspark_pulsar.model.topic import TopicName
 
 
 def _load_namespace(cluster: Cluster, namespace: Sequence[str]) -> dict[str, str]:
-    """A tenant alone has no properties, and of a namespace none are shown to a role that may not see them."""
+    """Return the properties of a namespace.
+
+    A tenant alone has no properties. A role without the right to see a namespace's properties sees none.
+    """
     from pyspark_pulsar.catalog.statements import namespaces
 
     if tenant_of(namespace) is not None:
@@ -122,17 +125,17 @@ def _follow_procedure(cluster: Cluster, **named: Any) -> dict[str, Any]:
     return procedure_calls.follow_procedure(cluster, **named)
 
 
-def _topic(named: Table, done: str) -> TopicName:
-    """Raises `CatalogUnsupported` for a system table."""
+def _topic(named: Table, action: str) -> TopicName:
+    """Return the topic of a table. Raises `CatalogUnsupported` for a system table."""
     if named.system is not None:
         raise CatalogUnsupported(
-            f"table {named.name}: expected a topic to be {done}, got a system table, which is only read; a topic "
-            f"of that name is the table {Table(_named_like(named)).name}"
+            f"table {named.name}: expected a topic to be {action}, got a system table, which is read-only; a topic "
+            f"of that name is the table {Table(_topic_of_same_name(named)).name}"
         )
     return named.topic
 
 
-def _named_like(named: Table) -> TopicName:
+def _topic_of_same_name(named: Table) -> TopicName:
     return TopicName(named.topic.domain, named.topic.namespace, f"{named.topic.local}${named.system}")
 
 
@@ -158,4 +161,4 @@ CALLS: Final[Mapping[str, Callable[..., Any]]] = {
     "call_procedure": _call_procedure,
     "follow_procedure": _follow_procedure,
 }
-"""Each is given the cluster and the arguments of the call, and returns what the protocol calls `result`."""
+"""Each function accepts the cluster and the arguments of the call, and returns the `result` of the protocol."""

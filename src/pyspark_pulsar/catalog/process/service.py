@@ -1,7 +1,7 @@
-"""Answers `catalog.process.calls` one at a time (`spark.service`), with errors that Spark knows.
+"""The service that answers `catalog.process.calls` one at a time (`spark.service`), with errors that Spark knows.
 
-The first frame holds the catalog's name and its settings: `{"catalog": name, "settings": {...}}`. Imported here is what
-the answer to that frame needs, and no more, because the JVM waits for it.
+The first frame contains the catalog's name and its settings: `{"catalog": name, "settings": {...}}`. This module
+imports only what the answer to that frame needs, because the JVM waits for it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _KINDS: Final = (
 
 
 class CatalogService:
-    """The service of one catalog. A cluster of the catalog is used by one thread."""
+    """The service of one catalog. One thread uses the catalog's cluster."""
 
     threads = 1
     idle_seconds: float | None = 600.0
@@ -49,10 +49,13 @@ class CatalogService:
     _cluster: Cluster
 
     def start(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-        catalog, given = settings.get("catalog"), settings.get("settings")
-        if not isinstance(catalog, str) or not isinstance(given, dict):
-            raise OptionError("the first frame: expected the catalog's name and its settings, got another")
-        self._settings = parse_settings(catalog, given)
+        catalog, texts = settings.get("catalog"), settings.get("settings")
+        if not isinstance(catalog, str) or not isinstance(texts, dict):
+            raise OptionError(
+                "the first frame: expected the catalog's name and its settings, got another document; use the jar and "
+                "the Python package of the same version"
+            )
+        self._settings = parse_settings(catalog, texts)
         return {}
 
     def open(self) -> None:
@@ -74,7 +77,7 @@ class CatalogService:
 
 
 def _kind(call: str, fault: PulsarError) -> str:
-    """Return the kind of an error, which also depends on the call."""
+    """Return the kind of an error for Spark, which also depends on the call."""
     changes = call.startswith(("create_", "alter_", "drop_"))
     if isinstance(fault, TopicNameError) and not call.startswith("create_"):
         about_table = call.endswith("_table") or call in ("table_properties", "rows")

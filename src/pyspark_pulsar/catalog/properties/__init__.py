@@ -1,1 +1,1 @@
-"""The properties of tables and namespaces, and the policies of Pulsar that they stand for."""
+"""The properties of tables and namespaces, and the policies of Pulsar that they set."""

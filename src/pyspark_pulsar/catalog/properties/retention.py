@@ -1,4 +1,4 @@
-"""How long messages are kept: the properties of a table or namespace against what is set there now."""
+"""Retention properties of tables and namespaces: converts them to and from Pulsar's policies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RETENTION_PROPERTIES: Final = (TIME, SIZE)
 
 @dataclass(frozen=True)
 class Retention:
-    """Minutes and MiB; -1 is infinite. Nothing is kept when both are 0; else neither may be."""
+    """A retention in minutes and MiB; -1 is infinite. Both are 0 to keep nothing; otherwise neither may be 0."""
 
     minutes: int
     megabytes: int
@@ -35,18 +35,29 @@ class Retention:
 ALL: Final = Retention(INFINITE, INFINITE)
 
 
-def of_policy(policy: Any) -> Retention | None:
-    """What a broker's policy says; None where there is none."""
+def parse_policy(policy: Any) -> Retention | None:
+    """Return the retention of a broker's policy, or None if there is no policy."""
     if not isinstance(policy, Mapping):
         return None
     return Retention(int(policy["retentionTimeInMinutes"]), int(policy["retentionSizeInMB"]))
 
 
-def changed(
+def change_retention(
     before: Retention | None, properties: Mapping[str, str], removed: Collection[str] = ()
 ) -> Retention | None:
-    """The retention after a change; None when none is set any more. A limit that is not given stays as it was, or is
-    infinite. Raises OptionError for values that are none, and for one limit of 0 beside another."""
+    """Return the retention after a change, or None if none is set any more.
+
+    A limit that the change does not set keeps its value, or is infinite.
+
+    Args:
+        before: The retention before the change.
+        properties: The properties that the change sets.
+        removed: The names of the properties that the change removes.
+
+    Raises:
+        OptionError: A value is invalid, or only one limit is 0.
+
+    """
     minutes = before.minutes if before and TIME not in removed else None
     megabytes = before.megabytes if before and SIZE not in removed else None
     if before and before.keeps_nothing:
@@ -65,17 +76,18 @@ def changed(
     if any(limit not in (None, 0) for limit in (minutes, megabytes)):
         raise OptionError(
             f"properties '{TIME}' and '{SIZE}': expected both 0, to keep nothing, or neither, got "
-            f"{_shown(minutes, megabytes)}; give both, and infinite for the limit that is none"
+            f"{_limits_text(minutes, megabytes)}; set both, and infinite for no limit"
         )
     return Retention(0, 0)
 
 
-def _shown(minutes: int | None, megabytes: int | None) -> str:
+def _limits_text(minutes: int | None, megabytes: int | None) -> str:
     texts = printed_retention(minutes or 0, megabytes or 0)
     return f"{texts[TIME]} and {texts[SIZE]}"
 
 
 def apply_retention(admin: AdminClient, where: Namespace | TopicName, retention: Retention | None) -> None:
+    """Set a retention of a namespace or topic, or remove its retention if `retention` is None."""
     if retention is None:
         admin.policies.remove_retention(where)
     else:
@@ -83,8 +95,10 @@ def apply_retention(admin: AdminClient, where: Namespace | TopicName, retention:
 
 
 def keep_messages(admin: AdminClient, topic: TopicName) -> None:
-    """Without a retention of its own or one that applies to it, a topic is deleted with its messages as soon as nobody
-    uses it: give it one."""
-    applied = of_policy(admin.policies.applied(topic, "retention"))
+    """Set an infinite retention for a topic without a retention.
+
+    Without one, Pulsar deletes the topic with its messages when no client uses it any more.
+    """
+    applied = parse_policy(admin.policies.applied(topic, "retention"))
     if applied is None or applied.keeps_nothing:
         admin.policies.set_retention(topic, ALL.minutes, ALL.megabytes)

@@ -1,4 +1,4 @@
-"""Properties are kept as the topic's or namespace's own unless they mean something; a slip of the pen must not be."""
+"""Detection of misspelled properties. Unknown properties are stored as the topic's or namespace's own."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Final
 
 from pyspark_pulsar.errors import OptionError
 
-# `partition` and `num_partitions` are partitions; `partner` is a property of the user's own.
-_LIKENESS: Final = 0.85
+# Misspelled forms of `partitions` are `partition` and `num_partitions`; `partner` is a property of the user's own.
+_SMALLEST_LIKENESS: Final = 0.85
 
 
-def refuse_slip(key: str, known: Iterable[str]) -> None:
-    """Raises `OptionError` for a property that is none of `known`, and looks like one of them."""
+def refuse_misspelling(key: str, known: Iterable[str]) -> None:
+    """Raise `OptionError` for a property that resembles one of `known` without being equal to any."""
     names = list(known)
     if key in names:
         return
-    likeness = {name: SequenceMatcher(None, _letters(key), _letters(name)).ratio() for name in names}
+    likeness = {name: SequenceMatcher(None, _normalized(key), _normalized(name)).ratio() for name in names}
     close = max(names, key=lambda name: likeness[name])
-    if likeness[close] >= _LIKENESS:
+    if likeness[close] >= _SMALLEST_LIKENESS:
         raise OptionError(
-            f"property '{key}' looks like '{close}' and is not: expected '{close}', or a name of your own that is less "
-            f"like it; correct it"
+            f"property '{key}' looks like '{close}': expected '{close}', or a name of your own that differs more; "
+            f"correct the name"
         )
 
 
-def _letters(key: str) -> str:
+def _normalized(key: str) -> str:
     return key.replace("_", "").replace("-", "").replace(".", "").lower()

@@ -1,4 +1,4 @@
-"""The properties of a table: what CREATE TABLE may give, and what is shown of a topic."""
+"""The properties of a table: the ones that CREATE TABLE may set, and the ones that are shown for a topic."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 from pyspark_pulsar.catalog.properties import retention
 from pyspark_pulsar.catalog.properties.retention import RETENTION_PROPERTIES, Retention
-from pyspark_pulsar.catalog.properties.spelling import refuse_slip
+from pyspark_pulsar.catalog.properties.spelling import refuse_misspelling
 from pyspark_pulsar.catalog.properties.units import (
     printed_duration,
     printed_retention,
@@ -26,16 +26,16 @@ from pyspark_pulsar.schema.primitive import PRIMITIVES
 
 OWN_PREFIX: Final = "pyspark-pulsar."
 KEY_COLUMN_PROPERTY: Final = f"{OWN_PREFIX}key_column"
-"""The topic's property in which `key_column` is kept."""
+"""The topic's property that contains `key_column`."""
 
 READ_ONLY_PREFIX: Final = "pulsar."
 FORMAT_PROPERTIES: Final = ("value_format", "key_value_encoding")
 KNOWN: Final = (
     "partitions", *FORMAT_PROPERTIES, "key_column", *RETENTION_PROPERTIES, "message_ttl", "compaction_threshold",
 )  # fmt: skip
-"""Properties that are not simply kept as the topic's own."""
+"""Properties with a meaning. All others are stored as the topic's own."""
 
-_SPELLED: Final = (*KNOWN, *TIER_PROPERTIES)
+_CHECKED_NAMES: Final = (*KNOWN, *TIER_PROPERTIES)
 
 _OPTION: Final = "option."
 _UNSUPPORTED: Final = ("location", "external", "is_managed_location")
@@ -53,7 +53,7 @@ _FORMATS: Final = {
 
 @dataclass(frozen=True)
 class TableProperties:
-    """The properties of a CREATE TABLE, read. None where it does not say; `own` are those that the topic just keeps."""
+    """The parsed properties of a CREATE TABLE. None means that a property is not set; `own` is stored unchanged."""
 
     partitions: int | None = None
     value_format: str | None = None
@@ -66,8 +66,14 @@ class TableProperties:
 
 
 def parse_table_properties(properties: Mapping[str, str]) -> TableProperties:
-    """Raises OptionError for values that are none, `CatalogUnsupported` for what a table cannot have."""
-    stated = {key: value for key, value in properties.items() if not _is_noise(key, value)}
+    """Parse the properties of a CREATE TABLE.
+
+    Raises:
+        OptionError: A value is invalid, or a name is misspelled.
+        CatalogUnsupported: Tables cannot have the property.
+
+    """
+    stated = {key: value for key, value in properties.items() if not _is_ignored(key, value)}
     for key in stated:
         refuse_reserved(key)
         refuse_misspelled(key)
@@ -77,7 +83,7 @@ def parse_table_properties(properties: Mapping[str, str]) -> TableProperties:
         value_format=_choice(stated, "value_format", ("avro", "json", "protobuf", "bytes", "string")),
         key_value_encoding=_choice(stated, "key_value_encoding", ("inline", "separated")),
         key_column=stated.get("key_column"),
-        retention=retention.changed(None, stated),
+        retention=retention.change_retention(None, stated),
         message_ttl_seconds=ttl_seconds("message_ttl", stated["message_ttl"])
         if "message_ttl" in stated
         else None,
@@ -91,44 +97,50 @@ def parse_table_properties(properties: Mapping[str, str]) -> TableProperties:
 
 
 def refuse_reserved(key: str) -> None:
-    """Raises `CatalogUnsupported` for a property that no table has."""
+    """Raise `CatalogUnsupported` for a property that no table has."""
     if key in _UNSUPPORTED:
         raise CatalogUnsupported(
-            f"property '{key}': expected none, since Pulsar itself keeps the messages of a topic, got one; leave it out"
+            f"property '{key}': expected a table without it, because Pulsar stores the messages of a topic, got "
+            f"the property; remove it"
         )
     if key.startswith(OWN_PREFIX):
         raise CatalogUnsupported(
-            f"property '{key}': expected a name that does not begin with {OWN_PREFIX}, which this package keeps for "
-            "itself; set key_column instead, or choose another name"
+            f"property '{key}': expected a name without the prefix {OWN_PREFIX}, which this package reserves; set "
+            "key_column instead, or choose another name"
         )
 
 
 def refuse_misspelled(key: str) -> None:
-    """Raises OptionError for a slip of the pen. Not to be asked of a property that is unset: it may be there."""
-    refuse_slip(key, _SPELLED)
+    """Raise `OptionError` for a misspelled property. An unset property is not checked, because it may exist."""
+    refuse_misspelling(key, _CHECKED_NAMES)
 
 
 def parse_partitions(text: str) -> int:
-    """Raises OptionError unless it is a whole number that a topic may have."""
+    """Parse the number of partitions.
+
+    Raises:
+        OptionError: The text is not a number of partitions that a topic may have.
+
+    """
     number = int(text) if text.strip().isascii() and text.strip().isdigit() else -1
     if not 0 <= number <= _MOST_PARTITIONS:
         raise OptionError(
             f"property 'partitions': expected a whole number from 0 (not partitioned) to {_MOST_PARTITIONS}, got "
-            f"{text!r}; correct it"
+            f"{text!r}; correct the number"
         )
     return number
 
 
-def needs_keys(what: str) -> CatalogUnsupported:
-    """Why a compaction threshold is refused."""
+def compaction_without_keys(what: str) -> CatalogUnsupported:
+    """Return the error for a compaction threshold on a table without keys."""
     return CatalogUnsupported(
-        f"{what}: expected a table whose messages have keys, which compaction keeps the last message of, got one "
-        "without key_column and without separated keys; set key_column too"
+        f"{what}: expected a table whose messages have keys, because compaction keeps the last message of each key, "
+        "got one without key_column and without separated keys; set key_column too"
     )
 
 
 def key_column(topic_properties: Mapping[str, str]) -> str | None:
-    """The value column that is also the key, of a topic with these properties."""
+    """Return the value column that is also the key, for a topic with these properties, or None."""
     return topic_properties.get(KEY_COLUMN_PROPERTY) or None
 
 
@@ -137,15 +149,19 @@ def has_separated_keys(info: SchemaInfo | None, topic: TopicName) -> bool:
 
 
 def stored_properties(admin: AdminClient, topic: TopicName, partitions: int) -> dict[str, str]:
-    """What is set for the topic, or applies to it, as properties of a table: CREATE TABLE takes them. Raises
-    `PermissionDenied` for a role that may not see them."""
+    """Return the properties of a topic and the policies that apply to it, as properties for CREATE TABLE.
+
+    Raises:
+        PermissionDenied: The role may not see them.
+
+    """
     whole = topic.without_partition() if admin.topics.partitions(topic.without_partition()) else topic
     own = admin.topics.properties(whole)
     properties = {"partitions": str(partitions)}
     column = key_column(own)
     if column is not None:
         properties["key_column"] = column
-    kept = retention.of_policy(admin.policies.applied(whole, "retention"))
+    kept = retention.parse_policy(admin.policies.applied(whole, "retention"))
     if kept is not None:
         properties |= printed_retention(kept.minutes, kept.megabytes)
     ttl = admin.policies.applied(whole, "messageTTL")
@@ -158,7 +174,10 @@ def stored_properties(admin: AdminClient, topic: TopicName, partitions: int) -> 
 
 
 def format_properties(info: SchemaInfo | None) -> dict[str, str]:
-    """What makes CREATE TABLE register a schema of the same type; nothing for a primitive, whose column says it."""
+    """Return the properties with which CREATE TABLE registers a schema of the same type.
+
+    A primitive type needs no property, because its column determines the type.
+    """
     if info is None:
         return {"value_format": "bytes"}
     if info.type is not SchemaType.KEY_VALUE:
@@ -169,21 +188,24 @@ def format_properties(info: SchemaInfo | None) -> dict[str, str]:
     return {"key_value_encoding": "separated" if pair.separated else "inline", **formats}
 
 
-def _is_noise(key: str, value: str) -> bool:
-    """What Spark adds, what SHOW CREATE TABLE shows and nobody sets, and options, which are given a second time."""
+def _is_ignored(key: str, value: str) -> bool:
+    """Return whether CREATE TABLE ignores a property.
+
+    Spark adds some properties, and SHOW CREATE TABLE shows some that cannot be set. Spark passes options twice.
+    """
     if key.startswith(_OPTION):
         if key.removeprefix(_OPTION) not in KNOWN:
             name = key.removeprefix(_OPTION)
             raise CatalogUnsupported(
-                f"option '{name}': expected options of a table to be among {', '.join(KNOWN)}, got another; give it to "
-                "the query"
+                f"option '{name}': expected one of the table options {', '.join(KNOWN)}, got another; set the option "
+                "on the query"
             )
         return True
     if key == "provider":
         if value.strip().lower() != "pulsar":
             raise CatalogUnsupported(
-                f"USING {value}: expected pulsar or nothing, got another, which saveAsTable and toTable take by "
-                'default; say format("pulsar"), or make the table first'
+                f"USING {value}: expected pulsar or no format, got another, which is the default of saveAsTable and "
+                'toTable; add format("pulsar"), or create the table first'
             )
         return True
     is_false = key in ("external", "is_managed_location") and value.strip().lower() == "false"
@@ -196,6 +218,6 @@ def _choice(properties: Mapping[str, str], key: str, choices: tuple[str, ...]) -
     value = properties[key].strip().lower()
     if value not in choices:
         raise OptionError(
-            f"property '{key}': expected one of {', '.join(choices)}, got {properties[key]!r}; correct it"
+            f"property '{key}': expected one of {', '.join(choices)}, got {properties[key]!r}; correct the value"
         )
     return value

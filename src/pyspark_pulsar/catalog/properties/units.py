@@ -1,4 +1,4 @@
-"""Durations and sizes in the properties of tables and namespaces: parse, print. Minus one is infinite."""
+"""Times and sizes in the properties of tables and namespaces: parsing and printing. Minus one is infinite."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _SIZE: Final = re.compile(r"(?P<number>\d{1,15})\s*(?P<unit>[kmgt]?b?)")
 _SECONDS: Final = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _BYTES: Final = {"TB": 1 << 40, "GB": 1 << 30, "MB": 1 << 20, "KB": 1 << 10}
 _MINUTE: Final = 60
-# What Pulsar keeps in 32 bits: minutes, seconds and MiB.
+# Pulsar stores minutes, seconds and MiB in 32 bits.
 _MOST: Final = 2**31 - 1
 _MOST_BYTES: Final = 2**63 - 1
 
 
 def ttl_seconds(key: str, text: str) -> int:
-    """Raises OptionError unless it is a duration."""
+    """Parse a duration to seconds. Raises `OptionError` if the text is not a duration."""
     return _within(key, text, _seconds(key, text, "a duration such as 30s, 12h or 7d"), _MOST)
 
 
 def retention_minutes(key: str, text: str) -> int:
-    """Raises OptionError unless it is a duration in whole minutes, or `infinite`."""
+    """Parse a duration in whole minutes, or `infinite`. Raises `OptionError` for other texts."""
     expected = "a duration in whole minutes such as 12h or 7d, or infinite"
     if text.strip().lower() == _ENDLESS:
         return INFINITE
@@ -37,7 +37,7 @@ def retention_minutes(key: str, text: str) -> int:
 
 
 def retention_megabytes(key: str, text: str) -> int:
-    """MiB. Raises OptionError unless it is a size in whole megabytes, or `infinite`."""
+    """Parse a size in whole MiB, or `infinite`. Raises `OptionError` for other texts."""
     expected = "a size in whole megabytes such as 512MB or 10GB, or infinite"
     if text.strip().lower() == _ENDLESS:
         return INFINITE
@@ -48,29 +48,36 @@ def retention_megabytes(key: str, text: str) -> int:
 
 
 def threshold_bytes(key: str, text: str) -> int:
-    """Raises OptionError unless it is a size."""
+    """Parse a size to bytes. Raises `OptionError` if the text is not a size."""
     return _within(key, text, _size(key, text, "a size such as 100MB, or a number of bytes"), _MOST_BYTES)
 
 
 def printed_duration(seconds: int) -> str:
-    """In the largest unit that is exact."""
+    """Print a duration in the largest unit that is exact."""
     return _in_units(seconds, _SECONDS, "s")
 
 
 def printed_size(size: int) -> str:
-    """In the largest unit that is exact, a power of 1024; below it a number of bytes."""
+    """Print a size in the largest unit that is exact, a power of 1024, or otherwise as a number of bytes."""
     return _in_units(size, _BYTES, "")
 
 
 def printed_retention(minutes: int, megabytes: int) -> dict[str, str]:
-    """The two properties of a retention."""
+    """Return the two properties of a retention."""
     size = megabytes if megabytes < 0 else megabytes * _BYTES["MB"]
     seconds = minutes if minutes < 0 else minutes * _MINUTE
     return {"retention_time": printed_duration(seconds), "retention_size": printed_size(size)}
 
 
 def _in_units(number: int, units: Mapping[str, int], least: str) -> str:
-    """`units` from the largest on; `least` is the unit of `number` itself."""
+    """Print a number in the largest unit that is exact.
+
+    Args:
+        number: The number, in the unit `least`.
+        units: The units, in decreasing order.
+        least: The name of the smallest unit.
+
+    """
     if number < 0:
         return _ENDLESS
     exact = (unit for unit, length in units.items() if number and number % length == 0)
@@ -95,9 +102,9 @@ def _size(key: str, text: str, expected: str) -> int:
 
 def _within(key: str, text: str, number: int, most: int) -> int:
     if number > most:
-        raise _refusal(key, text, "less, or infinite where that is possible")
+        raise _refusal(key, text, "a smaller value, or infinite if the property allows it")
     return number
 
 
 def _refusal(key: str, text: str, expected: str) -> OptionError:
-    return OptionError(f"property '{key}': expected {expected}, got {text!r}; correct it")
+    return OptionError(f"property '{key}': expected {expected}, got {text!r}; correct the value")

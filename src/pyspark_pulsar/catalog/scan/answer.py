@@ -24,19 +24,19 @@ _PUBLISHED: Final = "__publishTime"
 _HAPPENED: Final = "__eventTime"
 _MOST_WINDOWS: Final = 100
 """Upper limit on distinct windows of topic partitions that are pushed down as a filter."""
-_OF_TABLES: Final = ("tiercatalog", "tiercatalogsecrets", "tiertable")
-_BEHIND: Final = "behindtable"
+_TABLE_OPTIONS: Final = ("tiercatalog", "tiercatalogsecrets", "tiertable")
+_BEHIND_TABLE: Final = "behindtable"
 
 
 def windows_of(
     options: ReadOptions, partitions: Sequence[TopicPartition]
 ) -> list[tuple[TimeWindow, list[int] | None]]:
-    """Return the windows of the query with the indexes of their topic partitions; None stands for all of them."""
+    """Return the query's windows, each with the indexes of its topic partitions, or with None if it applies to all."""
     by_window: dict[TimeWindow, list[int]] = {}
     for partition, window in resolve_windows(options, partitions).items():
         by_window.setdefault(window, []).append(partition.index)
     if len(by_window) > _MOST_WINDOWS:
-        raise NotScannable("too many topic partitions have times of their own")
+        raise NotScannable(f"more than {_MOST_WINDOWS} topic partitions have different times")
     if len(by_window) == 1:
         (window,) = by_window
         return [] if window == ALL_TIMES else [(window, None)]
@@ -67,18 +67,24 @@ def scan_answer(
     *,
     is_all: bool,
 ) -> dict[str, Any]:
-    """Return the scan as the jar reads it.
+    """Return the scan in the form that the jar reads.
 
-    `schema` holds the columns that are read from files, as JSON of a StructType. `columns` are those of the query, then
-    those that only the windows need: `name`, `scanned` (whether they are read from files), `default` (as text, for
-    files without the column; None for null). `statistics` hold for each path `lower`, `upper` (None if not known) and
-    `nulls` of each file. `windows` hold `partitions` (None for all), `published_from`, `published_before` and
-    `event_before` in Unix microseconds. `settings` are Hadoop's. `rest` holds the options of the data source for the
-    messages after the table; None if there are none.
+    The answer has these members:
+
+        schema      the columns that are read from files, as JSON of a StructType
+        columns     the columns of the query, then the columns that only the windows need: `name`, `scanned` (whether
+                    files are read), `default` (text for files without the column; None for null)
+        statistics  by path: `lower`, `upper` (None if unknown) and `nulls` of each file
+        windows     `partitions` (None for all), `published_from`, `published_before` and `event_before` in Unix
+                    microseconds
+        settings    Hadoop's settings for the store
+        rest        the options of the data source for the messages after the table; None if there are none
     """
-    asked = [pa.field(column.field.name, column.scanned) for column in scanned if column.scanned is not None]
-    # Rows are counted by a column, too.
-    schema = pa.schema(asked or [metadata_columns.FIELDS[PARTITION]])
+    scanned_fields = [
+        pa.field(column.field.name, column.scanned) for column in scanned if column.scanned is not None
+    ]
+    # Counting rows also reads a column.
+    schema = pa.schema(scanned_fields or [metadata_columns.FIELDS[PARTITION]])
     return {
         "table": table.name,
         "urls": [hadoop_url(url) for url in files.urls],
@@ -116,6 +122,6 @@ def _window(window: TimeWindow, indexes: list[int] | None) -> dict[str, Any]:
 
 
 def _rest(texts: Mapping[str, str], table: ColumnarTable) -> dict[str, str]:
-    """Return the options without those that lead to tables: the rest reads no table."""
-    kept = {key: text for key, text in texts.items() if key not in _OF_TABLES}
-    return {**kept, _BEHIND: behind_table(table.name, table.id, table.positions)}
+    """Return the options of the data source without the options for tables, because the rest reads no table."""
+    kept = {key: text for key, text in texts.items() if key not in _TABLE_OPTIONS}
+    return {**kept, _BEHIND_TABLE: behind_table(table.name, table.id, table.positions)}

@@ -28,7 +28,7 @@ from pyspark_pulsar.schema.read_schema import ReadSchema, known_columns
 
 
 def tiered_schemas(table: ColumnarTable) -> dict[int, TieredSchema]:
-    """Return the schemas of the table's rows by their number."""
+    """Return the schemas of the table's rows by their ids."""
     return {
         number: parse_tiered_schema(text, f"table {table.name}")
         for number, text in table.schema_texts.items()
@@ -39,9 +39,9 @@ def topic_of(options: ReadOptions) -> TopicName:
     """Return the topic of the scan. Raises `NotScannable` for options other than the topic, times and columns."""
     topic = None if options.topic is None else TopicName.parse(options.topic)
     if topic is None or topic != topic.without_partition():
-        raise NotScannable("it is not one whole topic")
+        raise NotScannable("the scan is not of one whole topic")
     if options.admin_url is None or not uses_tables(options):
-        raise NotScannable("the options let no read take rows of tables")
+        raise NotScannable("the options do not allow reads of tables")
     named = {
         "startingOffsets": not _is_earliest(options.starting_offsets),
         "startingSubscription": options.starting_subscription is not None,
@@ -53,9 +53,9 @@ def topic_of(options: ReadOptions) -> TopicName:
     }
     for key, is_given in named.items():
         if is_given:
-            raise NotScannable(f"option {key} is for the data source")
+            raise NotScannable(f"only the data source supports option {key}")
     if options.read_from == COLUMNS and (options.starting_offsets or options.ending_offsets):
-        raise NotScannable("whether offsets name all topic partitions is for the data source to say")
+        raise NotScannable("only the data source checks whether the offsets name all topic partitions")
     return topic
 
 
@@ -69,14 +69,14 @@ def _is_earliest(bound: OffsetBound | None) -> bool:
 
 
 def check_ends(bound: OffsetBound | None, positions: TieredPositions) -> None:
-    """Raise `NotScannable` unless the query ends after the table, in every topic partition that is in it."""
+    """Raise `NotScannable` unless the query ends after the table, in every topic partition of the table."""
     if bound is None:
         return
     named = dict(bound.named)
     for partition, tiered in positions.partitions.items():
         end = named.get(partition, bound.others)
         if end is not LogSide.LATEST and not (isinstance(end, Position) and end >= tiered.end):
-            raise NotScannable("option endingOffsets names positions that are not behind it")
+            raise NotScannable("option endingOffsets names positions before the end of the table")
 
 
 def check_types(columns: pa.Schema, schema: ReadSchema) -> None:
@@ -84,36 +84,37 @@ def check_types(columns: pa.Schema, schema: ReadSchema) -> None:
     known = known_columns(schema.value_columns, None)
     for column in columns:
         if column.name not in known or known[column.name].type != column.type:
-            raise NotScannable(f"column {column.name} is not, or is not any more, one of the topic's")
+            raise NotScannable(f"column {column.name} is not a column of the topic's present schema")
 
 
 def check_rows(positions: TieredPositions, partitions: Sequence[TopicPartition], files: TableFiles) -> None:
-    """Raise `NotScannable` unless all rows of all files are surely before the ends of topic partitions that exist."""
+    """Raise `NotScannable` unless all rows of all files are certainly before the ends of existing topic partitions."""
     if not len(files):
-        raise NotScannable("it has no files yet")
+        raise NotScannable("the table has no files yet")
     ends = {partition.index: tiered.end for partition, tiered in positions.partitions.items()}
     if not set(positions) <= set(partitions):
-        raise NotScannable("it has rows of topic partitions that are not there")
+        raise NotScannable("the table has rows of topic partitions that do not exist")
     indexes, ledgers = files.statistics[PARTITION], files.statistics[LEDGER]
     if any(indexes.nulls) or any(ledgers.nulls):
-        raise NotScannable("it has rows of no position")
+        raise NotScannable("the table has rows without a position")
     least_end = min(ends.values(), default=EARLIEST)
     unknown: list[Bound | None] = [None] * len(files)
     for least, most, ledger in zip(
         indexes.lower, indexes.upper or unknown, ledgers.upper or unknown, strict=True
     ):
         if least is None or most is None or ledger is None:
-            raise NotScannable("it has files without the positions of their rows in the topic")
+            raise NotScannable("the table has files without statistics of the positions of their rows")
         end = ends.get(int(least), EARLIEST) if least == most else least_end
         if Position(int(ledger), 0) >= end:
-            raise NotScannable("it has rows behind the positions that it tells")
+            raise NotScannable("the table has rows after its positions")
 
 
 def holds_all(positions: TieredPositions, ends: Mapping[TopicPartition, Position]) -> bool:
-    """Return whether no topic partition has messages after the table, nor had any.
+    """Return whether no topic partition has messages after the table, or ever had any.
 
-    Ledgers are removed from the front and their ids are used once. So while the last message is a tiered one, nothing
-    after it was removed, and the topic is the same. Nothing is known of a partition that is in the table and empty now.
+    Ledgers are removed from the front, and each ledger id is used once. So while the last message is a tiered one, no
+    later message was removed, and the topic is the same. Nothing is known about an empty partition whose rows are in
+    the table.
     """
     tiered = positions.partitions
     return all(
@@ -125,16 +126,18 @@ def holds_all(positions: TieredPositions, ends: Mapping[TopicPartition, Position
 def check_named_by_topic(
     cluster: Cluster, tables: TopicTables, topic: TopicName, table: ColumnarTable
 ) -> None:
-    """Raise `TierMismatch` if the topic names another table, and `NotScannable` if it names none."""
+    """Raise `TierMismatch` if the topic names another table, and `NotScannable` if the topic names none."""
     note = fetch_note(cluster.admin, topic)
     if note is None:
-        raise NotScannable("the topic does not say that the table is its own")
+        raise NotScannable("the topic does not name the table as its own")
     check_note(topic, note, tables, table)
 
 
 def check_payloads(names: Sequence[str], files: TableFiles) -> None:
-    """Raise `NotScannable` if files keep payloads and the query looks at values: Spark's scan cannot decode payloads. A
-    query of no column at all decodes values too."""
-    is_noticed = not names or not all(name in metadata_columns.FIELDS for name in names)
-    if is_noticed and files.may_have_payloads:
-        raise NotScannable("it keeps payloads of messages, which Spark's scan does not decode")
+    """Raise `NotScannable` if files keep payloads and the query reads values. Spark's scan cannot decode payloads.
+
+    A query without any column also decodes values.
+    """
+    reads_values = not names or not all(name in metadata_columns.FIELDS for name in names)
+    if reads_values and files.may_have_payloads:
+        raise NotScannable("the table keeps payloads of messages, which Spark's scan does not decode")

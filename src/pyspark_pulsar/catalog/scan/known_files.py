@@ -1,7 +1,7 @@
-"""The data files of tables as their manifests told, kept from one query to the next. One process, one thread.
+"""The data files of tables, as their manifests list them, kept between queries. One process, one thread.
 
-Reading the manifests of 10,000 files takes a second; statistics of ten columns of as many files take 10 MB. A state of
-a table never changes, and the next state shares most of its manifests.
+Reading the manifests of 10,000 files needs a second. Statistics of ten columns of these files need 10 MB. A state of a
+table never changes, and the next state shares most of its manifests.
 """
 
 from __future__ import annotations
@@ -15,35 +15,37 @@ from pyspark_pulsar.history.columnar.table import ColumnarTable
 from pyspark_pulsar.history.columnar.table_files import Parts, TableFiles
 
 _MOST_FILES: Final = 50_000
-"""Of all tables together; the last one is kept whatever it has."""
+"""The largest number of files of all tables together. The last table is always kept."""
 
 
 @dataclass(slots=True)
 class _KnownTable:
-    """Its last state that was asked for."""
+    """The last requested state of a table."""
 
     version: str = ""
     columns: frozenset[str] = frozenset()
-    """Of which statistics are kept."""
+    """The columns whose statistics are kept."""
     files: TableFiles | None = None
     parts: Parts = field(default_factory=dict)
 
 
 class KnownFiles:
-    """Of the tables that were used last."""
+    """The files of the most recently used tables."""
 
     def __init__(self, most_files: int = _MOST_FILES) -> None:
         self._most_files = most_files
         self._known: OrderedDict[str, _KnownTable] = OrderedDict()
 
-    def of(self, table: ColumnarTable, columns: Iterable[str]) -> TableFiles:
-        """All files of this state of the table, with statistics of at least these columns. Raises what
-        `ColumnarTable.all_files` raises."""
+    def files_of(self, table: ColumnarTable, columns: Iterable[str]) -> TableFiles:
+        """Return all files of the table's state, with statistics of at least these columns.
+
+        Raises the errors of `ColumnarTable.all_files`.
+        """
         known = self._known.setdefault(table.name, _KnownTable())
         self._known.move_to_end(table.name)
-        asked = frozenset(columns)
-        if known.files is None or known.version != table.version or not asked <= known.columns:
-            covered = known.columns | asked
+        requested = frozenset(columns)
+        if known.files is None or known.version != table.version or not requested <= known.columns:
+            covered = known.columns | requested
             known.files = None
             known.files = table.all_files(covered, known.parts)
             known.version, known.columns = table.version, covered

@@ -1,21 +1,23 @@
-"""Plans Spark's own Parquet scan of what a topic's table holds, for one query, where that scan can read it.
+"""A plan for Spark's own Parquet scan of a topic's table, for one query, if that scan can read the table.
 
-The jar puts that scan beside the data source, which reads what is after the end of the table (jvm: `TierScanRule`).
-Both together must give what the data source alone would. So whatever is in doubt leaves the query to the data source,
-with the reason (`checks`); otherwise the jar gets what `scan_answer` returns.
+The jar combines that scan with the data source, which reads the messages after the end of the table (jvm:
+`TierScanRule`). Both together must return the same rows as the data source alone. So if there is any doubt, the data
+source reads all rows, and the answer contains the reason (`checks`). Otherwise the jar gets the result of
+`scan_answer`.
 
-What makes them the same:
+These rules make the results equal:
 
-    rows       all files of one state of the table; the data source begins at the positions of that very state
-    times      filters beside the scan, exactly as the data source filters messages
+    rows       The scan reads all files of one state of the table. The data source begins at that state's positions.
+    times      Filters on the scan select rows by the data source's rules for messages.
     columns    `columnar.scan.spark_columns`
-    schemas    each one that tiered rows has the query's fields under the query's names: `columnar.scan.tiered_columns`
-    payloads   files that keep some are left to the data source, where the query looks at values
-    topic      the topic says that the table is its own, or the data source compares times of creation
-    rights     asking for the ends of the topic partitions shows the broker that the role may consume
+    schemas    Each schema that tiered rows has the query's fields under the query's names
+               (`columnar.scan.tiered_columns`).
+    payloads   If the query reads values, the data source reads files with kept payloads.
+    topic      The topic names the table as its own, or the data source compares creation times.
+    rights     The request for the ends of the topic partitions shows the broker that the role may consume.
 
-The data source is left out where nothing is behind the table: its planner and its task would cost more than a small
-query itself.
+The data source is left out if no messages follow the table, because its planner and its task would cost more than a
+small query.
 """
 
 from __future__ import annotations
@@ -54,24 +56,24 @@ from pyspark_pulsar.schema.protobuf.descriptor_file import read_descriptor_file
 
 
 def tier_scan(cluster: Cluster, options: Mapping[str, str], columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what `scan_answer` does, or under `refused` why the data source is to read all.
+    """Return the result of `scan_answer`, or under `refused` the reason why the data source must read all rows.
 
     Args:
         cluster: The cluster of the catalog.
-        options: All options of the scan that Spark is about to make, by keys in small letters.
+        options: All options of the scan that Spark will run, by keys in lowercase.
         columns: The columns that the query needs, as JSON of a StructType.
 
     """
     try:
-        return _planned(cluster, parse_options(ReadOptions, options), options, arrow_columns(columns))
+        return _plan_scan(cluster, parse_options(ReadOptions, options), options, arrow_columns(columns))
     except NotScannable as reason:
         return {"refused": str(reason)}
     except PulsarError as fault:
-        # The data source meets the same, and knows what can be done without the table.
+        # The data source will find the same fault, and can read without the table.
         return {"refused": f"{type(fault).__name__}: {fault}"}
 
 
-def _planned(
+def _plan_scan(
     cluster: Cluster, options: ReadOptions, texts: Mapping[str, str], columns: pa.Schema
 ) -> dict[str, Any]:
     """Return the answer of `tier_scan`. Raises `NotScannable`."""
@@ -80,15 +82,15 @@ def _planned(
     windows = windows_of(options, partitions)
     schema = schema_of_topics(cluster.client, [topic], options, read_descriptor_file(options))
     if schema.value.shows_more:
-        raise NotScannable("tables lack fields that no column holds unless they are asked for")
+        raise NotScannable("the query has optional fields, which tables do not contain")
     check_types(columns, schema)
     tables = TopicTables(options)
     table = tables.load(topic)
     if table is None:
-        raise NotScannable("it has none")
+        raise NotScannable("the topic has no table")
     fields = fields_of(columns, windows)
     check_ends(options.ending_offsets, table.positions)
-    files = cluster.known_files.of(table, fields)
+    files = cluster.known_files.files_of(table, fields)
     check_rows(table.positions, partitions, files)
     check_payloads(columns.names, files)
     absent, stored = absent_columns(schema.value), table.columns
@@ -99,6 +101,6 @@ def _planned(
         ends = log_ends.ends(partitions)
     is_all = options.read_from == COLUMNS or holds_all(table.positions, ends)
     if is_all:
-        # No ledger is asked for then, which would tell that the topic was made again.
+        # The data source reads no ledger then, so its own check for a topic that was created again does not run.
         check_named_by_topic(cluster, tables, topic, table)
     return scan_answer(texts, table, files, scanned, windows, is_all=is_all)

@@ -1,1 +1,1 @@
-"""What SQL statements do to namespaces and tables: create, alter, drop, describe."""
+"""SQL statements for namespaces and tables: create, alter, drop, describe."""

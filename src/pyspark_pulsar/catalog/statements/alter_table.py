@@ -1,4 +1,4 @@
-"""ALTER TABLE: columns as one new version of the schema, then properties and policies."""
+"""ALTER TABLE: registers changed columns as one new version of the schema, then sets properties and policies."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from pyspark_pulsar.catalog.properties.table_properties import (
     KEY_COLUMN_PROPERTY,
     KNOWN,
     READ_ONLY_PREFIX,
+    compaction_without_keys,
     has_separated_keys,
     key_column,
-    needs_keys,
     parse_partitions,
     refuse_misspelled,
     refuse_reserved,
@@ -38,7 +38,7 @@ from pyspark_pulsar.schema.primitive import RECORD_TYPES
 from pyspark_pulsar.write.key_column import keyed_columns, refuse_separated
 
 TableChange = Mapping[str, Any]
-"""As the catalog's protocol has Spark's `TableChange`."""
+"""Spark's `TableChange` in the form of the catalog's protocol."""
 
 _TTL, _THRESHOLD, _KEY, _PARTITIONS = "message_ttl", "compaction_threshold", "key_column", "partitions"
 _FIXED: Final = (*FORMAT_PROPERTIES, "provider", "owner")
@@ -46,7 +46,7 @@ _FIXED: Final = (*FORMAT_PROPERTIES, "provider", "owner")
 
 @dataclass
 class _Alteration:
-    """The changes of one statement: those of columns in their order, of properties the last of each."""
+    """The changes of one statement: the column changes in their order, and the last change of each property."""
 
     columns: list[TableChange] = field(default_factory=list)
     properties: dict[str, str] = field(default_factory=dict)
@@ -54,22 +54,29 @@ class _Alteration:
 
 
 def alter_table(admin: AdminClient, topic: TopicName, changes: Sequence[TableChange]) -> None:
-    """What can be checked is checked before anything is changed; the schema changes first, since the broker may refuse
-    it. Raises `TopicNotFoundError`, `SchemaError`, OptionError, `CatalogUnsupported`."""
+    """Alter a table. All checks precede the first change. The schema changes first, because the broker may refuse it.
+
+    Raises:
+        TopicNotFoundError: The topic does not exist.
+        SchemaError: The new schema is invalid, or another change happened at the same time.
+        OptionError: The value of a property is invalid.
+        CatalogUnsupported: The change is not possible.
+
+    """
     partitions = admin.topics.partitions(topic)
     if partitions is None:
-        raise TopicNotFoundError(f"topic {topic}: expected one that exists, got none; check the name")
+        raise TopicNotFoundError(f"topic {topic}: expected a topic that exists, got none; correct the name")
     refuse_unchangeable(admin, topic, "changed")
     if not topic.is_persistent:
         raise CatalogUnsupported(
-            f"topic {topic}: expected a persistent topic, got a non-persistent one, which keeps neither messages nor "
-            "properties; make it persistent"
+            f"topic {topic}: expected a persistent topic, got a non-persistent one, which stores neither messages nor "
+            "properties; create a persistent topic"
         )
-    alteration = _sorted(topic, changes)
+    alteration = _sort_changes(topic, changes)
     check_tier_properties(alteration.properties)
     info = admin.schemas.latest(topic)
     own = admin.topics.properties(topic)
-    record = _edited(topic, info, alteration.columns)
+    record = _edit_record(topic, info, alteration.columns)
     raised_to = partitions
     if _PARTITIONS in alteration.properties:
         raised_to = parse_partitions(alteration.properties[_PARTITIONS])
@@ -81,13 +88,13 @@ def alter_table(admin: AdminClient, topic: TopicName, changes: Sequence[TableCha
         _register(admin, topic, info, record)
     for apply in policies:
         apply()
-    # Last of what the server may refuse, as nothing takes it back.
+    # The server may refuse any step before, and nothing can undo this one, so it is last.
     if raised_to > partitions:
         admin.topics.set_partitions(topic, raised_to)
     _set_own(admin, topic, alteration, own)
 
 
-def _sorted(topic: TopicName, changes: Sequence[TableChange]) -> _Alteration:
+def _sort_changes(topic: TopicName, changes: Sequence[TableChange]) -> _Alteration:
     alteration = _Alteration()
     for change in changes:
         kind = change["change"]
@@ -97,38 +104,35 @@ def _sorted(topic: TopicName, changes: Sequence[TableChange]) -> _Alteration:
             alteration.properties[key] = str(change["value"])
             alteration.unset.discard(key)
         elif kind == "remove":
-            # To unset the note of the topic's table states that its history begins again.
+            # Removing the note of the topic's table means that the topic is tiered from scratch.
             named = change["property"]
             key = named if named == TIER_NOTE else _changeable(topic, named)
             if key == _PARTITIONS:
-                raise _fixed(topic, key)
+                raise _fixed_property_fault(topic, key)
             alteration.properties.pop(key, None)
             alteration.unset.add(key)
         elif kind in _EDITS:
             alteration.columns.append(change)
         else:
             raise CatalogUnsupported(
-                f"table of {topic}: expected changes of columns and properties, got {change.get('text', kind)}; this "
-                "cannot be done with a topic"
+                f"table of {topic}: expected changes of columns and properties, got {change.get('text', kind)}, which "
+                "topics do not support; remove the change"
             )
     return alteration
 
 
 def _changeable(topic: TopicName, key: str) -> str:
     if key in _FIXED or key.startswith(READ_ONLY_PREFIX):
-        raise _fixed(topic, key)
+        raise _fixed_property_fault(topic, key)
     refuse_reserved(key)
     return key
 
 
-def _fixed(topic: TopicName, key: str) -> CatalogUnsupported:
+def _fixed_property_fault(topic: TopicName, key: str) -> CatalogUnsupported:
     return CatalogUnsupported(
-        f"table of {topic}, property '{key}': expected a property that can be changed, got one that is settled when "
-        "a topic is made, or only shown; leave it as it is, or make another table"
+        f"table of {topic}, property '{key}': expected a property that can be changed, got one that is read-only, or "
+        "fixed when a topic is created; keep its value, or create another table"
     )
-
-
-# Columns.
 
 
 def _add(record: EditedRecord, change: TableChange) -> None:
@@ -143,16 +147,16 @@ def _set_nullable(record: EditedRecord, change: TableChange) -> None:
         record.allow_null(path)
     elif record.is_nullable(path):
         raise CatalogUnsupported(
-            f"column {'.'.join(path)}: expected it to stay as it is, got SET NOT NULL: messages that are there may "
-            "hold null; filter them in the query"
+            f"column {'.'.join(path)}: expected a nullable column, got SET NOT NULL, although existing messages may "
+            "contain null; filter them in the query"
         )
 
 
 def _rename(_: EditedRecord, change: TableChange) -> None:
     name = ".".join(change["column"])
     raise CatalogUnsupported(
-        f"column {name}: expected its name to stay, got {change['to']!r}: messages that are there would lose their "
-        f"values of it; add a column {change['to']}, and drop {name} when nobody reads it any more"
+        f"column {name}: expected its name to stay, got {change['to']!r}, because existing messages would lose their "
+        f"values of the column; add a column {change['to']}, and drop {name} when no query reads it any more"
     )
 
 
@@ -170,15 +174,17 @@ _EDITS: Final[Mapping[str, Callable[[EditedRecord, TableChange], None]]] = {
 }
 
 
-def _edited(topic: TopicName, info: SchemaInfo | None, changes: Sequence[TableChange]) -> EditedRecord | None:
-    """The record after the changes; None without changes of columns. Checked to be a valid document."""
+def _edit_record(
+    topic: TopicName, info: SchemaInfo | None, changes: Sequence[TableChange]
+) -> EditedRecord | None:
+    """Return the record after the changes, checked to be a valid document, or None without column changes."""
     if not changes:
         return None
     if info is None or info.type not in RECORD_TYPES:
         kind = "no schema" if info is None else f"a schema of type {info.type.name}"
         raise CatalogUnsupported(
             f"topic {topic}: expected an AVRO or JSON record, whose fields can be changed one by one, got {kind}; "
-            "register another version with a Pulsar client, or make another table"
+            "register another version with a Pulsar client, or create another table"
         )
     of_json = info.type is SchemaType.JSON
     record = EditedRecord(json.loads(info.text), where=f"topic {topic}", of_json=of_json)
@@ -189,9 +195,16 @@ def _edited(topic: TopicName, info: SchemaInfo | None, changes: Sequence[TableCh
 
 
 def _register(admin: AdminClient, topic: TopicName, info: SchemaInfo, record: EditedRecord) -> None:
-    """As the newest version. The registry gives a schema that equals an older one, comments aside, the older's
-    version, and the newest stays what it is; so one of these gets an attribute that tells it apart. Raises SchemaError
-    where another change came between, which this one has undone: registries cannot be told to expect a version."""
+    """Register the record as the newest version.
+
+    If a schema equals an older version, apart from comments, the registry returns the older version, and the newest
+    version stays. Such a schema gets an attribute that makes it different.
+
+    Raises:
+        SchemaError: Another change happened at the same time, and this change has undone it. Registries have no
+            conditional updates.
+
+    """
     if record.text() == json.dumps(json.loads(info.text), separators=(",", ":"), ensure_ascii=False):
         return
     newest = int.from_bytes(info.version or bytes(VERSION_BYTES), "big", signed=True)
@@ -203,13 +216,10 @@ def _register(admin: AdminClient, topic: TopicName, info: SchemaInfo, record: Ed
     is_count = len(info.version or bytes(VERSION_BYTES)) == VERSION_BYTES
     if is_count and made > newest + 1:
         raise SchemaError(
-            f"topic {topic}: expected version {newest + 1} of its schema to be this change, got version {made}: "
-            "somebody else changed it at the same time, and the newest version lacks what the other one added; look at "
-            "the table, and add that again"
+            f"topic {topic}: expected version {newest + 1} of its schema to be this change, got version {made}. "
+            "Another statement changed the schema at the same time, and the newest version lacks its changes; compare "
+            "the table with both statements, and repeat the missing changes"
         )
-
-
-# Properties.
 
 
 def _check_partitions(topic: TopicName, now: int, count: int) -> None:
@@ -219,7 +229,7 @@ def _check_partitions(topic: TopicName, now: int, count: int) -> None:
         present = "a topic that is not partitioned" if now == 0 else f"{now} partitions"
         raise CatalogUnsupported(
             f"table of {topic}, property 'partitions': expected to raise the number of a partitioned topic, got "
-            f"{present} and {count}; make another table and copy the rows"
+            f"{present} and {count}; create another table and copy the rows"
         )
 
 
@@ -243,8 +253,8 @@ def _check_key(
         and now not in record.columns()
     ):
         raise CatalogUnsupported(
-            f"table of {topic}: expected column {now} to stay, which is the key of its messages, got DROP; unset the "
-            "property key_column first"
+            f"table of {topic}: expected to keep column {now}, the key of its messages, got DROP; unset the property "
+            "key_column first"
         )
 
 
@@ -264,22 +274,22 @@ def _check_compaction(
     if has_key or has_separated_keys(info, topic):
         return
     if _THRESHOLD in alteration.properties and threshold_bytes(_THRESHOLD, alteration.properties[_THRESHOLD]):
-        raise needs_keys(f"table of {topic}, property '{_THRESHOLD}'")
+        raise compaction_without_keys(f"table of {topic}, property '{_THRESHOLD}'")
     if _KEY not in alteration.unset or {_THRESHOLD} & {
         *alteration.properties,
         *alteration.unset,
     }:
         return
     if admin.policies.own(topic, "compactionThreshold"):
-        raise needs_keys(f"table of {topic}, which has a compaction_threshold")
+        raise compaction_without_keys(f"table of {topic}, which has a compaction_threshold")
 
 
 def _policies(admin: AdminClient, topic: TopicName, alteration: _Alteration) -> list[Callable[[], None]]:
-    """The changes of policies, with their values already read."""
+    """Return the changes of policies, with their values already parsed."""
     changes: list[Callable[[], None]] = []
     if set(RETENTION_PROPERTIES) & {*alteration.properties, *alteration.unset}:
-        before = retention.of_policy(admin.policies.own(topic, "retention"))
-        kept = retention.changed(before, alteration.properties, alteration.unset)
+        before = retention.parse_policy(admin.policies.own(topic, "retention"))
+        kept = retention.change_retention(before, alteration.properties, alteration.unset)
         changes.append(lambda: apply_retention(admin, topic, kept))
         if kept is None:
             changes.append(lambda: keep_messages(admin, topic))

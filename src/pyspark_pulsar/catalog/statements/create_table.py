@@ -1,4 +1,4 @@
-"""CREATE TABLE: a topic, its schema, its properties and policies; all of it or nothing."""
+"""CREATE TABLE: creates a topic with its schema, properties and policies, or nothing."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pyspark_pulsar.catalog.properties.retention import apply_retention, keep_me
 from pyspark_pulsar.catalog.properties.table_properties import (
     KEY_COLUMN_PROPERTY,
     TableProperties,
+    compaction_without_keys,
     has_separated_keys,
-    needs_keys,
     parse_table_properties,
 )
 from pyspark_pulsar.catalog.statements.drop_table import refuse_unchangeable
@@ -41,52 +41,65 @@ def create_table(
     partitioning: Sequence[str],
     options: WriteOptions,
 ) -> None:
-    """A new topic with columns `schema` (a StructType as JSON). `options` say what `properties` do not.
+    """Create a topic. All checks precede the creation. If a later step fails, the topic is deleted again.
 
-    Everything that can be checked is checked before the topic is there; what fails later takes the topic away again.
-    Raises `TopicExistsError`, `NamespaceNotFoundError`, `SchemaError`, OptionError, `CatalogUnsupported`.
+    Args:
+        admin: The admin client.
+        topic: The topic.
+        schema: The columns, as JSON of a StructType.
+        properties: The properties of the table.
+        partitioning: The columns of PARTITIONED BY, which must be empty.
+        options: The write options, which apply if `properties` does not set a value.
+
+    Raises:
+        TopicExistsError: The topic exists already.
+        NamespaceNotFoundError: The namespace does not exist.
+        SchemaError: The columns have no schema in Pulsar.
+        OptionError: The value of a property is invalid.
+        CatalogUnsupported: Topics cannot have a requested feature.
+
     """
     if partitioning:
         raise CatalogUnsupported(
-            f"PARTITIONED BY {', '.join(partitioning)}: expected none, since messages go to Pulsar's partitions by "
-            "their key, got columns; set the property partitions instead"
+            f"PARTITIONED BY {', '.join(partitioning)}: expected no columns, because the key of a message selects its "
+            "partition, got columns; set the property partitions instead"
         )
     if not topic.is_persistent:
         raise CatalogUnsupported(
-            f"topic {topic}: expected a persistent topic, got a non-persistent one, which stores no messages; make it "
-            "persistent"
+            f"topic {topic}: expected a persistent topic, got a non-persistent one, which stores no messages; create a "
+            "persistent topic"
         )
     refuse_unchangeable(admin, topic, "created")
     if topic.partition >= 0:
         raise CatalogUnsupported(
-            f"topic {topic}: expected a name without -partition- and a number, which names one partition, got one with "
-            "it; choose another, or set the property partitions"
+            f"topic {topic}: expected a name without the suffix -partition-<number>, which names one partition, got "
+            "one with it; choose another name, or set the property partitions"
         )
     table = parse_table_properties(properties)
     info, registers = _schema(topic, schema, table, options)
     if table.compaction_bytes and table.key_column is None and not has_separated_keys(info, topic):
-        raise needs_keys("property 'compaction_threshold'")
+        raise compaction_without_keys("property 'compaction_threshold'")
     if admin.topics.partitions(topic) is not None:
         raise TopicExistsError(
-            f"topic {topic}: expected a new name, got one that exists; choose another, or say IF NOT EXISTS"
+            f"topic {topic}: expected a new name, got one that exists; choose another name, or add IF NOT EXISTS"
         )
     partitions = table.partitions if table.partitions is not None else options.partitions or 0
     admin.topics.create(topic, partitions)
     try:
-        # The schema comes last: where this process is killed in between, the table shows that it is not whole, and
-        # none has its columns without its key column.
+        # The schema is last: if this process is killed before, the missing columns show that the table is incomplete.
+        # So no table has its columns without its key column.
         _set_up(admin, topic, table)
         if registers:
             admin.schemas.register(topic, info)
     except PulsarError as fault:
-        _take_away(admin, topic, partitions, fault)
+        _delete_topic(admin, topic, partitions, fault)
         raise
 
 
 def _schema(
     topic: TopicName, schema: Mapping[str, Any], table: TableProperties, options: WriteOptions
 ) -> tuple[SchemaInfo, bool]:
-    """What the topic's schema will be, and whether it is registered."""
+    """Return the topic's new schema, and whether it must be registered."""
     columns = arrow_columns(schema)
     _refuse_metadata(topic, columns)
     write_schema = resolve_write_schema(
@@ -100,19 +113,19 @@ def _schema(
     )
     keyed_columns(columns, table.key_column)
     refuse_separated(write_schema.info, table.key_column, str(topic))
-    return _commented(write_schema.info, schema), write_schema.registers
+    return _with_comments(write_schema.info, schema), write_schema.registers
 
 
 def _refuse_metadata(topic: TopicName, columns: pa.Schema) -> None:
     named = [name for name in columns.names if name.startswith(_METADATA)]
     if named:
         raise SchemaError(
-            f"topic {topic}: expected columns whose names do not begin with {_METADATA}, got {', '.join(named)}; leave "
-            "them out: the metadata columns are always there, and other names are yours to choose"
+            f"topic {topic}: expected column names without the prefix {_METADATA}, got {', '.join(named)}; remove "
+            "metadata columns, which every table has, and choose other names for your own columns"
         )
 
 
-def _commented(info: SchemaInfo, schema: Mapping[str, Any]) -> SchemaInfo:
+def _with_comments(info: SchemaInfo, schema: Mapping[str, Any]) -> SchemaInfo:
     texts = comments(schema)
     if info.type not in RECORD_TYPES or not texts:
         return info
@@ -138,8 +151,10 @@ def _set_up(admin: AdminClient, topic: TopicName, table: TableProperties) -> Non
         admin.policies.set_compaction_threshold(topic, table.compaction_bytes)
 
 
-def _take_away(admin: AdminClient, topic: TopicName, partitions: int, fault: PulsarError) -> None:
+def _delete_topic(admin: AdminClient, topic: TopicName, partitions: int, fault: PulsarError) -> None:
     try:
         admin.topics.delete(topic, partitioned=partitions > 0)
-    except PulsarError as left:
-        raise type(fault)(f"{fault}; the topic is there now without all of this, drop it ({left})") from None
+    except PulsarError as remaining_fault:
+        raise type(fault)(
+            f"{fault}; the incomplete topic could not be deleted ({remaining_fault}): drop the table"
+        ) from None

@@ -1,4 +1,4 @@
-"""What DESCRIBE EXTENDED and SHOW CREATE TABLE show of a table: as much of it as the role may see. No secrets."""
+"""The properties that DESCRIBE EXTENDED and SHOW CREATE TABLE show, as far as the role may see them. No secrets."""
 
 from __future__ import annotations
 
@@ -24,10 +24,14 @@ _log: Final = logging.getLogger(__name__)
 
 
 def table_properties(cluster: Cluster, namespace: Sequence[str], table: str) -> Properties:
-    """Those that CREATE TABLE takes, and such as begin with `pulsar.`, which it ignores.
+    """Return the properties for CREATE TABLE, and properties with the prefix `pulsar.`, which CREATE TABLE ignores.
 
-    What the role may not see is left out, and without `admin.url` all that only the admin REST API knows. Raises
-    `TopicNotFoundError`.
+    Properties that the role may not see are left out. Without `admin.url`, all properties from the admin REST API are
+    left out.
+
+    Raises:
+        TopicNotFoundError: The topic does not exist.
+
     """
     named = parse_table(namespace, table)
     topic = named.topic
@@ -37,44 +41,46 @@ def table_properties(cluster: Cluster, namespace: Sequence[str], table: str) -> 
     properties = {"partitions": str(partitions)}
     if cluster.has_admin:
         admin = cluster.admin
-        stored = cluster.threads.submit(_stored, admin, topic, partitions)
+        stored = cluster.threads.submit(_topic_properties, admin, topic, partitions)
         stats = cluster.threads.submit(admin.topics.stats, topic, partitions)
-        properties |= _of_schema(cluster, topic)
+        properties |= _schema_properties(cluster, topic)
         properties |= stored.result()
         try:
-            properties |= _of_stats(stats.result())
+            properties |= _statistics_properties(stats.result())
         except PulsarError as fault:
-            _log.info("without the statistics of %s: %s", topic, fault)
+            _log.info("Describing a topic without its statistics (%s): %s", fault, topic)
     else:
-        properties |= _of_schema(cluster, topic)
+        properties |= _schema_properties(cluster, topic)
     return properties | {"pulsar.topic": str(topic)}
 
 
 def version_number(version: bytes) -> str:
-    """Pulsar's own registry counts versions; those of another are shown as they are."""
+    """Return a schema version as text: a number for Pulsar's own registry, hexadecimal digits for other registries."""
     is_count = len(version) == VERSION_BYTES
     return str(int.from_bytes(version, "big", signed=True)) if is_count else version.hex()
 
 
-def _stored(admin: AdminClient, topic: TopicName, partitions: int) -> Properties:
-    """Where policies are refused, those properties that are the topic's own. Servers that keep no policies of topics,
-    and topics that keep nothing, refuse the question itself."""
+def _topic_properties(admin: AdminClient, topic: TopicName, partitions: int) -> Properties:
+    """Return the topic's properties and policies. If policies are refused, return only the topic's own properties.
+
+    Servers without topic policies, and non-persistent topics, refuse the request itself.
+    """
     refusals = (PermissionDenied, ProtocolError, TopicNotFoundError)
     try:
         return stored_properties(admin, topic, partitions)
     except refusals as fault:
-        _log.info("without the policies of %s: %s", topic, fault)
+        _log.info("Describing a topic without its policies (%s): %s", fault, topic)
     try:
         own = own_properties(admin, topic)
     except refusals as fault:
-        _log.info("without the properties of %s: %s", topic, fault)
+        _log.info("Describing a topic without its properties (%s): %s", fault, topic)
         return {}
     column = key_column(own)
     key = {} if column is None else {"key_column": column}
     return key | {name: value for name, value in own.items() if not name.startswith(OWN_PREFIX)}
 
 
-def _of_schema(cluster: Cluster, topic: TopicName) -> Properties:
+def _schema_properties(cluster: Cluster, topic: TopicName) -> Properties:
     info = cluster.client.schema(topic.without_partition())
     return {**format_properties(info), **_read_only(info)}
 
@@ -86,8 +92,8 @@ def _read_only(info: SchemaInfo | None) -> Properties:
     return {"pulsar.schema.type": info.type.name, **version}
 
 
-def _of_stats(stats: Mapping[str, Any]) -> Properties:
-    """The backlog is that of the subscription that is farthest behind."""
+def _statistics_properties(stats: Mapping[str, Any]) -> Properties:
+    """Return the properties for statistics. The backlog is the largest of all subscriptions."""
     subscriptions = stats.get("subscriptions") or {}
     backlogs = [int(subscription.get("msgBacklog", 0)) for subscription in subscriptions.values()]
     return {

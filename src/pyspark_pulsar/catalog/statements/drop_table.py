@@ -1,4 +1,4 @@
-"""DROP TABLE: a topic with its messages, subscriptions, policies and schemas."""
+"""DROP TABLE: deletes a topic with its messages, subscriptions, policies and schemas."""
 
 from __future__ import annotations
 
@@ -8,8 +8,15 @@ from pyspark_pulsar.model.topic import TopicName
 
 
 def drop_table(admin: AdminClient, topic: TopicName) -> bool:
-    """False when there is no such topic. Raises `CatalogUnsupported` for a topic in use and one that is not to be
-    changed."""
+    """Delete a topic.
+
+    Returns:
+        False if the topic does not exist.
+
+    Raises:
+        CatalogUnsupported: The topic is in use, or must not be changed.
+
+    """
     partitions = admin.topics.partitions(topic)
     if partitions is None:
         return False
@@ -17,15 +24,15 @@ def drop_table(admin: AdminClient, topic: TopicName) -> bool:
     return admin.topics.delete(topic, partitioned=partitions > 0)
 
 
-def refuse_unchangeable(admin: AdminClient, topic: TopicName, done: str) -> None:
-    """Raises `CatalogUnsupported` for topics that Pulsar keeps for itself, and for one partition of a topic."""
+def refuse_unchangeable(admin: AdminClient, topic: TopicName, action: str) -> None:
+    """Raise `CatalogUnsupported` for topics that Pulsar reserves for itself, and for one partition of a topic."""
     if topic.is_system:
         raise CatalogUnsupported(
-            f"topic {topic}: expected a topic of yours to be {done}, got one that Pulsar keeps for itself; leave it "
-            "to Pulsar"
+            f"topic {topic}: expected a topic of yours to be {action}, got one that Pulsar reserves for itself; name "
+            "another topic"
         )
     if topic.partition >= 0 and admin.topics.partitions(topic.without_partition()):
         raise CatalogUnsupported(
-            f"topic {topic}: expected a whole topic to be {done}, got one partition; name "
+            f"topic {topic}: expected a whole topic to be {action}, got one partition; name "
             f"{topic.without_partition()} instead"
         )

@@ -1,7 +1,7 @@
-"""A record's Avro document, edited in place: whatever a change does not name stays as it was registered.
+"""Changes to a record's Avro document, in place. Everything that a change does not name stays as it was registered.
 
-Avro 1.11, sections "Schema Declaration" and "Schema Resolution": what a later schema may change so that messages
-written before can still be read (https://avro.apache.org/docs/1.11.1/specification/#schema-resolution).
+The sections "Schema Declaration" and "Schema Resolution" of Avro 1.11 define the changes after which earlier messages
+can still be read (https://avro.apache.org/docs/1.11.1/specification/#schema-resolution).
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ Node = dict[str, Any]
 Path = Sequence[str]
 
 REVISION: Final = "pyspark-pulsar.revision"
-"""An attribute of the record, which Avro lets readers ignore."""
+"""The name of an attribute of the record. Avro's readers ignore the attribute."""
 
 _METADATA: Final = "__"
 _BUILT_IN: Final = ("null", "boolean", "int", "long", "float", "double", "string", "bytes")
 _NAMED: Final = ("record", "error", "enum", "fixed")
-# Of each type those that a reader may have in its place.
+# The types to which Avro's readers promote each type.
 _PROMOTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "int": ("long", "float", "double"),
     "long": ("float", "double"),
@@ -48,23 +48,30 @@ _TYPES: Final = {
 
 
 class EditedRecord:
-    """One document. Paths are Spark's: names of fields, `element` of an array, `value` of a map.
+    """A document that changes edit. Paths are Spark's: names of fields, `element` of an array, `value` of a map.
 
-    The methods raise `CatalogUnsupported` for changes after which messages that are there could not be read, and
-    `SchemaError` for fields that are not there or names and types that Avro does not have.
+    The methods raise `CatalogUnsupported` for changes after which existing messages could not be read. They raise
+    `SchemaError` for fields that do not exist, and for names and types that Avro does not support.
     """
 
     def __init__(self, node: Node, *, where: str, of_json: bool = False) -> None:
-        """`of_json`: the document is that of a JSON schema."""
+        """Keep the document for edits.
+
+        Args:
+            node: The parsed document.
+            where: The topic or schema, for errors.
+            of_json: Whether the document belongs to a JSON schema.
+
+        """
         self._node = node
         self._of_json = of_json
         self._where = where
 
     def text(self) -> str:
-        """The document as compact JSON. Raises SchemaError when it is not a valid one any more."""
+        """Return the document as compact JSON. Raises `SchemaError` if the document is not valid any more."""
         text = json.dumps(self._node, separators=(",", ":"), ensure_ascii=False)
         document = json_document(text) if self._of_json else text
-        where = f"{self._where} as it would be"
+        where = f"{self._where} after the change"
         record_schema(column_document(document, where=where).text, where=where)
         return text
 
@@ -72,11 +79,19 @@ class EditedRecord:
         return [field["name"] for field in self._node["fields"]]
 
     def revise(self, number: int) -> None:
-        """Make the document another than all before it, to those who ignore what people read."""
+        """Set an attribute that makes the document differ from all earlier versions, even if comments are ignored."""
         self._node[REVISION] = number
 
     def add(self, path: Path, column: pa.Field, comment: str | None, position: Any) -> None:
-        """`column` with the last name of `path`; `position`: "first", {"after": name}, or None for the end."""
+        """Add a field.
+
+        Args:
+            path: The path of the new field.
+            column: The column, with the last name of the path.
+            comment: The column's comment.
+            position: "first", {"after": name}, or None if the field follows all others.
+
+        """
         record = self._record(path[:-1], path)
         names = [field["name"] for field in record["fields"]]
         if column.name in names:
@@ -84,12 +99,14 @@ class EditedRecord:
         if len(path) == 1 and column.name.startswith(_METADATA):
             raise self._fault(
                 path,
-                f"a name that does not begin with {_METADATA}",
-                "one of the metadata columns, which are always there; leave it out",
+                f"a name without the prefix {_METADATA}",
+                "the name of a metadata column, which every table has; choose another name",
             )
         if not column.nullable:
             raise self._refusal(
-                path, "a column that may be null", "NOT NULL: messages that are there have no value for it"
+                path,
+                "a nullable column",
+                "NOT NULL, although existing messages have no value for the column; remove NOT NULL",
             )
         made = self._new_field(column, str(record["name"]))
         if comment:
@@ -97,20 +114,23 @@ class EditedRecord:
         record["fields"].insert(self._index(path, names, position), made)
 
     def drop(self, path: Path, *, if_exists: bool) -> None:
-        if if_exists and not self._is_there(path):
+        """Remove a field."""
+        if if_exists and not self._exists(path):
             return
         field = self._field(path)
         fields = self._record(path[:-1], path)["fields"]
         if len(fields) == 1:
-            raise self._refusal(path, "a record that keeps a field", "its last; drop the table instead")
-        if _defined(field["type"]) & _references(self._node):
+            raise self._refusal(path, "a record that keeps a field", "its last field; drop the table instead")
+        if _defined_names(field["type"]) & _references(self._node):
             raise self._refusal(
-                path, "a column whose type no other column refers to", "one with a named type in use; keep it"
+                path,
+                "a column whose type no other column refers to",
+                "one with a named type in use; keep the column",
             )
         fields.remove(field)
 
     def retype(self, path: Path, kind: pa.DataType) -> None:
-        """Only to a type that messages of the old one can be read as."""
+        """Change a field's type to a type to which Avro's readers promote the old one."""
         holder, key = self._slot(path)
         present = _plain(holder[key])
         avro_type = _TYPES.get(kind)
@@ -123,7 +143,7 @@ class EditedRecord:
             )
             raise self._refusal(
                 path,
-                f"a type that messages of the old one can be read as ({types or 'there is none'})",
+                f"a type to which existing messages can be converted ({types or 'none exists'})",
                 f"{type_text(kind)}; add a column of that type instead",
             )
         node = holder[key]
@@ -133,13 +153,13 @@ class EditedRecord:
             holder[key] = avro_type
 
     def allow_null(self, path: Path) -> None:
-        """The field is null where messages lack it. One that may be null stays as it is."""
+        """Make a field nullable. It is null in messages that lack it. A nullable field stays unchanged."""
         field = self._field(path)
         kind = field["type"]
         branches = kind if isinstance(kind, list) else [kind]
         if "null" in branches:
             return
-        # A default is a value of the first branch.
+        # In Avro, the default is a value of the first branch.
         field["type"] = [*branches, "null"] if "default" in field else ["null", *branches]
         field.setdefault("default", None)
 
@@ -148,16 +168,14 @@ class EditedRecord:
         return isinstance(kind, list) and "null" in kind
 
     def comment(self, path: Path, text: str | None) -> None:
-        """The field's `doc`; none takes it away. On what is no field, such as the element of an array, nothing is."""
+        """Set or remove the field's `doc`. Only fields can have one; the element of an array cannot."""
         field = self._field(path)
         if text:
             field["doc"] = text
         else:
             field.pop("doc", None)
 
-    # Where a path leads.
-
-    def _is_there(self, path: Path) -> bool:
+    def _exists(self, path: Path) -> bool:
         try:
             self._field(path)
         except SchemaError:
@@ -171,24 +189,24 @@ class EditedRecord:
         raise self._missing(path, self._record(path[:-1], path))
 
     def _record(self, path: Path, whole: Path) -> Node:
-        """The record at `path`; the whole one for an empty path."""
+        """Return the record at a path. An empty path is the whole record."""
         if not path:
             return self._node
         holder, key = self._slot(path)
         node = holder[key]
         is_reference = isinstance(node, str) and node not in _BUILT_IN
-        if is_reference or (isinstance(node, dict) and _last(node) in _references(self._node)):
+        if is_reference or (isinstance(node, dict) and _last_name(node) in _references(self._node)):
             raise self._refusal(
                 whole,
-                "a record that one column has",
-                "one of a named type that several have; keep it as it is",
+                "a record that only one column uses",
+                "a named type that several columns use; keep the column unchanged",
             )
         if not isinstance(node, dict) or node.get("type") not in ("record", "error"):
             raise self._fault(whole, f"a struct at {'.'.join(path)}", "another type; correct the name")
         return node
 
     def _slot(self, path: Path) -> tuple[Any, Any]:
-        """What holds the type at `path`, without its null, and where in it."""
+        """Return the container of the type at a path, without its null, and the key in the container."""
         if len(path) > 1 and path[-1] in ("element", "value"):
             around, key = self._slot(path[:-1])
             node, member = around[key], "items" if path[-1] == "element" else "values"
@@ -201,7 +219,9 @@ class EditedRecord:
         if isinstance(node, list):
             others = [index for index, branch in enumerate(node) if branch != "null"]
             if len(others) != 1:
-                raise self._refusal(path, "a column of one type", "a union of several; keep it as it is")
+                raise self._refusal(
+                    path, "a column of one type", "a union of several types; keep the column unchanged"
+                )
             return node, others[0]
         if isinstance(node, dict) and isinstance(node.get("type"), dict | list):
             return self._not_null(node, "type", path)
@@ -214,17 +234,19 @@ class EditedRecord:
             return 0
         after = position.get("after") if isinstance(position, Mapping) else None
         if after not in names:
-            raise self._fault(path, f"a place after one of {', '.join(names)}", f"AFTER {after}; correct it")
+            raise self._fault(
+                path, f"a position after one of {', '.join(names)}", f"AFTER {after}; correct the name"
+            )
         return names.index(after) + 1
 
     def _new_field(self, column: pa.Field, record_name: str) -> Node:
-        """Its own records get names that the document does not have yet."""
-        taken = {name.rpartition(".")[2] for name in _defined(self._node)}
+        """Return the document of a new field. Its records get names that the document does not have yet."""
+        taken = {name.rpartition(".")[2] for name in _defined_names(self._node)}
         base, number = record_name, 2
         while True:
             text = record_document(pa.schema([column]), record_name=base, where=self._where)
             made = _node_of(json.loads(text)["fields"][0])
-            if not _defined(made["type"]) & taken:
+            if not _defined_names(made["type"]) & taken:
                 return made
             base, number = f"{record_name}_{number}", number + 1
 
@@ -240,20 +262,20 @@ class EditedRecord:
 
 
 def _node_of(node: Any) -> Node:
-    """For the type checker: a field of a document that was read as a record is an object."""
+    """Return a field of a parsed record as an object, for the type checker."""
     record: Node = node
     return record
 
 
 def _plain(node: Any) -> str | None:
-    """The primitive type at a place; None for others, and for one that a logical type gives another meaning."""
+    """Return the primitive type at a place, or None if the type is another one or has a logical type."""
     if isinstance(node, dict):
         return None if "logicalType" in node else _plain(node.get("type"))
     return node if isinstance(node, str) else None
 
 
 def _within(node: Any) -> Iterator[Any]:
-    """The type and all types in it."""
+    """Yield a type and all types inside it."""
     yield node
     if isinstance(node, list):
         for branch in node:
@@ -266,8 +288,8 @@ def _within(node: Any) -> Iterator[Any]:
             yield from _within(field["type"])
 
 
-def _defined(node: Any) -> set[str]:
-    """Names of the types that are defined there."""
+def _defined_names(node: Any) -> set[str]:
+    """Return the names of the types that are defined in a node."""
     return {
         str(named["name"]).rpartition(".")[2]
         for named in _within(node)
@@ -275,10 +297,10 @@ def _defined(node: Any) -> set[str]:
     }
 
 
-def _last(node: Node) -> str:
+def _last_name(node: Node) -> str:
     return str(node.get("name")).rpartition(".")[2]
 
 
 def _references(node: Any) -> set[str]:
-    """Last parts of all names of types that are referred to, and of built-in types."""
+    """Return the last parts of the names of types that a node refers to, including built-in types."""
     return {name.rpartition(".")[2] for name in _within(node) if isinstance(name, str)}

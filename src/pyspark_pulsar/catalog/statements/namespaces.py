@@ -1,4 +1,4 @@
-"""CREATE, ALTER and DROP NAMESPACE, and what DESCRIBE NAMESPACE shows."""
+"""CREATE, ALTER and DROP NAMESPACE, and the properties that DESCRIBE NAMESPACE shows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pyspark_pulsar.catalog.properties import retention
 from pyspark_pulsar.catalog.properties.retention import RETENTION_PROPERTIES, apply_retention
-from pyspark_pulsar.catalog.properties.spelling import refuse_slip
+from pyspark_pulsar.catalog.properties.spelling import refuse_misspelling
 from pyspark_pulsar.catalog.properties.units import printed_duration, printed_retention, ttl_seconds
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.concurrency import map_concurrently
@@ -21,11 +21,16 @@ _LOCATION, _OWNER = "location", "owner"
 
 
 def load_namespace(admin: AdminClient, namespace: Namespace) -> dict[str, str]:
-    """Its own properties and policies, as far as the role may see them. Raises `NamespaceNotFoundError`."""
+    """Return the namespace's own properties and policies, as far as the role may see them.
+
+    Raises:
+        NamespaceNotFoundError: The namespace does not exist.
+
+    """
     properties: dict[str, str] = {}
     try:
         properties |= admin.namespaces.properties(namespace)
-        properties |= _printed(admin.namespaces.policies(namespace))
+        properties |= _print_policies(admin.namespaces.policies(namespace))
     except PermissionDenied:
         if not admin.namespaces.exists(namespace):
             raise
@@ -33,7 +38,13 @@ def load_namespace(admin: AdminClient, namespace: Namespace) -> dict[str, str]:
 
 
 def create_namespace(admin: AdminClient, namespace: Namespace, properties: Mapping[str, str]) -> None:
-    """With properties, or not at all. Raises `NamespaceExistsError`, `NamespaceNotFoundError` without the tenant."""
+    """Create a namespace with its properties, or not at all.
+
+    Raises:
+        NamespaceExistsError: The namespace exists already.
+        NamespaceNotFoundError: The tenant does not exist.
+
+    """
     properties = {key: value for key, value in properties.items() if key != _OWNER}
     _check(properties)
     admin.namespaces.create(namespace)
@@ -47,24 +58,35 @@ def create_namespace(admin: AdminClient, namespace: Namespace, properties: Mappi
 def alter_namespace(
     admin: AdminClient, namespace: Namespace, changed: Mapping[str, str], removed: Sequence[str]
 ) -> None:
-    """Raises `NamespaceNotFoundError`, OptionError for values that are none."""
+    """Set and remove properties of a namespace.
+
+    Raises:
+        NamespaceNotFoundError: The namespace does not exist.
+        OptionError: A value is invalid.
+
+    """
     properties = {key: value for key, value in changed.items() if key != _OWNER}
     _check(properties)
     _change(admin, namespace, properties, removed)
 
 
 def drop_namespace(admin: AdminClient, namespace: Namespace, *, cascade: bool) -> bool:
-    """False when there is none. With `cascade` its topics first, some at a time: brokers refuse to do it at once.
+    """Delete a namespace. With `cascade`, delete its topics first, because brokers do not delete both in one step.
 
-    Raises `NamespaceNotEmptyError` with the number of topics; topics that Pulsar keeps for itself do not count.
+    Returns:
+        False if the namespace does not exist.
+
+    Raises:
+        NamespaceNotEmptyError: The namespace has topics. Topics that Pulsar reserves for itself do not count.
+
     """
     if not admin.namespaces.exists(namespace):
         return False
     topics = admin.topics.of_namespace(namespace)
     if topics and not cascade:
         raise NamespaceNotEmptyError(
-            f"namespace {namespace}: expected it empty, got {len(topics)} topic{'s' if len(topics) > 1 else ''}; "
-            "drop its tables, or say CASCADE"
+            f"namespace {namespace}: expected no topics, got {len(topics)} topic{'s' if len(topics) > 1 else ''}; "
+            "drop its tables, or add CASCADE"
         )
 
     def drop(topic: TopicName) -> PulsarError | None:
@@ -74,7 +96,7 @@ def drop_namespace(admin: AdminClient, namespace: Namespace, *, cascade: bool) -
             return fault
         return None
 
-    # A topic that cannot be dropped does not keep the others.
+    # If a topic cannot be dropped, the others are dropped all the same.
     for fault in map_concurrently(drop, sorted(topics)):
         if fault is not None:
             raise fault
@@ -82,9 +104,9 @@ def drop_namespace(admin: AdminClient, namespace: Namespace, *, cascade: bool) -
     return True
 
 
-def _printed(policies: Mapping[str, Any]) -> dict[str, str]:
+def _print_policies(policies: Mapping[str, Any]) -> dict[str, str]:
     properties: dict[str, str] = {}
-    kept = retention.of_policy(policies.get("retention_policies"))
+    kept = retention.parse_policy(policies.get("retention_policies"))
     if kept is not None:
         properties |= printed_retention(kept.minutes, kept.megabytes)
     ttl = policies.get("message_ttl_in_seconds")
@@ -99,13 +121,13 @@ def _printed(policies: Mapping[str, Any]) -> dict[str, str]:
 def _check(properties: Mapping[str, str]) -> None:
     if _LOCATION in properties:
         raise CatalogUnsupported(
-            f"property '{_LOCATION}': expected none, since Pulsar itself keeps the messages of a namespace, got "
-            f"{properties[_LOCATION]!r}; leave it out"
+            f"property '{_LOCATION}': expected no location, because Pulsar stores the messages of a namespace, got "
+            f"{properties[_LOCATION]!r}; remove the property"
         )
     for key in properties:
         _refuse_quota(key)
-        refuse_slip(key, _POLICIES)
-    retention.changed(None, properties)
+        refuse_misspelling(key, _POLICIES)
+    retention.change_retention(None, properties)
     if _TTL in properties:
         ttl_seconds(_TTL, properties[_TTL])
 
@@ -114,7 +136,7 @@ def _refuse_quota(key: str) -> None:
     if key.startswith(_QUOTA):
         raise CatalogUnsupported(
             f"property '{key}': expected retention_time, retention_size, message_ttl or a property of your own, got a "
-            "backlog quota, which is only shown; set it with pulsar-admin namespaces set-backlog-quota"
+            "backlog quota, which is read-only; set it with pulsar-admin namespaces set-backlog-quota"
         )
 
 
@@ -127,8 +149,8 @@ def _change(
     for key in removed:
         _refuse_quota(key)
     if set(RETENTION_PROPERTIES) & {*properties, *removed}:
-        before = retention.of_policy(admin.policies.own(namespace, "retention"))
-        apply_retention(admin, namespace, retention.changed(before, properties, removed))
+        before = retention.parse_policy(admin.policies.own(namespace, "retention"))
+        apply_retention(admin, namespace, retention.change_retention(before, properties, removed))
     if _TTL in properties:
         admin.policies.set_message_ttl(namespace, ttl_seconds(_TTL, properties[_TTL]))
     elif _TTL in removed:

@@ -1,24 +1,24 @@
-"""A topic's history as columns: the table that holds the rows of its complete ledgers, in an open format.
+"""A topic's history as columns: an Iceberg or Delta table that contains the rows of the topic's complete ledgers.
 
-A table is of one topic. It holds, of each topic partition, the messages from the first that there was up to a position,
-all of them and each once (`positions`), as rows with the topic's value columns and all metadata columns. Which files
-these are is the business of the table's format, Iceberg or Delta; what lies in a file is the same for both: Parquet.
+Each table belongs to one topic. For each topic partition it contains all messages from the first available one up to a
+position (`positions`). Each message is one row with the topic's value columns and all metadata columns. The table's
+format decides which files the table consists of. The contents of a file are the same for both formats: Parquet.
 
-    positions     up to where each topic partition is tiered; kept in the table, committed with the files
-    tier_note     where a topic says that its table is
-    topic_tables  which table is a topic's: options `tierCatalog` and `tierTable`
-    table         what every format offers: state, files of a range, one commit
-    iceberg       ... by pyiceberg; driver only
-    delta         ... by delta-rs; driver only
-    scan          what Spark's own scan of Parquet must know of a table; driver only
-    layout        which rows lie in which file, in which order; names of columns and of marks in files
+    positions       the position up to which each topic partition is tiered; committed with the files
+    tier_note       the topic's property that names its table
+    topic_tables    finds the table of a topic, by the options `tierCatalog` and `tierTable`
+    table           the interface that every format implements: state, files of a range, one commit
+    iceberg         the interface for Iceberg, by pyiceberg; driver only
+    delta           the interface for Delta, by delta-rs; driver only
+    scan            the description of a table that Spark's own Parquet scan needs; driver only
+    layout          assigns rows to files and orders them; names of special columns and footer entries
     calendar_units  hours, days, months and years of dates and times, by which rows are partitioned
-    data_file     what is known of a data file without opening it; travels to executors
-    table_files   ... of all files of a table, column by column
-    storage       opens data files; executors too, without either library
-    columns       their types in files, and what they are in a query
-    writing       rows to data files
-    reading       data files to rows of a range: in order, with the query's columns, defaults and filters
+    data_file       the facts about a data file that are known without opening the file; sent to executors
+    table_files     the same facts about all files of a table, column by column
+    storage         opens data files, also on executors without pyiceberg and delta-rs
+    columns         column types in files, and their conversion to the columns of a query
+    writing         writes rows to data files
+    reading         reads the rows of a range from data files: in order, with columns, defaults and filters
 
-`read` takes rows from here as it takes entries from bookies. `tiering` puts them here.
+`read` reads these rows as an alternative to entries from bookies. `tiering` writes them.
 """

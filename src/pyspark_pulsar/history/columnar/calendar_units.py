@@ -1,7 +1,7 @@
-"""Dates and times as integers, and the hours, days, months and years since 1970 that they are in. Pure.
+"""Conversion of dates and times to integers, and to hours, days, months and years since 1970. Pure.
 
-Arrow's own functions for parts of a date are exact for the years -32767 to 32767 only, and its division of integers
-rounds toward zero.
+Arrow's own functions for parts of a date are exact only for the years -32767 to 32767, and its integer division rounds
+toward zero.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pyarrow import types
 
 _HOUR: Final = 3_600_000_000
 _DAY: Final = 24 * _HOUR
-"""Microseconds."""
+"""In microseconds, as `_HOUR`."""
 _COUNT: Final = pa.int32()
 """The type of hours, days, months and years in Iceberg."""
 _LARGEST: Final = 2**31 - 1
@@ -26,8 +26,7 @@ _DAYS_BEFORE_1970: Final = 719_468
 
 
 def whole_values(values: pa.Array) -> pa.Array:
-    """Return dates, times and intervals as the integers that Arrow and Iceberg store, and all other values as they
-    are."""
+    """Convert dates, times and intervals to the integers that Arrow and Iceberg store. Other values stay unchanged."""
     if types.is_date(values.type):
         return values.cast(_COUNT)
     if types.is_timestamp(values.type):
@@ -42,33 +41,33 @@ def whole_values(values: pa.Array) -> pa.Array:
 def units(values: pa.Array, unit: str) -> pa.Array:
     """Return the whole hours, days, months or years from 1970 to each date or timestamp, in UTC and 32 bits.
 
-    Times before 1970 are rounded down. Hours that 32 bits do not hold, which are those of years past 246,953, become
-    the largest or the least that they hold: files are still found by comparisons, since the order of values is kept.
+    Times before 1970 are rounded down. Hours past the year 246,953 exceed 32 bits and become the largest or the
+    smallest 32-bit number. The order of values is kept, so comparisons still find the files.
     """
     if types.is_date(values.type):
         days = values.cast(_COUNT).cast(pa.int64())
     else:
         microseconds = whole_values(values)
         if unit == "hour":
-            return _counted(_floor(microseconds, _HOUR))
+            return _clip_counts(_floor(microseconds, _HOUR))
         days = _floor(microseconds, _DAY)
     if unit == "day":
-        return _counted(days)
+        return _clip_counts(days)
     months = _months(days)
-    return _counted(months if unit == "month" else _floor(months, 12))
+    return _clip_counts(months if unit == "month" else _floor(months, 12))
 
 
 def _floor(values: pa.Array, step: int) -> pa.Array:
-    """The largest number of steps that is not past each value."""
+    """Divide and round down."""
     quotients = pc.divide(values, step)
     is_past = pc.greater(pc.multiply(quotients, step), values)
     return pc.subtract(quotients, is_past.cast(pa.int64()))
 
 
 def _months(days: pa.Array) -> pa.Array:
-    """Whole months since January 1970 of days since 1970, in the Gregorian calendar.
+    """Return the whole months since January 1970 for days since 1970, in the Gregorian calendar.
 
-    Years begin in March here, so that the day that leap years add is their last one.
+    The calculation begins years in March, so that the leap day is the last day of its year.
     """
     since = pc.add(days, _DAYS_BEFORE_1970)
     eras = _floor(since, _ERA_DAYS)
@@ -81,7 +80,7 @@ def _months(days: pa.Array) -> pa.Array:
     return pc.add(pc.add(pc.multiply(years, 12), month), 2 - 12 * _FIRST_YEAR)
 
 
-def _counted(counts: pa.Array) -> pa.Array:
+def _clip_counts(counts: pa.Array) -> pa.Array:
     least, largest = pa.scalar(-_LARGEST - 1, pa.int64()), pa.scalar(_LARGEST, pa.int64())
     capped = pc.min_element_wise(counts, largest, skip_nulls=False)
     return pc.max_element_wise(capped, least, skip_nulls=False).cast(_COUNT)

@@ -1,8 +1,8 @@
-"""What is known of a data file without opening it. Made on the driver from what the table says, pickled to executors.
+"""The facts about a data file that are known without opening the file.
 
-A file of ours holds rows of one topic partition, in the order of positions. Other engines that rewrite files may put
-rows of several topic partitions into one, in any order, and may leave bounds out; so nothing here is more than a
-bound.
+The driver creates them from the table's metadata and sends them to executors by pickle. A file of this package contains
+rows of one topic partition, in the order of positions. Other engines that rewrite files may put rows of several topic
+partitions into a file, in any order, and may omit statistics. So each fact is only a bound.
 """
 
 from __future__ import annotations
@@ -15,42 +15,42 @@ from pyspark_pulsar.model.position import EARLIEST, Position
 from pyspark_pulsar.model.time_window import TimeWindow
 
 Bounds = tuple[int, int]
-"""The least and the largest value, both inclusive."""
+"""The smallest and the largest value, both inclusive."""
 
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """One Parquet file of a table."""
+    """A Parquet file of a table. None means that the table does not record a fact."""
 
     url: str
     size: int
-    """Bytes."""
+    """In bytes."""
     rows: int
     partitions: Bounds | None = None
-    """Of `__partition`; -1 for a topic without partitions. None, here and below: nobody tells."""
+    """The bounds of `__partition`; -1 for a topic without partitions."""
     ledgers: Bounds | None = None
     entries: Bounds | None = None
-    """Of all ledgers together; within one they tell where the file begins and ends."""
+    """The bounds of entry ids, for all ledgers together. In a file of one ledger they locate its first and last row."""
     published: Bounds | None = None
-    """Publish times, in Unix milliseconds."""
+    """The bounds of publish times, in Unix milliseconds."""
     event_from: int | None = None
-    """The least event time, in Unix milliseconds, of the rows that have one."""
+    """The smallest event time, in Unix milliseconds, of the rows that have one."""
     columns: frozenset[int] | None = None
-    """Ids of the leaf columns that the file has; None where files are read by the names of columns."""
+    """The ids of the file's leaf columns; None if columns are read by name."""
     has_payloads: bool | None = None
-    """Whether there are rows that keep the payload of their message (`layout.PAYLOAD_COLUMN`)."""
+    """Whether some rows contain the payload of their message (`layout.PAYLOAD_COLUMN`)."""
     tiered_by: Bounds | None = None
-    """The least and the largest id of the schemas that tiered the rows (`layout.TIERED_BY`)."""
+    """The bounds of the ids of the schemas that tiered the rows (`layout.TIERED_BY`)."""
     key: tuple[Any, ...] = ()
-    """The table's partition that it is in: values as the format has them."""
+    """The file's partition in the table: the values in the format's own form."""
     deletes: tuple[str, ...] = ()
-    """Files that name rows of this one, by their number, which count as deleted."""
+    """The URLs of files that list deleted rows of this file, by row number."""
     constants: tuple[tuple[str, Any], ...] = ()
-    """The table's columns that have the same value in all rows, and which the file therefore does not hold."""
+    """The table's columns that are not in the file because all rows have the same value, with these values."""
 
     @property
     def first(self) -> Position:
-        """Not behind its first row; `EARLIEST` where nobody tells."""
+        """Return a position that is at or before the first row; `EARLIEST` if unknown."""
         if self.ledgers is None:
             return EARLIEST
         entry = self.entries[0] if self.entries and self.ledgers[0] == self.ledgers[1] else 0
@@ -58,7 +58,7 @@ class DataFile:
 
     @property
     def last(self) -> Position | None:
-        """Not before the entry of its last row; None where nobody tells."""
+        """Return a position that is at or after the entry of the last row, or None if unknown."""
         if self.ledgers is None:
             return None
         if self.entries is None:
@@ -66,39 +66,49 @@ class DataFile:
         return Position(self.ledgers[1], self.entries[1])
 
     def may_hold(self, partition: int, start: Position, end: Position) -> bool:
-        """Whether it may have rows of that partition in the range from `start` (inclusive) to `end` (exclusive)."""
+        """Return whether the file may have rows of a partition from `start` (inclusive) to `end` (exclusive)."""
         if self.partitions is not None and not self.partitions[0] <= partition <= self.partitions[1]:
             return False
         last = self.last
         return self.first < end and (last is None or start <= Position(last.ledger, last.entry + 1))
 
     def share(self, start: Position, end: Position) -> float:
-        """About which part of its rows lies in the range, from 0 to 1, by its entries; 1 where it is not known."""
+        """Estimate the fraction of the file's rows that is in a range, by entries.
+
+        Returns:
+            A number from 0 to 1; 1 if the fraction is unknown.
+
+        """
         last = self.last
         if last is None or self.first.ledger != last.ledger:
             return 1.0
         first = max(self.first, start).entry if start.ledger <= last.ledger else last.entry + 1
-        behind = last.entry + 1
+        entry_end = last.entry + 1
         if end.ledger == last.ledger:
-            behind = min(behind, end.entry + (end.batch_index > 0))
+            entry_end = min(entry_end, end.entry + (end.batch_index > 0))
         elif end.ledger < last.ledger:
-            behind = first
-        return max(0, behind - first) / (last.entry + 1 - self.first.entry)
+            entry_end = first
+        return max(0, entry_end - first) / (last.entry + 1 - self.first.entry)
 
     def may_be_in(self, window: TimeWindow) -> bool:
-        """Whether it may have rows of that time."""
+        """Return whether the file may have rows in a time window."""
         if self.published is not None:
             least, largest = self.published
             if window.published_from is not None and largest < window.published_from:
                 return False
             if window.published_before is not None and least >= window.published_before:
                 return False
-        # Rows without an event time are wanted too, and nobody tells whether there are any.
+        # Event times cannot exclude the file: rows without an event time count too, and no statistic shows them.
         return True
 
 
 def overlapping(files: Iterable[DataFile]) -> list[Sequence[DataFile]]:
-    """The files in groups: positions of two groups do not overlap, and groups are in the order of positions."""
+    """Group the files by position.
+
+    Returns:
+        Groups in the order of positions. The positions of two groups do not overlap.
+
+    """
     groups: list[list[DataFile]] = []
     reached: Position | None = EARLIEST
     for file in sorted(files, key=lambda file: file.first):

@@ -1,4 +1,4 @@
-"""How the rows of a table are laid out in files: by which columns they are apart, and sorted. Picklable.
+"""The layout of a table's rows in files: the partition fields and the sort columns. Picklable.
 
 Partition fields are written as in Iceberg and Delta:
 
@@ -26,43 +26,55 @@ from pyspark_pulsar.history.columnar.calendar_units import units, whole_values
 from pyspark_pulsar.history.columnar.storage import url_under
 
 PartitionKey = tuple[Any, ...]
-"""A value for each partition field: whole numbers for dates and times, else the column's own values; None for null."""
+"""One value for each partition field: an integer for dates and times, otherwise the column's own value. Null is None.
+"""
 
 IDENTITY: Final = "__messageId"
 PARTITION: Final = "__partition"
 ORDER_KEY: Final = b"pulsar.order"
-"""In a file's footer ..."""
+"""The key of an entry in a file's footer."""
 BY_POSITION: Final = b"position"
-"""... says that its rows are in the order of positions. Only our writer says so; engines that rewrite files do not."""
+"""The value of `ORDER_KEY` if the file's rows are in the order of positions.
+
+Only this package writes the entry. Engines that rewrite files omit it.
+"""
 PAYLOAD_COLUMN: Final = "__payload"
-"""The column of a table that keeps the payload of a message whose value columns do not tell all that it says, or that
-did not decode. It is null for all others."""
+"""The column of a table for kept payloads.
+
+It contains the payload of a message whose value columns do not determine all its contents, or that did not decode. It
+is null for all other messages.
+"""
 TIERED_BY: Final = "__tieredBy"
-"""The column of a table that names the schema by which a row was tiered (`tiered_schema`)."""
+"""The column of a table that contains the id of the schema by which a row was tiered (`tiered_schema`)."""
 IDENTITY_TRANSFORM: Final = "identity"
 _UNITS: Final = ("hour", "day", "month", "year")
 _FIELD: Final = re.compile(r"(?:(?P<transform>\w+)\((?P<source>.+)\))|(?P<column>[^()]+)")
 FILE_BYTES: Final = 256 << 20
 _NULL: Final = "__HIVE_DEFAULT_PARTITION__"
-_MOST_LETTERS: Final = 200
-"""Of a folder's name."""
+_LONGEST_FOLDER_NAME: Final = 200
+"""In characters."""
 _EPOCH: Final = date(1970, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionField:
-    """By what rows are apart: a column of the table at its top, and what is made of its values."""
+    """A column by whose values, or units of time, rows are partitioned."""
 
     source: str
     transform: str = IDENTITY_TRANSFORM
     label: str | None = None
-    """The name of the field in the table's partition where a column has its usual name."""
+    """The name of the field in the table's partition, if another column has the field's usual name."""
     kind: pa.DataType | None = attribute(default=None, compare=False)
-    """The type of the source column in the table, where it is known."""
+    """The type of the source column in the table, if known."""
 
     @classmethod
     def parse(cls, text: str) -> PartitionField:
-        """Raises ValueError."""
+        """Parse a partition field, such as `day(__publishTime)`.
+
+        Raises:
+            ValueError: The text is not a partition field.
+
+        """
         match = _FIELD.fullmatch(text.strip())
         if match is None or (match["transform"] and match["transform"].lower() not in _UNITS):
             raise ValueError(
@@ -77,23 +89,23 @@ class PartitionField:
 
     @property
     def name(self) -> str:
-        """The name of the field in the table's partition."""
+        """Return the name of the field in the table's partition."""
         column = self.source.strip("_")
         usual = column if self.transform == IDENTITY_TRANSFORM else f"{column}_{self.transform}"
         return self.label or usual
 
     @property
     def column(self) -> str:
-        """The table's column that holds the field, in formats that have one."""
+        """Return the name of the table's column that contains the field, in formats that have such a column."""
         return self.source if self.transform == IDENTITY_TRANSFORM else self.name
 
     def text(self, value: Any) -> str | None:
-        """Return a value of the partition key as people read it and folders are called.
+        """Return a value of the partition key in the form that texts and folder names show.
 
         Hours, days, months and years are written as in Iceberg: `2026-01-31-08`, `2026-01-31`, `2026-01`, `2026`.
 
         Returns:
-            None for null, and for hours, days and months outside the years 1 to 9999.
+            The text. Null, and hours, days and months outside the years 1 to 9999, have None.
 
         """
         if value is None:
@@ -113,12 +125,12 @@ class PartitionField:
         except (ValueError, OverflowError):
             return None
 
-    def of(self, batch: pa.RecordBatch) -> pa.Array:
-        """Return the value of each row, in integers where the column has dates or times.
+    def key_values(self, batch: pa.RecordBatch) -> pa.Array:
+        """Return the partition value of each row, as integers if the column contains dates or times.
 
-        A column that the topic no longer has is null in all rows. Times before 1970 are rounded down. Hours that 32
-        bits do not hold, which are those of years past 246,953, become the largest or the least that they hold: files
-        are still found by comparisons, since the order of values is kept.
+        A column that the topic no longer has is null in all rows. Times before 1970 are rounded down. Hours past the
+        year 246,953 exceed 32 bits and become the largest or the smallest 32-bit number. The order of values is kept,
+        so comparisons still find the files.
         """
         if self.source not in batch.schema.names:
             return pa.nulls(batch.num_rows, pa.int32())
@@ -126,7 +138,7 @@ class PartitionField:
         return whole_values(values) if self.transform == IDENTITY_TRANSFORM else units(values, self.transform)
 
     def check(self, columns: pa.Schema) -> None:
-        """Raises `OptionError` for a column that is not there, or that rows cannot be apart by."""
+        """Raise `OptionError` if the table lacks the column, or rows cannot be partitioned by its type."""
         if self.source not in columns.names:
             raise OptionError(
                 f"partition field {self}: expected a column of the table, got {self.source!r}; the columns are "
@@ -138,14 +150,17 @@ class PartitionField:
             not is_time or (self.transform == "hour" and types.is_date(kind))
         ):
             raise OptionError(
-                f"partition field {self}: expected a column with times, got {kind}; choose another"
+                f"partition field {self}: expected a column of dates or timestamps, got {kind}; choose another column"
             )
         if types.is_nested(kind) or types.is_floating(kind):
-            raise OptionError(f"partition field {self}: expected a column with single values, got {kind}")
+            raise OptionError(
+                f"partition field {self}: expected a column without nested or floating-point values, got {kind}; "
+                f"choose another column"
+            )
 
 
 def named_fields(fields: Sequence[PartitionField], columns: pa.Schema) -> tuple[PartitionField, ...]:
-    """Return the fields with names that no column and no other field has, in capital or small letters.
+    """Return the fields with names that differ from all columns and other fields, regardless of case.
 
     Raises:
         OptionError: Two of the fields are the same.
@@ -153,7 +168,9 @@ def named_fields(fields: Sequence[PartitionField], columns: pa.Schema) -> tuple[
     """
     twice = next((field for number, field in enumerate(fields) if field in fields[:number]), None)
     if twice is not None:
-        raise OptionError(f"partition field {twice}: expected it once, got it twice; leave one out")
+        raise OptionError(
+            f"partition field {twice}: expected each field once, got it twice; remove one of them"
+        )
     taken = {name.lower(): name for name in columns.names}
     named = []
     for field in fields:
@@ -173,8 +190,8 @@ def check_sort_columns(names: Sequence[str], columns: pa.Schema) -> None:
         kind = columns.field(name).type if name in columns.names else None
         if kind is None or types.is_nested(kind):
             raise OptionError(
-                f"sort column {name!r}: expected a column of the table with single values, got "
-                f"{'none of that name' if kind is None else kind}; choose another"
+                f"sort column {name!r}: expected a column of the table without nested values, got "
+                f"{'no column of that name' if kind is None else kind}; choose another column"
             )
 
 
@@ -183,25 +200,27 @@ BY_DAY: Final = (PartitionField("__publishTime", "day"),)
 
 @dataclass(frozen=True, slots=True)
 class FileLayout:
-    """How data files of a table are written."""
+    """The rules by which the data files of a table are written."""
 
     folder: str
-    """The URL of the folder that they are put into."""
+    """The URL of the folder for the files."""
     schema: pa.Schema
-    """The columns, with field ids where the format has them."""
+    """The columns, with field ids if the format has them."""
     partition_fields: tuple[PartitionField, ...] = BY_DAY
     sort_columns: tuple[str, ...] = ()
-    """Rows of a row group are in the order of these."""
+    """The columns by which the rows of a row group are sorted."""
     tiered_by: int | None = None
-    """The id of the schema by which rows are decoded, for `TIERED_BY`; None where rows say it themselves."""
+    """The id of the schema that decodes the rows, for `TIERED_BY`; None if the rows contain that column already."""
     file_bytes: int = FILE_BYTES
-    """About how large a file may get."""
+    """The approximate largest size of a file."""
     has_folders: bool = False
-    """Whether files of each partition key lie in a folder of their own, such as `publishTime_day=2026-01-31`, named as
-    by Hive: some engines take the values from there."""
+    """Whether each partition key has a folder of its own, with a name as in Hive, such as `publishTime_day=2026-01-31`.
+
+    Some engines read the values from the folder names.
+    """
 
     def folder_of(self, key: PartitionKey) -> str:
-        """The URL of the folder for files of this key."""
+        """Return the URL of the folder for files of a partition key."""
         if not self.has_folders:
             return self.folder
         names = [
@@ -210,37 +229,37 @@ class FileLayout:
                 (field, field.text(value)) for field, value in zip(self.partition_fields, key, strict=True)
             )
         ]
-        # No file system takes longer names, and most engines read the values from the table's log.
-        name = "/".join(name for name in names if len(name) <= _MOST_LETTERS)
+        # File systems reject longer names, and most engines read the values from the table's log.
+        name = "/".join(name for name in names if len(name) <= _LONGEST_FOLDER_NAME)
         return url_under(self.folder, name) if name else self.folder
 
 
 def by_key(
     batch: pa.RecordBatch, fields: Sequence[PartitionField]
 ) -> Iterator[tuple[PartitionKey, pa.RecordBatch]]:
-    """The rows of each partition key, in their order."""
+    """Yield the rows of each partition key, in the order of the batch."""
     if not fields:
         yield (), batch
         return
     names = [str(number) for number in range(len(fields))]
-    keys = pa.table([field.of(batch) for field in fields], names=names)
+    keys = pa.table([field.key_values(batch) for field in fields], names=names)
     distinct = keys.group_by(names).aggregate([]).to_pylist()
     if len(distinct) == 1:
         yield tuple(distinct[0].values()), batch
         return
     for key in distinct:
-        masks = [_is(keys.column(name), value) for name, value in key.items()]
+        masks = [_equals(keys.column(name), value) for name, value in key.items()]
         yield tuple(key.values()), batch.filter(reduce(pc.and_, masks).combine_chunks())
 
 
-def _is(column: pa.ChunkedArray, value: Any) -> pa.ChunkedArray:
+def _equals(column: pa.ChunkedArray, value: Any) -> pa.ChunkedArray:
     if value is None:
         return pc.is_null(column)
     return pc.fill_null(pc.equal(column, pa.scalar(value, column.type)), fill_value=False)
 
 
 def _plain(value: Any) -> str:
-    """A column's own value, as the protocols of open tables write it."""
+    """Return the text of a column's own value, in the form that the protocols of Iceberg and Delta define."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return f"{value:f}" if isinstance(value, Decimal) else str(value)

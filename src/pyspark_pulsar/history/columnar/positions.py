@@ -1,37 +1,42 @@
-"""Up to where a topic is tiered: kept in its table and nowhere else.
+"""The positions up to which a topic is tiered. They are stored only in the topic's table.
 
-A table holds, of each topic partition, the messages up to `end` (exclusive), from the first that there was when tiering
-began. All that is in a ledger is tiered or nothing, so `end` is one of these:
+A table contains the messages of each topic partition up to `end` (exclusive), from the first message that was available
+when tiering began. Tiering writes whole ledgers only, so `end` is one of these positions:
 
-  * the position before the first entry of a ledger, where that ledger has entries. It stays until retention removes it;
-  * the position behind the last entry of the last ledger with entries. The ledger behind it is empty, and brokers
-  delete an
-    empty ledger when they load the topic, and write to another.
+  * The position before the first entry of a ledger that has entries. This ledger stays until retention removes it.
+  * The position after the last entry of the last ledger with entries. The next ledger is empty. Brokers delete an empty
+    ledger when they load the topic, and then write to another ledger.
 
-The document, in a property of the table and in the summary of each of our commits, written by the same commit as the
-files:
+The document below is stored in a table property and in the summary of each of our commits. The commit that adds files
+also writes the document:
 
     {"version": 1, "partitions": {"persistent://tenant/ns/topic-partition-0":
         {"end": "23:16:0", "next": 25, "closed_at": 1790000000000, "seen_at": 1790000060000,
          "created": "2026-01-31T08:00:00.000Z", "lost": [["9:0:0", "12:0:0"]]}, ...}}
 
-`next`: the empty ledger behind `end`; not there if none was. `closed_at`: when the ledger of `end` was closed;
-`seen_at`: when it was last seen that nothing is behind it (both Unix milliseconds, by the clocks of the broker and of
-the process that tiers). These are there in the second case only. `created`: when the topic partition was made, as
-brokers tell it; a topic that was deleted and made again has another. `lost`: ranges whose ledgers were gone before
-they were tiered, and that tiering was told to go on without.
+  * `next` is the empty ledger after `end`, if one existed.
+  * `closed_at` is the time at which the ledger of `end` was closed, by the broker's clock.
+  * `seen_at` is the last time at which no messages existed after `end`, by the clock of the tiering process.
+  * `created` is the time at which the topic partition was created, as brokers report it. A topic that was deleted and
+    created again has another time.
+  * `lost` contains the ranges whose ledgers were removed before they were tiered, where tiering was allowed to
+    continue.
 
-What if the ledger of `end` is gone? Retention removes from the front, so as long as it is there nothing behind it is
-gone. In the first case something that was not tiered is lost. In the second case it may be that nothing was written
-since, or that what was written has been removed too (`TieredPartition.is_outlived`):
+`closed_at` and `seen_at` are Unix milliseconds. They and `next` exist only if `end` is after a ledger's last entry.
 
-    the first ledger that is left is `next`     nothing can have been removed behind `end`            nothing is lost
-    the ledger's age is less than retention     somebody has removed it otherwise, and maybe more     lost
-    `seen_at` is longer ago than retention      what was written after that may be gone as well       lost
-    else                                        nothing that was written after that can be gone yet   nothing is lost
+When the ledger of `end` is gone, messages may have been lost. Retention removes ledgers from the front, so while the
+ledger exists, all later ledgers exist too. If `end` is before a ledger's first entry, messages that were not tiered are
+lost. If `end` is after a ledger's last entry, either no messages were written since, or later messages were removed
+too. `TieredPartition.is_outlived` applies the first matching rule:
 
-The property outlives snapshots that somebody expires; the summary shows which commit moved what. Other engines may
-rewrite the files: none of this says which they are.
+    the first remaining ledger is `next`         retention cannot have removed later messages       nothing is lost
+    retention never removes messages             something else removed the ledger, maybe more      lost
+    the ledger is younger than retention         something else removed the ledger, maybe more      lost
+    `seen_at` is longer ago than retention       later messages may have been removed too           lost
+    otherwise                                    retention still keeps all later messages           nothing is lost
+
+The property remains when snapshots expire. The summary shows which commit moved which position. The document does not
+name files, because other engines may rewrite them.
 """
 
 from __future__ import annotations
@@ -48,25 +53,32 @@ from pyspark_pulsar.model.topic import TopicPartition
 _VERSION: Final = 1
 
 Range = tuple[Position, Position]
-"""From the first (inclusive) to the second (exclusive)."""
+"""Two positions: the first (inclusive) and the end (exclusive)."""
 
 
 @dataclass(frozen=True, slots=True)
 class TieredPartition:
-    """What is tiered of one topic partition."""
+    """The tiered range of one topic partition."""
 
     end: Position
     created: str | None = None
-    """None where brokers did not tell it."""
+    """None if brokers did not report the time."""
     next: int | None = None
     closed_at: int | None = None
     seen_at: int | None = None
     lost: tuple[Range, ...] = ()
-    """In order; all before `end`."""
+    """Lost ranges, in order, all before `end`."""
 
     def is_outlived(self, first: int, now_ms: int, kept_ms: Callable[[], int | None]) -> bool:
-        """Whether nothing was lost although the ledger of `end` is gone. `first`: the first ledger that is left.
-        `kept_ms`: asked where it matters for how long retention keeps what is acknowledged, None for ever."""
+        """Return whether no messages were lost although the ledger of `end` is gone.
+
+        Args:
+            first: The id of the first remaining ledger.
+            now_ms: The time now, in Unix milliseconds.
+            kept_ms: Returns how long retention keeps acknowledged messages, in milliseconds; None means forever. Called
+                only if the answer matters.
+
+        """
         if self.closed_at is None or self.seen_at is None:
             return False
         if first == self.next:
@@ -75,13 +87,13 @@ class TieredPartition:
         return kept is not None and now_ms - self.closed_at >= kept > now_ms - self.seen_at
 
     def lost_in(self, start: Position, end: Position) -> tuple[Range, ...]:
-        """The lost ranges of which something lies between `start` and `end`."""
+        """Return the lost ranges that overlap the range from `start` to `end`."""
         return tuple(lost for lost in self.lost if lost[0] < end and start < lost[1])
 
 
 @dataclass(frozen=True, slots=True)
 class TieredPositions:
-    """Of a topic; partitions of which nothing is tiered are not there."""
+    """The tiered ranges of a topic. Partitions without tiered messages are absent."""
 
     partitions: Mapping[TopicPartition, TieredPartition] = field(default_factory=dict)
 
@@ -91,58 +103,64 @@ class TieredPositions:
     def of(self, partition: TopicPartition) -> TieredPartition | None:
         return self.partitions.get(partition)
 
-    def replaced(self, partitions: Mapping[TopicPartition, TieredPartition]) -> TieredPositions:
-        """With these instead of those that are there."""
+    def with_partitions(self, partitions: Mapping[TopicPartition, TieredPartition]) -> TieredPositions:
+        """Return a copy with these partitions added or replaced."""
         return TieredPositions({**self.partitions, **partitions})
 
     def to_json(self) -> str:
-        """Sorted by topic partition, so that equal positions are equal texts."""
+        """Return the document. Partitions are sorted, so equal positions have equal documents."""
         partitions = {str(name): _document(tiered) for name, tiered in sorted(self.partitions.items())}
         return json.dumps({"version": _VERSION, "partitions": partitions}, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str, where: str) -> TieredPositions:
-        """Raises `ProtocolError`, whose text `where` begins, for a document of a later version or of somebody else."""
+        """Parse a document.
+
+        Raises:
+            ProtocolError: A later version or another program wrote the document. The text begins with `where`.
+
+        """
         try:
             document = json.loads(text)
             version = document["version"]
             if version == _VERSION:
                 return cls(
                     {
-                        TopicPartition.parse(name): _partition(told)
-                        for name, told in document["partitions"].items()
+                        TopicPartition.parse(name): _partition(document)
+                        for name, document in document["partitions"].items()
                     }
                 )
         except (ValueError, KeyError, TypeError, AttributeError) as fault:
             raise ProtocolError(
-                f"{where}: expected positions as pyspark-pulsar writes them, got {text[:200]!r} ({fault!r})"
+                f"{where}: expected positions that pyspark-pulsar wrote, got {text[:200]!r} ({fault!r}); undo "
+                f"the other program's change, or drop the table and tier the topic again"
             ) from None
         raise ProtocolError(
-            f"{where}: expected positions in version {_VERSION}, got {version}; another version of pyspark-pulsar has "
-            f"written them: use that one"
+            f"{where}: expected positions in version {_VERSION}, got {version}; use the version of pyspark-pulsar that "
+            f"wrote the positions"
         )
 
 
 def _document(tiered: TieredPartition) -> dict[str, Any]:
-    told: dict[str, Any] = {"end": str(tiered.end)}
+    document: dict[str, Any] = {"end": str(tiered.end)}
     if tiered.next is not None:
-        told["next"] = tiered.next
+        document["next"] = tiered.next
     if tiered.closed_at is not None:
-        told["closed_at"], told["seen_at"] = tiered.closed_at, tiered.seen_at
+        document["closed_at"], document["seen_at"] = tiered.closed_at, tiered.seen_at
     if tiered.created is not None:
-        told["created"] = tiered.created
+        document["created"] = tiered.created
     if tiered.lost:
-        told["lost"] = [[str(start), str(end)] for start, end in tiered.lost]
-    return told
+        document["lost"] = [[str(start), str(end)] for start, end in tiered.lost]
+    return document
 
 
-def _partition(told: Mapping[str, Any]) -> TieredPartition:
-    lost = tuple((Position.parse(start), Position.parse(end)) for start, end in told.get("lost", ()))
+def _partition(document: Mapping[str, Any]) -> TieredPartition:
+    lost = tuple((Position.parse(start), Position.parse(end)) for start, end in document.get("lost", ()))
     return TieredPartition(
-        Position.parse(told["end"]),
-        told.get("created"),
-        told.get("next"),
-        told.get("closed_at"),
-        told.get("seen_at"),
+        Position.parse(document["end"]),
+        document.get("created"),
+        document.get("next"),
+        document.get("closed_at"),
+        document.get("seen_at"),
         lost,
     )

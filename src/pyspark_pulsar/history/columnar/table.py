@@ -1,7 +1,8 @@
-"""What the table of a topic offers, whatever its format. Driver only.
+"""The interface of a topic's table, for every format. Driver only.
 
-A table object is the table in one state: the one in which it was loaded, or came to be by its own last commit. A
-commit of somebody else makes it stale: then its next commit is refused (`TableMoved`) and it has to be loaded anew.
+A table object represents one state of the table: the state that was loaded, or the state after the object's own last
+commit. A commit by another process makes the object stale. The next commit of a stale object fails with `TableMoved`;
+the caller then loads the table again.
 """
 
 from __future__ import annotations
@@ -30,90 +31,97 @@ from pyspark_pulsar.schema.payload import PayloadSchema, columns_of
 _log: Final = logging.getLogger(__name__)
 
 POSITIONS: Final = "pulsar.positions"
-"""The property, and the field of a commit's summary, that holds `TieredPositions`."""
+"""The name of the table property, and of the field in a commit summary, that contains `TieredPositions`."""
 TOPIC: Final = "pulsar.topic"
+"""The name of the table property that contains the topic's full name."""
 SORTED_BY: Final = "pulsar.sorted-by"
-"""The property that holds the sort columns, with commas between them."""
+"""The name of the table property that contains the sort columns, separated by commas."""
 
 
 class TableMoved(Exception):
-    """Somebody else has committed since the table was loaded. Nothing of this commit is there."""
+    """Another process has committed since the table was loaded. Nothing of the failed commit is in the table."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableDefinition:
-    """What a table is made with."""
+    """The settings with which a table is created."""
 
     topic: str
-    """The full name without partition suffix."""
+    """The topic's full name without a partition suffix."""
     columns: pa.Schema
-    """In Spark's types."""
+    """The columns, in Spark's types."""
     partition_fields: tuple[PartitionField, ...] = BY_DAY
     sort_columns: tuple[str, ...] = ()
     properties: tuple[tuple[str, str], ...] = ()
-    """Further ones."""
+    """Additional table properties."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewSchema:
-    """A schema of a topic that a table is to tier by."""
+    """A schema of a topic that has not yet been added to its table."""
 
     digest: str
-    """Equal for equal schemas of the topic."""
+    """Equal schemas of the topic have equal digests."""
     payload: PayloadSchema
     columns: pa.Schema
-    """All columns of its rows, in Spark's types."""
+    """All columns of the rows, in Spark's types."""
 
     def tiered(self, stored: pa.Schema, *, is_whole: bool) -> TieredSchema:
-        """Return the schema as the table keeps it.
+        """Return the schema in the form that the table stores.
 
         Args:
-            stored: The columns that hold its fields.
-            is_whole: Whether there is a column for each field.
+            stored: The table columns that contain the schema's fields.
+            is_whole: Whether the table has a column for each field.
 
         """
-        # A message without value columns is told by its payload alone.
+        # A message without value columns is determined by its payload alone.
         keeps_all = not is_whole or not len(columns_of(self.payload))
         return TieredSchema(self.digest, self.payload, stored, keeps_all=keeps_all)
 
 
 class ColumnarTable(ABC):
-    """One table. Used by one thread."""
+    """A table of a topic, in one state. Used by one thread."""
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """In errors, plans and `tier status`."""
+        """Return the table's name, as errors, plans and `tier status` show it."""
 
     @property
     @abstractmethod
     def format(self) -> str:
-        """`iceberg` or `delta`."""
+        """Return `iceberg` or `delta`."""
 
     @property
     @abstractmethod
     def id(self) -> str:
-        """The table's identity, whatever its state and name: a table that is made again has another."""
+        """Return the table's identity, which a rename or commit keeps. A table that is created again has another id."""
 
     @property
     @abstractmethod
     def topic(self) -> str | None:
-        """The topic that it says it is of; None for a table that nobody has made for one."""
+        """Return the topic that the table's properties name, or None if the table was not created for a topic."""
 
     @property
     @abstractmethod
     def positions(self) -> TieredPositions:
-        """Raises `TierMismatch` where it has none, `ProtocolError` for what this version cannot read."""
+        """Return the positions up to which the topic's partitions are tiered.
+
+        Raises:
+            TierMismatch: The table has no positions.
+            ProtocolError: This version cannot read the positions.
+
+        """
 
     @property
     @abstractmethod
     def schema_texts(self) -> Mapping[int, str]:
-        """The schemas by which its rows were tiered (`tiered_schema`), by their ids."""
+        """Return the schemas by which the rows were tiered (`tiered_schema`), by their ids."""
 
     @property
     @abstractmethod
     def columns(self) -> pa.Schema:
-        """As they lie in files, with field ids where the format has them."""
+        """Return the columns as they are stored in files, with field ids if the format has them."""
 
     @property
     def columns_by_name(self) -> dict[str, pa.Field]:
@@ -122,62 +130,81 @@ class ColumnarTable(ABC):
 
     @property
     def rows(self) -> TableRows:
-        """What tasks read it with."""
+        """Return the description of the table that tasks need to read its rows."""
         return TableRows(self.name, self.storage, self.schema_texts)
 
     @property
     @abstractmethod
     def storage(self) -> TableStorage:
-        """Where its files are."""
+        """Return the settings for opening the table's files."""
 
     @property
     @abstractmethod
     def folder(self) -> str:
-        """The URL of the folder of its data files."""
+        """Return the URL of the folder that contains the data files."""
 
     @property
     @abstractmethod
     def file_bytes(self) -> int:
-        """About how large a data file may get."""
+        """Return the approximate largest size of a data file, in bytes."""
 
     @abstractmethod
     def layout(self, schema: str) -> FileLayout:
-        """Return how tasks write rows that are tiered by one of `schema_texts`."""
+        """Return the file layout for rows that are tiered by a schema, one of `schema_texts`."""
 
     @property
     @abstractmethod
     def version(self) -> str:
-        """Of its state; another state has another."""
+        """Return the identifier of the table's state. Different states have different identifiers."""
 
     @abstractmethod
     def files(self) -> Sequence[DataFile]:
-        """All data files of this state. Raises `ColumnsUnavailable` for a table that cannot be read, or whose deleted
-        rows are told in a way that is not understood."""
+        """Return all data files of this state.
+
+        Raises:
+            ColumnsUnavailable: The table cannot be read, or marks deleted rows in a way that this version does not
+                support.
+
+        """
 
     def all_files(self, columns: Collection[str], known: Parts) -> TableFiles:
-        """The same at once, for an engine that reads them itself, with statistics of those columns. `known`: of an
-        earlier call for this table, or empty; it then has what this state is made of. Raises `NotScannable` where the
-        engine must not, `ColumnsUnavailable`."""
+        """Return all data files of this state, for an engine that reads the files itself.
+
+        Args:
+            columns: The columns whose statistics are returned.
+            known: The parts of an earlier call for this table, or an empty dictionary. The call replaces its contents
+                with the parts of this state.
+
+        Raises:
+            NotScannable: An engine that reads the files itself would return wrong rows.
+            ColumnsUnavailable: The table cannot be read.
+
+        """
         del columns, known
-        raise NotScannable(f"nobody tells that of a table of format {self.format}")
+        raise NotScannable(f"tables of format {self.format} do not list their files with statistics")
 
     @abstractmethod
     def holds(self, stored: pa.Schema) -> bool:
-        """Return whether the table still has all columns that a schema's fields went to (`TieredSchema.stored`)."""
+        """Return whether the table still has all columns to which a schema's fields were written.
+
+        Args:
+            stored: The columns of the schema (`TieredSchema.stored`).
+
+        """
 
     @abstractmethod
     def add_schema(self, schema: NewSchema) -> str:
-        """Add the columns of a schema of the topic, and widen types, in a commit of its own; data files stay.
+        """Commit the columns of a schema of the topic to the table, and widen types where needed. Data files stay.
 
-        A field for which the table cannot have a column, since its type conflicts with the table's, gets none.
+        A field whose type conflicts with the table's column of that name gets no column.
 
         Returns:
-            The schema as the table keeps it from now on (`tiered_schema`).
+            The schema in the form that the table stores from now on (`tiered_schema`).
 
         Raises:
-            SchemaError: A column that rows are apart or sorted by conflicts with the table's.
-            TableMoved: Another process has committed meanwhile.
-            ColumnsUnavailable: It is not known whether the commit was done.
+            SchemaError: A column by which rows are partitioned or sorted conflicts with the table's column.
+            TableMoved: Another process has committed since the table was loaded.
+            ColumnsUnavailable: The outcome of the commit is unknown.
 
         """
 
@@ -185,72 +212,117 @@ class ColumnarTable(ABC):
     def commit(
         self, files: Sequence[WrittenFile], positions: TieredPositions, replaced: Collection[DataFile] = ()
     ) -> None:
-        """Add files, take others out, and move the positions: all or nothing. Raises `TableMoved`, `ColumnsUnavailable`
-        where it is not known whether it was done."""
+        """Add files, remove files and set the positions, in one atomic commit.
+
+        Args:
+            files: The data files to add.
+            positions: The positions of the topic after the commit.
+            replaced: The data files to remove.
+
+        Raises:
+            TableMoved: Another process has committed since the table was loaded.
+            ColumnsUnavailable: The outcome of the commit is unknown.
+
+        """
 
     @abstractmethod
     def expire(self, older_than_ms: int) -> int:
-        """Forget states that are older (Unix milliseconds), and delete the files that only they had. How many
-        states."""
+        """Remove old states of the table, and delete the files that no other state uses.
+
+        Args:
+            older_than_ms: States from before this time are removed, in Unix milliseconds.
+
+        Returns:
+            The number of removed states.
+
+        """
 
     @abstractmethod
     def known_urls(self) -> set[str]:
-        """All files that any state of it still names."""
+        """Return the URLs of all files that any state of the table still names."""
 
 
 class TableCatalog(ABC):
-    """Where the tables of topics are. Used by several threads."""
+    """A catalog of the tables of topics. Used by several threads."""
 
     format: ClassVar[str]
-    """Of its tables: `iceberg` or `delta`."""
+    """The format of the catalog's tables: `iceberg` or `delta`."""
 
     @abstractmethod
     def load(self, identifier: str) -> ColumnarTable | None:
-        """None where there is no table of that name. Raises `ColumnsUnavailable`."""
+        """Load a table.
+
+        Returns:
+            The table, or None if no table has the name.
+
+        Raises:
+            ColumnsUnavailable: The catalog or the table cannot be read.
+
+        """
 
     @abstractmethod
     def present(self, identifiers: Iterable[str]) -> set[str]:
-        """Those of which there is a table, with few questions. Raises `ColumnsUnavailable`."""
+        """Return the names for which a table exists, with few requests.
+
+        Raises:
+            ColumnsUnavailable: The catalog cannot be read.
+
+        """
 
     @abstractmethod
     def create(self, identifier: str, definition: TableDefinition) -> ColumnarTable:
-        """A new one, without files. Raises `TableMoved` where there is one of that name, `SchemaError` for columns that
-        the format does not have, `ColumnsUnavailable`."""
+        """Create a table without files.
+
+        Raises:
+            TableMoved: A table of that name already exists.
+            SchemaError: The format has no type for one of the columns.
+            ColumnsUnavailable: The catalog cannot be read or written.
+
+        """
 
     @abstractmethod
     def drop(self, identifier: str, *, keep_files: bool) -> bool:
-        """Whether there was one. Raises `ColumnsUnavailable`."""
+        """Drop a table.
+
+        Returns:
+            True if the table existed.
+
+        Raises:
+            ColumnsUnavailable: The catalog cannot be read or written.
+
+        """
 
 
 def is_whole(
     table: str, stored: Sequence[pa.Field], fitting: Sequence[pa.Field], decisive: Collection[str]
 ) -> bool:
-    """Return whether a table can hold all columns of a schema; otherwise log which it cannot hold.
+    """Return whether a table can contain all columns of a schema. Otherwise log the columns that do not fit.
 
     Args:
-        table: Its name.
+        table: The table's name.
         stored: The columns of the schema.
-        fitting: The part of them that the table can hold.
-        decisive: The names of columns that rows are partitioned or sorted by.
+        fitting: The parts of these columns that fit into the table.
+        decisive: The names of the columns by which rows are partitioned or sorted.
 
     Raises:
-        SchemaError: The table cannot hold one of these.
+        SchemaError: A column of `decisive` does not fit.
 
     """
-    there = set(paths_of(fitting))
-    lost = {path[0]: None for path in paths_of(stored) if path not in there}
-    for name in lost:
+    present = set(paths_of(fitting))
+    missing = {path[0]: None for path in paths_of(stored) if path not in present}
+    for name in missing:
         if name in decisive:
             raise SchemaError(
                 f"table {table}: expected column {name!r}, which rows are partitioned or sorted by, to keep its type, "
-                f"got another type in the topic's schema; drop the tier and make it again (pyspark-pulsar tier drop)"
+                f"got another type in the topic's schema; drop the table with pyspark-pulsar tier drop, and tier the "
+                f"topic again"
             )
-    if lost:
+    if missing:
         _log.warning(
-            "table %s cannot hold columns of the topic's schema, because their types or names conflict with the "
-            "table's: %s; it keeps the payloads of all messages that are tiered by this schema, so reads of the topic "
-            "lose nothing, and other engines see no values in these columns",
+            "The table has no columns for some columns of the topic's schema, because types or names conflict. The "
+            "table keeps the payload of each message of this schema, so reads of the topic lose nothing. Other engines "
+            "see no values in these columns. Table %s, columns: %s",
             table,
-            ", ".join(f"{column.name} ({column.type})" for column in stored if column.name in lost),
+            ", ".join(f"{column.name} ({column.type})" for column in stored if column.name in missing),
         )
-    return not lost
+    return not missing

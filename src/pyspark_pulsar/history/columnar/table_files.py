@@ -1,6 +1,6 @@
-"""What a table says of all its data files at once, for an engine that reads them itself. Driver only; no I/O.
+"""The files of a table with their statistics, for an engine that reads the files itself. Driver only; no I/O.
 
-Kept by column, as tables of 10,000 files are looked at for one query: a file is a number, its place in each list.
+One query examines tables of 10,000 files, so the facts are stored by column: a file is an index into each list.
 """
 
 from __future__ import annotations
@@ -15,36 +15,39 @@ from pyspark_pulsar.history.columnar.layout import IDENTITY
 LEDGER: Final = f"{IDENTITY}.ledger"
 
 Parts = dict[str, Any]
-"""What a format has read of those parts of a table that never change, by their paths; the format's own."""
+"""The parts of a table that never change and have been read, by their paths. Each format has its own values."""
 
 Bound = int | float | str
-"""A number, or text; of a date the days, of a timestamp the microseconds since 1970, of a boolean 0 or 1."""
+"""A number or text: a date in days, a timestamp in microseconds since 1970, a boolean as 0 or 1."""
 
 
 class NotScannable(Exception):
-    """An engine that reads the data files itself would give other rows than the source does. Says why."""
+    """An engine that reads the data files itself would return wrong rows. The message states the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
-    """Of one column, for each file; None, in a list or instead of one, where nobody tells."""
+    """The statistics of one column, by file. None, in a list or instead of a list, is an unknown statistic."""
 
     encoded_lower: Sequence[Any | None]
     encoded_upper: Sequence[Any | None] | None
-    """None for floating point, of which nobody tells whether there is a NaN, which Spark has above all numbers."""
+    """The upper bounds, or None if the column is floating point.
+
+    Spark sorts NaN above all numbers, and the table does not record whether a file has NaN.
+    """
     nulls: Sequence[int | None]
-    """How many rows have none."""
+    """The number of rows without a value."""
     decode: Callable[[Any], Bound | None]
-    """From a bound as the table has it; most queries look at few columns."""
+    """Decodes a bound from the table's form, on demand, because most queries use few columns."""
 
     @property
     def lower(self) -> list[Bound | None]:
-        """Not above any value of the file."""
+        """Return a bound that is less than or equal to each value of a file, by file."""
         return [None if bound is None else self.decode(bound) for bound in self.encoded_lower]
 
     @property
     def upper(self) -> list[Bound | None] | None:
-        """Not below any value of the file."""
+        """Return a bound that is greater than or equal to each value of a file, by file."""
         if self.encoded_upper is None:
             return None
         return [None if bound is None else self.decode(bound) for bound in self.encoded_upper]
@@ -52,30 +55,35 @@ class ColumnStatistics:
 
 @dataclass(frozen=True, slots=True)
 class TableFiles:
-    """All data files of one state of a table; no row of them counts as deleted, and all are Parquet."""
+    """The data files of one state of a table. All are Parquet files without deleted rows."""
 
     urls: Sequence[str]
     sizes: Sequence[int]
-    """Bytes."""
+    """In bytes."""
     rows: Sequence[int]
     statistics: Mapping[str, ColumnStatistics]
-    """By the paths of columns: `LEDGER`, `__partition`, and of those that were asked for the ones with simple types."""
+    """Statistics by column path: `LEDGER`, `__partition`, and the requested columns with simple types."""
     layouts: frozenset[tuple[Bounds | None, frozenset[int] | None]]
-    """The ids of the schemas that tiered a file's rows, and the ids of the leaf columns that the file has, each pair
-    once; None where the table does not tell."""
+    """The distinct pairs of a file's schema ids and leaf columns.
+
+    The first member contains the bounds of the ids of the schemas that tiered the rows. The second contains the ids of
+    the leaf columns that the file has. None means that the table does not record the value.
+    """
     least_size: int | None
-    """The least `__messageSize` of a row, in bytes; None where the table does not tell."""
+    """The smallest `__messageSize` of a row, in bytes; None if the table does not record it."""
     may_have_payloads: bool
-    """Whether there may be rows that keep the payload of their message (`layout.PAYLOAD_COLUMN`)."""
+    """Whether some rows may contain the payload of their message (`layout.PAYLOAD_COLUMN`)."""
     unclear_names: frozenset[str]
-    """Columns, in small letters, whose files may have values of another column, at any depth, under the same name: the
-    names of fields have changed in the table."""
+    """Columns, in lowercase, whose files may contain values of another column under the same name.
+
+    The names of fields, at any depth, have changed in the table.
+    """
     changed_ms: int
-    """When this state came to be, in Unix milliseconds."""
+    """The time of the commit that created this state, in Unix milliseconds."""
 
     @property
     def leaves(self) -> frozenset[frozenset[int] | None]:
-        """The ids of leaf columns that files have, each set of them once."""
+        """Return the distinct sets of leaf column ids that files have."""
         return frozenset(leaves for _, leaves in self.layouts)
 
     def __len__(self) -> int:

@@ -1,14 +1,15 @@
-"""The schemas by which rows of a table were tiered, as the table keeps them.
+"""The schemas by which the rows of a table were tiered, in the form that the table stores.
 
-A column of a table has a name, and names change their meaning: a field is renamed, another one gets its name, or an
-engine renames the column. So each row says by which schema of the topic it was tiered (`layout.TIERED_BY`), and the
-table keeps each of these schemas with the columns that its fields went to.
+The meaning of a column's name can change: a field is renamed, another field gets its name, or an engine renames the
+column. So each row names the topic's schema by which the row was tiered (`layout.TIERED_BY`). The table stores each of
+these schemas with the columns to which its fields were written.
 
-A schema is known by its content. So of two processes that tier by different schemas at once, neither can give the
-other's rows another meaning.
+The id of a schema is a hash of its contents. So if two processes tier by different schemas at the same time, neither
+process changes the meaning of the other's rows.
 
-Format of the property `pulsar.schema.<id>`, the id in hexadecimal digits: `<digest>:<document>`. The digest is that of
-the topic's schema. The document is JSON, compressed by zlib, in base64; its Arrow schemas are IPC messages in base64.
+The name of the property is `pulsar.schema.<id>`, with the id in hexadecimal digits. Its value is `<digest>:<document>`.
+The digest identifies the topic's schema. The document is JSON, compressed by zlib, in base64. Its Arrow schemas are IPC
+messages in base64.
 """
 
 from __future__ import annotations
@@ -30,41 +31,45 @@ from pyspark_pulsar.schema.payload import KeyValuePair, PayloadSchema, columns_o
 from pyspark_pulsar.schema.types.exchange import readable
 
 PREFIX: Final = "pulsar.schema."
-"""The beginning of the names of properties that hold a schema each."""
+"""The prefix of the names of properties that contain a schema."""
 _ID_BYTES: Final = 8
 _LARGEST: Final = 1 << 28
-"""Bytes of a document. It is read from a table, which other programs can write to."""
+"""The largest document, in bytes. Other programs can write to the table that contains the document."""
 
 
 @dataclass(frozen=True)
 class TieredSchema:
-    """One schema of a topic, and the columns of a table that hold its fields."""
+    """A schema of a topic, and the columns of a table that contain its fields."""
 
     digest: str
-    """Equal for equal schemas of the topic."""
+    """Equal schemas of the topic have equal digests."""
     payload: PayloadSchema
-    """How messages lie in bytes."""
+    """The encoding of messages in bytes."""
     stored: pa.Schema
-    """The columns of its rows' files, under the names that the schema gives them: with field ids where the table's
-    format has them. A field that the table has no column for is not among them."""
+    """The columns in the files, under the schema's names.
+
+    The columns have field ids if the table's format has them. A field without a column in the table is omitted.
+    """
     keeps_all: bool
-    """True if the payloads of all messages are kept, because the table lacks a column for some field, or the schema has
-    no fields."""
+    """True if the payloads of all messages are kept.
+
+    This is so if the table lacks a column for some field, or the schema has no fields.
+    """
 
     @cached_property
     def values(self) -> pa.Schema:
-        """The value columns of a read by this schema, in Spark's types."""
+        """Return the value columns of a read by this schema, in Spark's types."""
         return pa.schema([readable(column) for column in columns_of(self.payload)])
 
     @cached_property
     def stored_values(self) -> pa.Schema:
-        """Those of `stored` that hold value columns."""
+        """Return the columns of `stored` that are value columns."""
         names = frozenset(self.values.names)
         return pa.schema([column for column in self.stored if column.name in names])
 
     @property
     def text(self) -> str:
-        """The value of the property."""
+        """Return the value of the property."""
         document = {
             "payload": _payload_json(self.payload),
             "values": _columns_text(columns_of(self.payload)),
@@ -76,23 +81,23 @@ class TieredSchema:
 
 
 def schema_id(text: str) -> int:
-    """Return the id of the schema that a property's value holds: 64 bits, signed, the value of `layout.TIERED_BY`."""
+    """Return the id of the schema in a property's value, as a signed 64-bit integer for `layout.TIERED_BY`."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:_ID_BYTES], "big", signed=True)
 
 
 def property_of(text: str) -> str:
-    """Return the name of the property that holds `text`."""
+    """Return the name of the property that contains `text`."""
     return f"{PREFIX}{schema_id(text) & (1 << 8 * _ID_BYTES) - 1:016x}"
 
 
 def schema_texts(properties: Mapping[str, str]) -> dict[int, str]:
-    """Return the texts of the schemas among a table's properties, by their ids."""
+    """Return the texts of the schemas in a table's properties, by their ids."""
     texts = [text for name, text in properties.items() if name.startswith(PREFIX)]
     return {schema_id(text): text for text in texts}
 
 
 def texts_of(texts: Mapping[int, str], digest: str) -> Iterator[str]:
-    """Yield the texts of the schemas that have this digest."""
+    """Yield the texts of the schemas with this digest."""
     for text in texts.values():
         if text.partition(":")[0] == digest:
             yield text
@@ -100,7 +105,7 @@ def texts_of(texts: Mapping[int, str], digest: str) -> Iterator[str]:
 
 @lru_cache(maxsize=256)
 def parse_tiered_schema(text: str, where: str) -> TieredSchema:
-    """Return the schema of a property's value.
+    """Parse the schema in a property's value.
 
     Args:
         text: The property's value.
@@ -122,7 +127,7 @@ def parse_tiered_schema(text: str, where: str) -> TieredSchema:
         )
     except (ValueError, KeyError, TypeError, zlib.error, pa.ArrowException) as fault:
         raise ProtocolError(
-            f"{where}: expected a schema in its property {property_of(text)}, got one that this version cannot read "
+            f"{where}: expected a schema in property {property_of(text)}, got one that this version cannot read "
             f"({fault!r}); upgrade pyspark-pulsar, or drop the table and tier the topic again"
         ) from None
 
@@ -136,7 +141,7 @@ def _payload_json(payload: PayloadSchema) -> dict[str, Any]:
 
 
 def _payload(document: Mapping[str, Any], columns: Sequence[pa.Field]) -> PayloadSchema:
-    """Return a schema with these columns, in the units of its definition; one column where it is no record."""
+    """Return a schema with these columns, in the units of its definition. A schema without a record has one column."""
     if "key" in document:
         key, value = (
             _payload(document[name], list(column.type) if types.is_struct(column.type) else [column])

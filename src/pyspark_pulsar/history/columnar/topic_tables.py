@@ -1,4 +1,4 @@
-"""Which table is a topic's, and where tables are: what the options `tierCatalog` and `tierTable` say. Driver only."""
+"""The tables of topics, by the options `tierCatalog` and `tierTable`. Driver only."""
 
 from __future__ import annotations
 
@@ -19,71 +19,84 @@ from pyspark_pulsar.options import ReadOptions
 DELTA: Final = "delta"
 _NAME: Final = "name"
 _DEFAULT_NAME: Final = "default"
-_AT_ONCE: Final = 8
+_CONCURRENT_LOADS: Final = 8
 _OTHER: Final = re.compile(r"[^0-9A-Za-z_]")
 
 
 _OPENING: Final = Lock()
-"""Opening a catalog may make its tables, which is not for two threads at once."""
+"""Opening a catalog may create the catalog's own database tables, so only one thread at a time opens a catalog."""
 
 
 class TopicTables:
     """The tables of topics, by the options of a read. Used by one thread."""
 
     def __init__(self, options: ReadOptions) -> None:
-        """Connects to nothing."""
+        """Store the options, without connecting to the catalog."""
         self._template = options.tier_table
         self._settings = (tuple(options.tier_catalog), tuple(options.tier_catalog_secrets))
 
     @property
     def catalog(self) -> TableCatalog:
-        """Raises the errors of `table_catalog`."""
+        """Return the catalog of the options. Raises the errors of `table_catalog`."""
         return table_catalog(*self._settings)
 
     def identifier(self, topic: TopicName) -> str:
-        """The name of its table: `namespace.table`."""
+        """Return the name of the topic's table: `namespace.table`."""
         topic = topic.without_partition()
         named = {
-            "tenant": _letters(topic.namespace.tenant),
-            "namespace": _letters(topic.namespace.name),
-            "topic": _letters(topic.local),
+            "tenant": _safe_name(topic.namespace.tenant),
+            "namespace": _safe_name(topic.namespace.name),
+            "topic": _safe_name(topic.local),
         }
         return self._template.format_map(named)
 
     @property
     def catalog_place(self) -> dict[str, str]:
-        """Where the catalog is, without secrets."""
+        """Return the settings that locate the catalog, without secrets."""
         settings, secrets = self._settings
         return catalog_place({**dict(settings), **dict(secrets)})
 
     def place(self, topic: TopicName) -> str:
-        """Where the topic's table is looked for, as errors show it."""
+        """Return the table name and catalog in which the topic's table is looked up, for errors."""
         return f"table {self.identifier(topic)} of catalog {json.dumps(self.catalog_place)}"
 
     def load(self, topic: TopicName) -> ColumnarTable | None:
-        """The topic's table; None without one. Raises `ColumnsUnavailable`, `TierMismatch`."""
-        return self._checked(topic, self.catalog.load(self.identifier(topic)))
+        """Load the topic's table.
+
+        Returns:
+            The table, or None if the topic has no table.
+
+        Raises:
+            ColumnsUnavailable: The catalog or the table cannot be read.
+            TierMismatch: The table of that name does not belong to the topic.
+
+        """
+        return self._check_topic(topic, self.catalog.load(self.identifier(topic)))
 
     def load_all(self, topics: Iterable[TopicName]) -> dict[TopicName, ColumnarTable]:
-        """Of those that have one. Raises as `load`."""
+        """Load the tables of the topics that have one. Raises the errors of `load`."""
         names = {topic.without_partition(): self.identifier(topic) for topic in topics}
         present = self.catalog.present(names.values())
-        wanted = {topic: identifier for topic, identifier in names.items() if identifier in present}
+        existing = {topic: identifier for topic, identifier in names.items() if identifier in present}
         tables = dict(
-            zip(wanted, map_concurrently(self.catalog.load, wanted.values(), _AT_ONCE), strict=True)
+            zip(
+                existing,
+                map_concurrently(self.catalog.load, existing.values(), _CONCURRENT_LOADS),
+                strict=True,
+            )
         )
-        checked = {topic: self._checked(topic, table) for topic, table in tables.items()}
+        checked = {topic: self._check_topic(topic, table) for topic, table in tables.items()}
         return {topic: table for topic, table in checked.items() if table is not None}
 
-    def _checked(self, topic: TopicName, table: ColumnarTable | None) -> ColumnarTable | None:
+    def _check_topic(self, topic: TopicName, table: ColumnarTable | None) -> ColumnarTable | None:
         if table is None:
             return None
         expected = str(topic.without_partition())
         if table.topic != expected:
-            got = "one that is no tier" if table.topic is None else f"the tier of {table.topic}"
+            actual = "a table of no topic" if table.topic is None else f"the table of topic {table.topic}"
             raise TierMismatch(
-                f"table {table.name}: expected the tier of topic {expected}, got {got}; choose other names by option "
-                f"tierTable, or drop or rename the table"
+                f"table {table.name}: expected the table of topic {expected}, got {actual}; choose another name with "
+                f"option tierTable, or drop or rename the table"
             )
         return table
 
@@ -91,27 +104,37 @@ class TopicTables:
 def table_catalog(
     settings: tuple[tuple[str, str], ...], secrets: tuple[tuple[str, str], ...]
 ) -> TableCatalog:
-    """The catalog that these settings describe: `type` says which; Delta tables have none, and lie in a folder. Raises
-    `OptionError` for settings that no catalog has, `PrerequisiteMissing`, `ColumnsUnavailable`."""
+    """Return the catalog that the settings describe. The setting `type` selects the kind of catalog.
+
+    Delta tables have no catalog; the settings then contain the path of a folder.
+
+    Raises:
+        OptionError: The settings describe no catalog.
+        PrerequisiteMissing: The library for the format is not installed.
+        ColumnsUnavailable: The catalog cannot be reached.
+
+    """
     with _OPENING:
-        return _opened(tuple(sorted({**dict(settings), **dict(secrets)}.items())))
+        return _open_catalog(tuple(sorted({**dict(settings), **dict(secrets)}.items())))
 
 
 @lru_cache(maxsize=16)
-def _opened(settings: tuple[tuple[str, str], ...]) -> TableCatalog:
-    """One for each process and settings: a catalog keeps connections, and one in memory keeps its tables."""
-    given: Mapping[str, str] = dict(settings)
-    if given.get("type") == DELTA:
+def _open_catalog(settings: tuple[tuple[str, str], ...]) -> TableCatalog:
+    """Return the catalog of the settings. Each process keeps one, because catalogs hold connections or tables in
+    memory.
+    """
+    properties: Mapping[str, str] = dict(settings)
+    if properties.get("type") == DELTA:
         from pyspark_pulsar.history.columnar.delta.table import DeltaFolder
 
-        return DeltaFolder.open(given)
+        return DeltaFolder.open(properties)
     from pyspark_pulsar.history.columnar.iceberg.catalog import IcebergCatalog
 
     return IcebergCatalog.open(
-        given.get(_NAME, _DEFAULT_NAME), {k: v for k, v in given.items() if k != _NAME}
+        properties.get(_NAME, _DEFAULT_NAME), {k: v for k, v in properties.items() if k != _NAME}
     )
 
 
-def _letters(text: str) -> str:
-    """What every catalog and engine takes as a name."""
+def _safe_name(text: str) -> str:
+    """Replace all characters that some catalog or engine rejects in a name."""
     return _OTHER.sub("_", text)

@@ -1,4 +1,4 @@
-"""Step `commit` of a round: files and positions at once, and what the round then has done."""
+"""The step `commit` of a round: commits files and positions together, and returns the round's result."""
 
 from __future__ import annotations
 
@@ -18,29 +18,31 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RoundResult:
-    """What a round has committed."""
+    """The result of a round."""
 
     topic: TopicName
     table: str
     parts: Mapping[TopicPartition, CompletePart] = field(default_factory=dict)
-    """Empty where there was nothing to do, or another process was first."""
+    """The committed parts. Empty if there was nothing to do, or another process committed first."""
     files: int = 0
     rows: int = 0
     size: int = 0
-    """Bytes of the files."""
+    """The bytes of the files."""
     is_lost_race: bool = False
     left_over: bool = False
-    """Whether closed ledgers with entries are not tiered: an open transaction or a chunked message holds them back, or
-    they are for the next round."""
+    """Whether some closed ledgers with entries are not tiered.
+
+    An open transaction or a chunked message holds them back, or the next round tiers them.
+    """
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing is left to do for now."""
+        """Return whether no work is left for now."""
         return not self.is_lost_race and all(part.is_empty for part in self.parts.values())
 
     @property
     def took_all(self) -> bool:
-        """Whether it took all that was complete when it began."""
+        """Return whether the round tiered all ledgers that were complete at its start."""
         return not self.is_lost_race and not any(part.is_cut for part in self.parts.values())
 
 
@@ -50,35 +52,35 @@ def commit_parts(
     parts: Mapping[TopicPartition, CompletePart],
     files: Sequence[WrittenFile],
 ) -> RoundResult:
-    """Commit the files of all parts, with the positions up to which they reach.
+    """Commit the files of all parts, with the positions at which they end.
 
     Raises:
-        ProtocolError: Files are of another topic.
+        ProtocolError: Some files belong to another topic.
         ColumnsUnavailable: The table cannot be reached.
 
     """
     foreign = {str(file.partition) for file in files if file.partition.topic != topic}
     if foreign:
         raise ProtocolError(
-            f"table {table.name}: expected files of {topic}, got some of {', '.join(sorted(foreign))}; nothing is "
-            f"committed, and the files are left to the upkeep"
+            f"table {table.name}: expected files of {topic}, got files of {', '.join(sorted(foreign))}. Nothing is "
+            f"committed, and upkeep will delete the files; report this fault"
         )
-    positions = table.positions.replaced({partition: part.tiered for partition, part in parts.items()})
+    positions = table.positions.with_partitions({partition: part.tiered for partition, part in parts.items()})
     try:
         table.commit(files, positions)
     except TableMoved as moved:
-        return lost_race(topic, table.name, moved, len(files))
+        return log_lost_race(topic, table.name, moved, len(files))
     rows, size = sum(file.rows for file in files), sum(file.size for file in files)
-    _log.info("table %s: %d rows of %s in %d files", table.name, rows, topic, len(files))
+    _log.info("Committed %d rows in %d files: %s, table %s", rows, len(files), topic, table.name)
     return RoundResult(topic, table.name, parts, len(files), rows, size)
 
 
-def lost_race(topic: TopicName, table: str, moved: TableMoved, files: int = 0) -> RoundResult:
-    """Return the result of a round that another process was faster than."""
+def log_lost_race(topic: TopicName, table: str, moved: TableMoved, files: int = 0) -> RoundResult:
+    """Log that another process committed first, and return the round's result."""
     _log.info(
-        "table %s: somebody else has committed meanwhile (%s); %d files are left to the upkeep",
-        table,
+        "Committed nothing, because another process committed first (%s); upkeep will delete %d files: table %s",
         moved,
         files,
+        table,
     )
     return RoundResult(topic, table, is_lost_race=True)

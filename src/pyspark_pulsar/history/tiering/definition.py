@@ -1,8 +1,8 @@
-"""The columns of a topic's table: those of the topic's schema as it is now, and how the table follows when it changes.
+"""The columns of a topic's table, and the changes to the table when the topic's schema changes. Driver only.
 
-The table has all value columns, then all metadata columns, the payloads of messages of which the value columns do not
-tell all (`PAYLOAD_COLUMN`), and the schema that each row was tiered by (`TIERED_BY`). Columns that the topic no longer
-has stay in the table, and files that are written later lack them. Driver only.
+The table has all value columns, then all metadata columns. The next column contains the payloads of messages whose
+value columns do not determine all their contents (`PAYLOAD_COLUMN`). The last column names the schema by which each row
+was tiered (`TIERED_BY`). Columns that the topic no longer has stay in the table, and later files lack them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _BOUNDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class TableSettings:
-    """What a user says of tables that tiering makes; those that are there stay as they are."""
+    """A user's settings for tables that tiering creates. Existing tables stay unchanged."""
 
     partition_fields: tuple[PartitionField, ...] = BY_DAY
     sort_columns: tuple[str, ...] = ()
@@ -56,36 +56,55 @@ class TableSettings:
 def parse_table_settings(
     partition_by: str | None, sort_by: str | None, properties: tuple[tuple[str, str], ...] = ()
 ) -> TableSettings:
-    """`partition_by`: partition fields with commas between them (`columnar.layout`), none for ""; `sort_by`: columns
-    likewise. Raises `OptionError`."""
+    """Parse the settings for new tables.
+
+    Args:
+        partition_by: Partition fields separated by commas (`columnar.layout`). An empty text selects no partitions, and
+            None selects the default.
+        sort_by: Columns separated by commas.
+        properties: Additional properties of the table.
+
+    Raises:
+        OptionError: A partition field is invalid.
+
+    """
     try:
-        fields = BY_DAY if partition_by is None else tuple(map(PartitionField.parse, _texts(partition_by)))
+        fields = (
+            BY_DAY if partition_by is None else tuple(map(PartitionField.parse, _split_list(partition_by)))
+        )
     except ValueError as fault:
-        raise OptionError(f"partition fields: expected {fault}") from None
-    return TableSettings(fields, _texts(sort_by or ""), properties)
+        raise OptionError(f"partition fields: expected {fault}; correct the fields") from None
+    return TableSettings(fields, _split_list(sort_by or ""), properties)
 
 
-def _texts(text: str) -> tuple[str, ...]:
+def _split_list(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def tiering_options(options: ReadOptions, topic: TopicName) -> ReadOptions:
-    """How a topic is read to be tiered: all of it, from wherever its ledgers lie. Raises `OptionError` for options that
-    would leave messages out."""
+    """Return the options with which a topic is read for tiering: all messages, from any location of its ledgers.
+
+    Raises:
+        OptionError: An option would leave messages out.
+
+    """
     if options.mode == "DROPMALFORMED":
         raise OptionError(
-            "option 'mode': expected none, got DROPMALFORMED, which would leave messages out of the table; leave the "
-            "option out: the table keeps the payloads of messages that do not decode, and each read has its own mode"
+            "option 'mode': expected no mode, got DROPMALFORMED, which would leave messages out of the table; remove "
+            "the option, because the table keeps the payloads of messages that do not decode, and each read has its "
+            "own mode"
         )
     if options.crypto_failure_action != "FAIL":
         raise OptionError(
             f"option 'pulsar.consumer.cryptoFailureAction': expected FAIL, got {options.crypto_failure_action}, which "
-            f"would keep messages that nobody can decrypt as values, or leave them out; give the keys, or leave the "
-            f"topic out of tiering"
+            f"would store encrypted messages as values, or leave them out; set the keys, or remove the topic from "
+            f"tiering"
         )
     _refuse_bounds(options)
     if not options.names_tables:
-        raise OptionError("option 'tierCatalog' is missing: expected where the tables of topics are")
+        raise OptionError(
+            "option 'tierCatalog' is missing: expected the catalog of the tables of topics; set tierCatalog"
+        )
     return replace(
         options,
         topic=str(topic),
@@ -105,39 +124,48 @@ def _refuse_bounds(options: ReadOptions) -> None:
     for name in _BOUNDS:
         if getattr(options, name):
             raise OptionError(
-                f"option {known[name].key!r}: expected none, since a topic is tiered from its first message on, got "
-                f"one; leave it out"
+                f"option {known[name].key!r}: expected no value, because a topic is tiered from its first message, got "
+                f"one; remove the option"
             )
 
 
 def topic_schema(client: BrokerClient, options: ReadOptions) -> ReadSchema:
-    """How the rows of the table are read; `options` of `tiering_options`. Raises `SchemaError`, and `OptionError` for a
-    depth of types that contain themselves: rows of a table have one shape, whoever reads or tiers them."""
+    """Return the schema with which the rows of the table are read.
+
+    Args:
+        client: The broker client.
+        options: The result of `tiering_options`.
+
+    Raises:
+        SchemaError: The topic's schema cannot be read, or has fields with reserved names.
+        OptionError: The depth of recursive types is set. The rows of a table have one shape for all readers.
+
+    """
     if options.recursive_depth is not None:
         raise OptionError(
-            f"option {DEPTH_OPTION!r}: expected none, since tables hold no types inside themselves, got "
-            f"{options.recursive_depth}; leave it out"
+            f"option {DEPTH_OPTION!r}: expected no value, because tables have no recursive types, got "
+            f"{options.recursive_depth}; remove the option"
         )
     schema = schema_of_topics(
         client, [TopicName.parse(str(options.topic))], options, read_descriptor_file(options)
     )
-    taken = {PAYLOAD_COLUMN, TIERED_BY} & set(schema.value_columns.names)
-    if taken:
+    reserved = {PAYLOAD_COLUMN, TIERED_BY} & set(schema.value_columns.names)
+    if reserved:
         raise SchemaError(
             f"topic {options.topic}: expected value fields with other names than {PAYLOAD_COLUMN} and {TIERED_BY}, "
-            f"which are columns of each table, got {', '.join(sorted(taken))}; rename the field in the topic's schema, "
-            f"or leave the topic out of tiering"
+            f"which are columns of each table, got {', '.join(sorted(reserved))}; rename the field in the topic's "
+            f"schema, or remove the topic from tiering"
         )
     output = schema.output_schema.append(pa.field(PAYLOAD_COLUMN, pa.binary()))
     return replace(schema, output_schema=output, payload_column=PAYLOAD_COLUMN)
 
 
 def definition_of(schema: ReadSchema, topic: TopicName, settings: TableSettings) -> TableDefinition:
-    """Of a new table."""
+    """Return the definition of a topic's new table. Raises `OptionError` for a sort column that the topic lacks."""
     for name in settings.sort_columns:
         if name not in schema.output_schema.names:
             raise OptionError(
-                f"sort column {name!r}: expected a column of the table, got none of that name; the columns are "
+                f"sort column {name!r}: expected a column of the table, got no column of that name; choose one of "
                 f"{', '.join(schema.output_schema.names)}"
             )
     return TableDefinition(
@@ -154,13 +182,13 @@ def _table_columns(schema: ReadSchema) -> pa.Schema:
 
 
 def follow(table: ColumnarTable, schema: ReadSchema) -> str:
-    """Give the table the columns of the topic's schema that it lacks.
+    """Add the columns of the topic's schema that the table lacks.
 
     Returns:
-        The schema as the table keeps it (`columnar.tiered_schema`).
+        The schema in the form that the table stores (`columnar.tiered_schema`).
 
     Raises:
-        SchemaError: A column that rows are partitioned or sorted by has another type now.
+        SchemaError: A column by which rows are partitioned or sorted has another type now.
         TableMoved: Another process has committed since the table was loaded.
 
     """
@@ -173,7 +201,7 @@ def follow(table: ColumnarTable, schema: ReadSchema) -> str:
 
 def schema_digest(schema: ReadSchema) -> str:
     """Return a digest that is equal for equal schemas with equal columns."""
-    # A plan may come from a descriptor file, of which the registry knows nothing.
+    # A plan may come from a descriptor file, which the registry's schema does not contain.
     plan = json.loads(schema.value.definition or "{}") if schema.value.value_type == PROTOBUF_VALUE else {}
     made_from = [identity(schema.info), {**plan, "version": None}, schema.output_schema.to_string()]
     return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()[:_DIGEST_DIGITS]

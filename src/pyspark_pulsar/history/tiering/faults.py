@@ -1,7 +1,7 @@
-"""Any fault of tiering a topic, or of the upkeep of its table, as an error of that topic alone.
+"""Conversion of any fault of tiering a topic, or of the upkeep of its table, to an error of that topic.
 
-Libraries raise errors of their own for values, full disks and catalogs that nobody has thought of. Such an error must
-not end the rounds of other topics.
+Libraries raise unexpected errors for values, full disks and catalogs. Such an error must not end the rounds of other
+topics.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ _log: Final = logging.getLogger(__name__)
 
 
 def topic_fault(where: str, fault: Exception, settings: Mapping[str, str]) -> PulsarError:
-    """Return the error itself if it is ours, otherwise a `TieringFailed` that names the error in one line.
+    """Return the error itself if it is a `PulsarError`, otherwise a `TieringFailed` that names the error in one line.
 
     Args:
-        where: The topic, or the range of a topic partition. It begins the text.
-        fault: The error. Its traceback is logged at level debug, or as a warning where the environment asks for it.
+        where: The topic, or the range of a topic partition, for the start of the text.
+        fault: The error. Its traceback is logged at level debug, or as a warning if the environment requests it.
         settings: Settings of the catalog or its storage, whose secrets the text leaves out.
 
     """
     if isinstance(fault, PulsarError):
         return fault
     level = logging.WARNING if keeps_tracebacks() else logging.DEBUG
-    _log.log(level, "tiering or upkeep failed: %s", where, exc_info=fault)
+    _log.log(level, "Tiering or upkeep failed: %s", where, exc_info=fault)
     reason = one_line(fault, secret_values(settings)) or "no reason given"
     return TieringFailed(
-        f"{where}: expected tiering or upkeep to succeed, got {type(fault).__name__}: {reason}; nothing that was not "
-        f"committed before is in the table, and the next run tries again. If the error stays, set the environment "
-        f"variable {KEEPS_TRACEBACKS}=1 to see where it comes from, and report it"
+        f"{where}: expected tiering or upkeep to succeed, got {type(fault).__name__}: {reason}. The table contains "
+        f"only earlier commits, and the next run tries again; if the error persists, set the environment variable "
+        f"{KEEPS_TRACEBACKS}=1 to log its traceback, and report the error"
     )
 
 
 def catalog_settings(options: ReadOptions) -> dict[str, str]:
-    """Return the settings of the catalog, secrets included."""
+    """Return the settings of the catalog, including secrets."""
     return {**dict(options.tier_catalog), **dict(options.tier_catalog_secrets)}

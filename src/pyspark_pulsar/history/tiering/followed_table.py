@@ -1,4 +1,4 @@
-"""Step `follow` of a round: the table exists, and has the columns of the topic's schema."""
+"""The step `follow` of a round: creates the table, or adds the columns of the topic's schema."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.schema.read_schema import ReadSchema
 
 
-def followed_table(
+def create_or_follow_table(
     admin: AdminClient,
     tables: TopicTables,
     topic: TopicName,
@@ -19,11 +19,11 @@ def followed_table(
     schema: ReadSchema,
     settings: TableSettings,
 ) -> tuple[ColumnarTable, str]:
-    """Return the topic's table, created if it is None, and the text of the schema that it now follows.
+    """Return the topic's table, created if it is None, and the text of the schema that the table now follows.
 
     Raises:
-        TableMoved: Another process has changed the table meanwhile.
-        SchemaError: The table cannot hold the topic's schema.
+        TableMoved: Another process has changed the table since it was loaded.
+        SchemaError: The table cannot store the topic's schema.
         ColumnsUnavailable: The catalog cannot be reached.
 
     """

@@ -1,4 +1,4 @@
-"""How far topics are tiered, and what is left to do. Driver only; opens no ledger and no data file."""
+"""The positions up to which topics are tiered, and the remaining work. Driver only; reads no ledgers or data files."""
 
 from __future__ import annotations
 
@@ -25,39 +25,39 @@ from pyspark_pulsar.read.planning.tables.topic_notes import check_note, fetch_no
 
 @dataclass(frozen=True, slots=True)
 class PartitionStatus:
-    """Of one topic partition."""
+    """The status of one topic partition."""
 
     partition: TopicPartition
     end: Position
-    """Up to where (exclusive) it is tiered; `EARLIEST` if nothing is."""
+    """The position (exclusive) up to which the partition is tiered; `EARLIEST` if no message is tiered."""
     ledgers_behind: int
-    """Closed ledgers with entries that are not tiered."""
+    """The number of closed ledgers with entries that are not tiered."""
     bytes_behind: int
-    """Their stored bytes, and those of the open ledger."""
+    """The stored bytes of these ledgers and of the open ledger."""
     seconds_behind: float
-    """How long the first of them has been closed; 0 where none is."""
+    """The time since the first of these ledgers was closed; 0 if there are none."""
     lost: tuple[tuple[Position, Position], ...] = ()
     retention_used: float | None = None
-    """As `retention.used_share`."""
+    """The result of `retention_use.used_share`."""
 
 
 @dataclass(frozen=True, slots=True)
 class TierStatus:
-    """Of one topic."""
+    """The status of one topic."""
 
     topic: TopicName
     table: str
     format: str | None
-    """None where there is no table."""
+    """None if the topic has no table."""
     files: int = 0
     rows: int = 0
     size: int = 0
-    """Bytes of the files."""
+    """The bytes of the files."""
     small_files: int = 0
-    """Files that are less than half as large as they may get."""
+    """The number of files that are smaller than half the largest file size."""
     partitions: tuple[PartitionStatus, ...] = ()
     fault: str | None = None
-    """Why nothing more can be said, or why tiering fails."""
+    """The reason why the status is incomplete, or why tiering fails."""
 
     @property
     def ledgers_behind(self) -> int:
@@ -73,59 +73,67 @@ class TierStatus:
 
     @property
     def retention_used(self) -> float | None:
-        """The largest of its topic partitions; None where none is known."""
+        """Return the largest used share of the topic partitions, or None if all are unknown."""
         return max(
             (one.retention_used for one in self.partitions if one.retention_used is not None), default=None
         )
 
     @property
     def warning(self) -> str | None:
-        """What to do before retention removes what is not tiered; None while there is enough time."""
+        """Return a warning about ledgers that retention may remove before they are tiered, or None if enough time is
+        left.
+        """
         used = self.retention_used
         if used is None or used < WARNING_SHARE:
             return None
         return (
             f"{self.topic}: {used:.0%} of retention has passed for the first of {self.ledgers_behind} ledgers that are "
-            f"not tiered yet ({self.bytes_behind} bytes); what retention removes before it is tiered is lost. Tier the "
-            f"topic, or let retention be longer"
+            f"not tiered yet ({self.bytes_behind} bytes). Messages that retention removes before they are tiered are "
+            f"lost; tier the topic, or set a longer retention"
         )
 
 
 def tier_status(options: ReadOptions, topics: Sequence[TopicName]) -> list[TierStatus]:
-    """Of each topic, in their order. What fails of one is told as its `fault`. Raises `OptionError`,
-    `PrerequisiteMissing`, `ConnectionFailed`."""
+    """Return the status of each topic, in the order of the topics. A topic's fault is its `TierStatus.fault`.
+
+    Raises:
+        OptionError: The options do not locate the tables.
+        PrerequisiteMissing: The library for the format is not installed.
+        ConnectionFailed: The broker cannot be reached.
+
+    """
     tables = TopicTables(options)
     with BrokerClient.for_planning(options) as client, AdminClient.for_planning(options) as admin:
         settings = catalog_settings(options)
-        return [_status(client, admin, tables, settings, topic.without_partition()) for topic in topics]
+        return [_topic_status(client, admin, tables, settings, topic.without_partition()) for topic in topics]
 
 
-def _status(
+def _topic_status(
     client: BrokerClient,
     admin: AdminClient,
     tables: TopicTables,
     settings: Mapping[str, str],
     topic: TopicName,
 ) -> TierStatus:
-    """`settings`: those of the catalog."""
+    """Return the status of a topic. The settings of the catalog contain the secrets that no text may show."""
     name = tables.identifier(topic)
     table: ColumnarTable | None = None
     try:
-        # The table is loaded after the note is read, so it is not behind it.
+        # The note is read before the table, so the table is at least as new as the note.
         note, table = fetch_note(admin, topic), tables.load(topic)
         check_note(topic, note, tables, table)
         partitions = discover_partitions(client, [topic])
         ledgers = fetch_ledgers(admin, partitions)
         policy = retention_policy(admin, topic)
-        behind = tuple(
-            _partition(partition, ledgers[partition], table, note, policy) for partition in partitions
+        statuses = tuple(
+            _partition_status(partition, ledgers[partition], table, note, policy) for partition in partitions
         )
         files = () if table is None else table.files()
-    except Exception as fault:  # noqa: BLE001 - the state of other topics is told all the same
+    except Exception as fault:  # noqa: BLE001 - a topic's fault must not hide the status of other topics
         named = topic_fault(str(topic), fault, settings)
         return TierStatus(topic, name, None if table is None else table.format, fault=str(named))
     if table is None:
-        return TierStatus(topic, name, None, partitions=behind)
+        return TierStatus(topic, name, None, partitions=statuses)
     half = table.file_bytes // 2
     return TierStatus(
         topic,
@@ -135,18 +143,18 @@ def _status(
         sum(file.rows for file in files),
         sum(file.size for file in files),
         sum(file.size < half for file in files),
-        behind,
+        statuses,
     )
 
 
-def _partition(
+def _partition_status(
     partition: TopicPartition,
     ledgers: TopicLedgers,
     table: ColumnarTable | None,
     note: TierNote | None,
     policy: Mapping[str, int],
 ) -> PartitionStatus:
-    """Raises `TierMismatch`."""
+    """Return the status of a topic partition. Raises `TierMismatch`."""
     tiered = None if table is None else table.positions.of(partition)
     if table is not None and tiered is not None:
         check_same_topic(partition, tiered, (f"table {table.name}", table.id), ledgers, lambda: note)
@@ -167,7 +175,7 @@ def _partition(
 
 
 def status_rows(known: Sequence[TierStatus]) -> list[dict[str, Any]]:
-    """One for each topic partition; one for a topic of which nothing more can be said."""
+    """Return a row for each topic partition, or one row for a topic without a status of its partitions."""
     return [
         {
             "topic": str(topic.topic),

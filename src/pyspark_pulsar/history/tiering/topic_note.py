@@ -1,8 +1,9 @@
-"""The note of a topic, `columnar.tier_note`, as tiering writes and removes it. Driver only.
+"""The note of a topic (`columnar.tier_note`): when tiering writes and removes it. Driver only.
 
-A note is written before the first commit of a table, so a table with rows always has one. How far the topic is tiered
-is added at the next round: a round that dies in between leaves a note that is behind its table, which is harmless. A
-role that may not change the topic tiers it without a note, and is told once what it goes without.
+The note is written before the first commit of a table, so a table with rows always has one. The positions of a round
+are added to the note in the next round. If a round fails in between, the note has earlier positions than the table,
+which is harmless. A role that may not change the topic tiers the topic without a note. The process then logs one
+warning for the topic.
 """
 
 from __future__ import annotations
@@ -19,24 +20,24 @@ from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.read.planning.tables.topic_notes import fetch_note
 
 _log: Final = logging.getLogger(__name__)
-_told: Final[set[TopicName]] = set()
-"""The topics of which this process has said that they have no note."""
+_warned_topics: Final[set[TopicName]] = set()
+"""The topics for which this process has logged that they have no note."""
 
 
 def write_note(
     admin: AdminClient, tables: TopicTables, topic: TopicName, table: ColumnarTable, note: TierNote | None
 ) -> TierNote | None:
-    """Write the note of a topic unless it says all already.
+    """Write the note of a topic unless the note is up to date.
 
     Args:
         admin: The admin REST API.
         tables: The settings by which the table was found.
         topic: The topic, without partition suffix.
         table: The topic's table, which the caller has compared with the topic.
-        note: What the topic says now.
+        note: The topic's present note.
 
     Returns:
-        What the topic says after that: the same as before where the role may not set properties of the topic.
+        The topic's note after the call. It is unchanged if the role may not set properties of the topic.
 
     """
     after = (note or TierNote("", "")).of_table(table, tables.identifier(topic), tables.catalog_place)
@@ -45,20 +46,20 @@ def write_note(
     try:
         admin.topics.set_properties(topic, {TIER_NOTE: after.to_json()})
     except PermissionDenied as fault:
-        if note is None and topic not in _told:
-            _told.add(topic)
+        if note is None and topic not in _warned_topics:
+            _warned_topics.add(topic)
             _log.warning(
-                "topic %s: its property %s does not say which table it is tiered to, since the role may not set it "
-                "(%s). A catalog's place that is empty, or another table, will not be noticed. Grant the role the "
-                "right to change the topic's properties, or run one round with a role that has it",
-                topic, TIER_NOTE, fault,
+                "The topic does not name its table, because the role may not set the property %s (%s). So reads cannot "
+                "notice an empty catalog, or another table. Grant the role the right to change the topic's properties, "
+                "or run one round with a role that has it: %s",
+                TIER_NOTE, fault, topic,
             )  # fmt: skip
         return note
     return after
 
 
 def remove_note(admin: AdminClient, topic: TopicName) -> bool:
-    """Remove the note of a topic, whatever it says, and return whether there was one. Raises `TopicNotFoundError`."""
+    """Remove the note of a topic, and return whether the topic had one. Raises `TopicNotFoundError`."""
     topic = topic.without_partition()
     if TIER_NOTE not in admin.topics.properties(topic):
         return False
@@ -67,7 +68,7 @@ def remove_note(admin: AdminClient, topic: TopicName) -> bool:
 
 
 def drop_table(admin: AdminClient, tables: TopicTables, topic: TopicName, *, keep_files: bool) -> bool:
-    """Drop the table of a topic and remove the note that names it.
+    """Drop the table of a topic and remove the note that names the table.
 
     Args:
         admin: The admin REST API.
@@ -76,10 +77,10 @@ def drop_table(admin: AdminClient, tables: TopicTables, topic: TopicName, *, kee
         keep_files: Whether the table's files stay.
 
     Returns:
-        Whether there was a table.
+        True if the table existed.
 
     Raises:
-        TierMismatch: The topic names another table than the one that was found, which is dropped, or than none.
+        TierMismatch: The topic names another table than the dropped one, or the named table was not found.
 
     """
     topic, identifier = topic.without_partition(), tables.identifier(topic)
@@ -89,7 +90,7 @@ def drop_table(admin: AdminClient, tables: TopicTables, topic: TopicName, *, kee
             table = tables.catalog.load(identifier)
             found = None if table is None else table.id
         except ColumnsUnavailable:
-            # A table that cannot be read can be dropped, and its name tells which it is.
+            # A table that cannot be read can be dropped. Its name identifies the table instead of its id.
             is_named = (note.table, note.catalog) == (identifier, tables.catalog_place)
             found = note.id if is_named else None
     dropped = tables.catalog.drop(identifier, keep_files=keep_files)
@@ -98,6 +99,6 @@ def drop_table(admin: AdminClient, tables: TopicTables, topic: TopicName, *, kee
     elif note is not None:
         raise TierMismatch(
             f"topic {topic}: its history is in {note.place}, and not in {tables.place(topic)}, which "
-            f"{'is dropped' if dropped else 'does not exist'}. If the history is to begin again, run {BEGIN_AGAIN}"
+            f"{'is dropped' if dropped else 'does not exist'}; to tier the topic from scratch, run {BEGIN_AGAIN}"
         )
     return dropped

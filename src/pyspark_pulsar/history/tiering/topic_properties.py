@@ -1,11 +1,11 @@
-"""Whether and how a topic is tiered, as the topic itself says it: in properties of its own, which SQL calls table
-properties.
+"""The topic's own properties that select tiering. In SQL they are table properties. Driver only.
 
-    tier                `iceberg` or `delta`: whoever tiers the topic's namespace takes it. `none`, or without it: not.
-    tier.partition_by   of its table when that is made: partition fields, such as `day(__publishTime),country`
-    tier.sort_by        likewise: columns
+    tier                `iceberg` or `delta`: the process that tiers the topic's namespace includes the topic.
+                        `none`, or no property: the topic is not tiered.
+    tier.partition_by   partition fields of a new table, such as `day(__publishTime),country`
+    tier.sort_by        sort columns of a new table
 
-They say nothing of where the tables are; the one who tiers says that. Driver only.
+The properties do not locate the tables. The process that tiers has options for this.
 """
 
 from __future__ import annotations
@@ -28,17 +28,22 @@ NONE: Final = "none"
 
 
 def check_tier_properties(properties: Mapping[str, str]) -> None:
-    """Raises `OptionError` for values that no tiering could follow."""
+    """Raise `OptionError` for values that are invalid for tiering."""
     stated = properties.get(TIER)
     if stated is not None and stated not in (*FORMATS, NONE):
         raise OptionError(
-            f"property '{TIER}': expected one of {', '.join((*FORMATS, NONE))}, got {stated!r}; correct it"
+            f"property '{TIER}': expected one of {', '.join((*FORMATS, NONE))}, got {stated!r}; correct the value"
         )
     stated_settings(properties)
 
 
 def stated_settings(properties: Mapping[str, str]) -> TableSettings | None:
-    """What properties of a topic say of its table; None where they say nothing. Raises `OptionError`."""
+    """Return the settings of a topic's table in the topic's properties, or None if no property sets them.
+
+    Raises:
+        OptionError: A value is invalid.
+
+    """
     if PARTITION_BY not in properties and SORT_BY not in properties:
         return None
     return parse_table_settings(properties.get(PARTITION_BY), properties.get(SORT_BY))
@@ -47,8 +52,18 @@ def stated_settings(properties: Mapping[str, str]) -> TableSettings | None:
 def topic_settings(
     admin: AdminClient, topic: TopicName, table_format: str, default: TableSettings
 ) -> TableSettings:
-    """Of a table that is about to be made in `table_format`. `default`: what whoever tiers says, which counts where the
-    topic says nothing, or may not be asked. Raises `OptionError` where the topic says another format."""
+    """Return the settings of a table that is about to be created.
+
+    Args:
+        admin: The admin REST API.
+        topic: The topic.
+        table_format: The format of the table.
+        default: The settings if the topic sets none, or the role may not see the topic's properties.
+
+    Raises:
+        OptionError: The topic's properties select another format.
+
+    """
     try:
         properties = admin.topics.properties(topic)
     except PermissionDenied:
@@ -56,22 +71,22 @@ def topic_settings(
     stated = properties.get(TIER)
     if stated in FORMATS and stated != table_format:
         raise OptionError(
-            f"topic {topic}: expected tables of the format {stated}, as its property '{TIER}' says, got a catalog of "
-            f"{table_format} tables; change the property, or give another tierCatalog"
+            f"topic {topic}: expected tables of the format {stated}, as in its property '{TIER}', got a catalog of "
+            f"{table_format} tables; change the property, or set another tierCatalog"
         )
     return stated_settings(properties) or default
 
 
 def topics_to_tier(admin: AdminClient, topics: Iterable[TopicName]) -> list[TopicName]:
-    """Those whose property says so, sorted; some are asked at once. Raises the errors of `AdminClient`."""
-    asked = sorted(set(topics))
-    stated = map_concurrently(lambda topic: _stated(admin, topic), asked)
-    return [topic for topic, value in zip(asked, stated, strict=True) if value in FORMATS]
+    """Return the topics whose property selects tiering, sorted. Raises the errors of `AdminClient`."""
+    candidates = sorted(set(topics))
+    stated = map_concurrently(lambda topic: _tier_property(admin, topic), candidates)
+    return [topic for topic, value in zip(candidates, stated, strict=True) if value in FORMATS]
 
 
-def _stated(admin: AdminClient, topic: TopicName) -> str | None:
+def _tier_property(admin: AdminClient, topic: TopicName) -> str | None:
     try:
         return admin.topics.properties(topic).get(TIER)
     except TopicNotFoundError:
-        # Deleted meanwhile.
+        # The topic was deleted after it was listed.
         return None

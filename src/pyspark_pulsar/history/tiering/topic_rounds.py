@@ -1,8 +1,8 @@
-"""Rounds of all topics, once or for ever.
+"""Rounds of all topics, once or until a stop.
 
-Topics are independent of each other: some are worked on at once, and what fails of one does not stop the others. A
-topic gets rounds until nothing is complete any more that is not tiered, or until two rounds have taken all that there
-was: ledgers of a busy topic close while a round runs.
+Topics are independent of each other. Some are tiered at the same time, and a topic's fault does not stop the others. A
+topic gets rounds until all complete ledgers are tiered, or until two rounds have tiered all that were complete at their
+start. Ledgers of a busy topic close while a round runs.
 """
 
 from __future__ import annotations
@@ -31,24 +31,27 @@ from pyspark_pulsar.read.bounds.topics import discover_topics
 _log: Final = logging.getLogger(__name__)
 
 TOPICS_AT_ONCE: Final = 4
-_RACES: Final = 20
-"""So often another process may be first before a topic is left to it for this time."""
+_MOST_LOST_RACES: Final = 20
+"""The number of lost races after which a topic is left to the other process for this turn."""
 _PAUSE_SECONDS: Final = 0.2
-_LAST_ROUNDS: Final = 2
-"""So many rounds of a topic may take all that is complete; what closes meanwhile is left to the next turn."""
+_MOST_FULL_ROUNDS: Final = 2
+"""The most rounds of a topic in one turn that tier all complete ledgers. The next turn tiers ledgers that close later.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicOutcome:
-    """What became of one topic."""
+    """The outcome of tiering one topic."""
 
     topic: TopicName
     rounds: tuple[RoundResult, ...] = ()
     fault: PulsarError | None = None
-    """Why its last round committed nothing."""
+    """The reason why the last round committed nothing."""
     retention_used: float | None = None
-    """The used share of retention of the first ledger that is not tiered (`retention.used_share`); None where no ledger
-    is left over, or where it is not known."""
+    """The used share of retention for the first ledger that is not tiered (`retention_use.used_share`).
+
+    None if no ledger is left over, or if the share is unknown.
+    """
 
     @property
     def rows(self) -> int:
@@ -60,14 +63,14 @@ class TopicOutcome:
 
     @property
     def size(self) -> int:
-        """Bytes of the files."""
+        """Return the bytes of the files."""
         return sum(result.size for result in self.rounds)
 
 
 def tier_topics(
     tier_round: TierRound, topics: list[TopicName], at_once: int = TOPICS_AT_ONCE
 ) -> Iterator[TopicOutcome]:
-    """Yield the outcome of each topic when it is done. What fails of a topic is its `TopicOutcome.fault`."""
+    """Tier topics, and yield the outcome of each one when it is finished, with the topic's fault if it failed."""
     waiting, running = iter(topics), set[Future[TopicOutcome]]()
     with ThreadPoolExecutor(at_once, thread_name_prefix="tiering") as pool:
         for topic in waiting:
@@ -82,20 +85,20 @@ def tier_topics(
 def tier_for_ever(
     tier_round: TierRound,
     every_seconds: float,
-    tell: Callable[[TopicOutcome], None],
+    report: Callable[[TopicOutcome], None],
     stop: Event,
     *,
     by_property: bool = False,
     turn_ended: Callable[[], None] = lambda: None,
 ) -> bool:
-    """Tier all topics again and again until `stop` is set. Nothing that fails ends it; it is tried again the next time.
+    """Tier all topics again and again until `stop` is set. After a fault, the next turn tries again.
 
     Args:
-        tier_round: What a round of a topic does.
-        every_seconds: The time between the beginnings of two turns.
-        tell: Gets the outcome of each topic. What it raises is logged.
-        stop: Ends the loop after the turn that is under way.
-        by_property: As `tiered_topics` takes it.
+        tier_round: Runs the round of a topic.
+        every_seconds: The time between the starts of two turns.
+        report: Called with the outcome of each topic. Its exceptions are logged.
+        stop: Ends the loop after the present turn.
+        by_property: The argument of `tiered_topics`.
         turn_ended: Called after each turn in which the topics were found.
 
     Returns:
@@ -105,45 +108,52 @@ def tier_for_ever(
     is_well = True
     while not stop.is_set():
         began = time.monotonic()
-        is_well = _turn(tier_round, tell, turn_ended, by_property=by_property)
+        is_well = _run_turn(tier_round, report, turn_ended, by_property=by_property)
         stop.wait(max(0.0, every_seconds - (time.monotonic() - began)))
     return is_well
 
 
-def _turn(
+def _run_turn(
     tier_round: TierRound,
-    tell: Callable[[TopicOutcome], None],
+    report: Callable[[TopicOutcome], None],
     turn_ended: Callable[[], None],
     *,
     by_property: bool,
 ) -> bool:
-    """Tier each topic once. Return whether all were found and tiered."""
+    """Tier each topic once, and return whether all were found and tiered."""
     options, is_well = tier_round.options, True
     try:
         for outcome in tier_topics(tier_round, tiered_topics(options, by_property=by_property)):
             is_well = is_well and outcome.fault is None
             try:
-                tell(outcome)
-            except Exception:  # noqa: BLE001 - such as a full disk or a closed pipe behind standard output
-                _log.warning("the outcome of %s was not written", outcome.topic, exc_info=True)
+                report(outcome)
+            except Exception:  # noqa: BLE001 - such as a full disk, or a closed pipe of standard output
+                _log.warning("Reporting the outcome of a topic failed: %s", outcome.topic, exc_info=True)
         turn_ended()
     except Exception as fault:  # noqa: BLE001 - the loop must not end
-        _log.warning(
-            "looking up the topics failed: %s", topic_fault("topics", fault, catalog_settings(options))
-        )
+        _log.warning("Finding the topics failed: %s", topic_fault("topics", fault, catalog_settings(options)))
         is_well = False
     return is_well
 
 
 def tiered_topics(options: ReadOptions, *, by_property: bool = False) -> list[TopicName]:
-    """The topics that the options name, or that their pattern matches now; sorted, no partitions. `by_property`: of
-    these, the ones whose property says that they are to be tiered. Raises the errors of `discover_topics` and
-    `AdminClient`, and `TopicNameError` for scalable topics."""
+    """Return the topics that the options name, or that match their pattern now; sorted, without partition suffixes.
+
+    Also raises the errors of `discover_topics` and `AdminClient`.
+
+    Args:
+        options: The options of tiering.
+        by_property: Whether to return only topics whose property selects tiering.
+
+    Raises:
+        TopicNameError: A topic is a scalable topic, which cannot be tiered.
+
+    """
     with BrokerClient.for_planning(options) as client:
         found = {topic.without_partition() for topic in discover_topics(client, options)}
-        # Refuses scalable topics, whose ledgers nobody tells.
+        # Parsing refuses scalable topics, whose ledgers the admin REST API does not list.
         topics = sorted(TopicName.parse(str(topic)) for topic in found)
-        # Topics that are named need no broker to be found, and rounds are patient.
+        # Named topics are found without a broker, and rounds retry for long. So check the connection here.
         client.retrying(client.service_connection)
     if not by_property:
         return topics
@@ -152,7 +162,7 @@ def tiered_topics(options: ReadOptions, *, by_property: bool = False) -> list[To
 
 
 def namespace_pattern(namespace: str) -> str:
-    """The option `topicsPattern` for all topics of a namespace. Raises `OptionError`."""
+    """Return the option `topicsPattern` for all topics of a namespace. Raises `OptionError`."""
     return f"{re.escape(f'persistent://{Namespace.parse(namespace)}/')}.*"
 
 
@@ -160,7 +170,7 @@ def _tier_topic(tier_round: TierRound, topic: TopicName) -> TopicOutcome:
     rounds: list[RoundResult] = []
     races = last_rounds = 0
     try:
-        while races < _RACES and last_rounds < _LAST_ROUNDS:
+        while races < _MOST_LOST_RACES and last_rounds < _MOST_FULL_ROUNDS:
             result = tier_round.run(topic)
             rounds.append(result)
             if result.is_done:
@@ -168,7 +178,7 @@ def _tier_topic(tier_round: TierRound, topic: TopicName) -> TopicOutcome:
             races += result.is_lost_race
             last_rounds += result.took_all
             time.sleep(_PAUSE_SECONDS if result.is_lost_race else 0.0)
-    except Exception as fault:  # noqa: BLE001 - other topics must not stop for what fails of one
+    except Exception as fault:  # noqa: BLE001 - a topic's fault must not stop other topics
         named = topic_fault(str(topic), fault, catalog_settings(tier_round.options))
         used = _retention_used(tier_round.options, topic)
         return TopicOutcome(topic, tuple(rounds), named, used)
@@ -177,13 +187,15 @@ def _tier_topic(tier_round: TierRound, topic: TopicName) -> TopicOutcome:
 
 
 def _retention_used(options: ReadOptions, topic: TopicName) -> float | None:
-    """Return the used share of retention of the first ledger that is not tiered, and log a warning if it is large."""
+    """Return the used share of retention for the first ledger that is not tiered, and log a warning if the share is
+    large.
+    """
     try:
         (status,) = tier_status(options, [topic])
     except PulsarError:
         return None
-    except Exception:  # noqa: BLE001 - a warning must not fail what it warns of
-        _log.debug("%s: the lag against retention is not known", topic, exc_info=True)
+    except Exception:  # noqa: BLE001 - computing a warning must not fail the round
+        _log.debug("Computing the used share of retention failed: %s", topic, exc_info=True)
         return None
     if status.warning is not None:
         _log.warning("%s", status.warning)

@@ -1,15 +1,15 @@
-"""What keeps a table quick to read and small: few large files, none that nobody names, no states that nobody reads.
+"""The upkeep of a table, which keeps the table small and quick to read, in three steps.
 
-    compact    neighbouring small files of a topic partition become one, in the order of positions
-    sweep      files that no state of the table names are deleted, a day after they were written
-    expire     states of the table that are older than some days are forgotten, with the files that only they had
+    compact    merges adjacent small files of a topic partition into one file, in the order of positions
+    sweep      deletes files that no state of the table names, a day after they were written
+    expire     removes states that are older than some days, with the files that only they have
 
-None of it moves what is tiered (`columnar.positions`), and any process may do it at any time. Of two at once one
-commits; the other leaves its files to the next sweep. A query that has been planned reads the files that there were
-then: they stay until their state expires.
+No step changes the positions (`columnar.positions`), and any process may run a step at any time. If two processes
+compact at the same time, one commits, and the next sweep deletes the files of the other. A planned query reads the
+files that existed when it was planned. These files stay until their state expires.
 
-Only files whose rows one schema tiered go together, and only files that are in the order of positions, since the new
-file says that it is: not files that another engine has rewritten.
+Compaction merges only files whose rows one schema tiered. The files must also be in the order of positions, because the
+new file is marked as ordered. So compaction skips files that another engine has rewritten.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ _OURS: Final = re.compile(r"-?\d+-\d+-\d+-[0-9a-f]{32}\.parquet")
 
 @dataclass(frozen=True, slots=True)
 class UpkeepResult:
-    """What was done to one table."""
+    """The result of the upkeep of one table."""
 
     table: str
     compacted: int = 0
-    """Files that became ..."""
+    """The number of files that were merged."""
     made: int = 0
-    """... these."""
+    """The number of files that compaction wrote."""
     swept: int = 0
-    """Files that no state named."""
+    """The number of deleted files that no state named."""
     expired: int = 0
-    """States that were forgotten."""
+    """The number of removed states."""
 
 
 def keep_up(
@@ -66,7 +66,18 @@ def keep_up(
     sweep_after: float = SWEEP_AFTER_SECONDS,
     expire_after: float = EXPIRE_AFTER_SECONDS,
 ) -> UpkeepResult:
-    """All three. Ages are in seconds. Raises `ColumnsUnavailable`, `TableMoved`."""
+    """Compact, expire and sweep a table.
+
+    Args:
+        table: The table.
+        sweep_after: The age, in seconds, from which unnamed files are deleted.
+        expire_after: The age, in seconds, from which states are removed.
+
+    Raises:
+        ColumnsUnavailable: The table or its files cannot be reached.
+        TableMoved: Another process has committed since the table was loaded.
+
+    """
     compacted, made = compact(table)
     expired = table.expire(int((time.time() - expire_after) * 1000))
     swept = sweep(table, sweep_after)
@@ -74,28 +85,37 @@ def keep_up(
 
 
 def compact(table: ColumnarTable) -> tuple[int, int]:
-    """How many files became how many. Raises `ColumnsUnavailable`, `TableMoved`."""
+    """Merge small files.
+
+    Returns:
+        The number of merged files, and the number of new files.
+
+    Raises:
+        ColumnsUnavailable: The table or its files cannot be reached.
+        TableMoved: Another process has committed since the table was loaded.
+
+    """
     storage = table.storage
     groups = [
         (group, layout)
-        for neighbours in small_neighbours(table.files(), table.file_bytes)
-        if (layout := _layout_of(neighbours[0], table)) is not None
-        for group in _like_files(neighbours, layout, storage)
+        for neighbors in small_neighbors(table.files(), table.file_bytes)
+        if (layout := _layout_of(neighbors[0], table)) is not None
+        for group in _mergeable_files(neighbors, layout, storage)
     ]
     if not groups:
         return 0, 0
     topic = TopicName.parse(table.topic or "")
-    made = [file for group, layout in groups for file in _rewritten(group, layout, storage, topic)]
+    made = [file for group, layout in groups for file in _rewrite_files(group, layout, storage, topic)]
     table.commit(made, table.positions, replaced=[file for group, _ in groups for file in group])
     return sum(len(group) for group, _ in groups), len(made)
 
 
-def small_neighbours(files: Sequence[DataFile], file_bytes: int) -> Iterator[list[DataFile]]:
-    """Yield two or more files each, which together are about as large as one may get.
+def small_neighbors(files: Sequence[DataFile], file_bytes: int) -> Iterator[list[DataFile]]:
+    """Yield groups of two or more files that are together at most as large as the largest file.
 
-    They are of one topic partition, key and schema, one after the other by their positions, with the same columns as
-    far as the table tells, and without deleted rows. No other file of that key is between them, whatever its size: the
-    new file would overlap it, and each read of the range would merge both.
+    The files of a group have the same topic partition, key and schema, and are adjacent by position. They have the same
+    columns as far as the table records them, and no deleted rows. No other file of that key is between them, whatever
+    its size. Otherwise the new file would overlap that file, and each read of the range would merge both.
     """
     group: list[DataFile] = []
     for file in sorted(files, key=lambda file: (file.partitions or (-2, -2), repr(file.key), file.first)):
@@ -131,21 +151,21 @@ def _may_be_joined(file: DataFile, file_bytes: int) -> bool:
 
 
 def _is_before(file: DataFile, other: DataFile) -> bool:
-    """Whether all of its rows have lesser positions."""
+    """Return whether all rows of a file have smaller positions than the rows of another."""
     return file.last is not None and file.last < other.first
 
 
 def _layout_of(file: DataFile, table: ColumnarTable) -> FileLayout | None:
-    """Return how files by the schema of a file's rows are written; None for a schema that the table has lost."""
+    """Return the layout for files with the schema of a file's rows, or None if the table has lost the schema."""
     (number, _) = file.tiered_by or (None, None)
     text = None if number is None else table.schema_texts.get(number)
     return None if text is None else replace(table.layout(text), tiered_by=None)
 
 
-def _like_files(
+def _mergeable_files(
     files: Sequence[DataFile], layout: FileLayout, storage: TableStorage
 ) -> Iterator[Sequence[DataFile]]:
-    """Yield those neighbours, two or more each, whose rows may follow each other in one file, by their footers.
+    """Yield groups of two or more adjacent files whose rows may follow each other in one file, by their footers.
 
     Raises:
         ColumnsUnavailable: A file cannot be read.
@@ -158,7 +178,7 @@ def _like_files(
 
 
 def _is_whole(file: DataFile, layout: FileLayout, storage: TableStorage) -> bool:
-    """Return whether a file has all columns of its schema, and its rows in order. Other engines leave columns out."""
+    """Return whether a file has all columns of its schema, and ordered rows. Other engines may leave columns out."""
     try:
         with _open(storage, file) as opened:
             try:
@@ -169,14 +189,14 @@ def _is_whole(file: DataFile, layout: FileLayout, storage: TableStorage) -> bool
             return is_ordered or bool(layout.sort_columns)
     except (OSError, pa.ArrowException) as fault:
         raise ColumnsUnavailable(
-            f"data file {file.url} cannot be read: {type(fault).__name__}: {fault}"
+            f"data file {file.url} cannot be read: {type(fault).__name__}: {fault}; restore the file"
         ) from None
 
 
-def _rewritten(
+def _rewrite_files(
     group: Sequence[DataFile], layout: FileLayout, storage: TableStorage, topic: TopicName
 ) -> list[WrittenFile]:
-    """Write the rows of the files to new ones. Raises `ColumnsUnavailable`."""
+    """Write the rows of the files to new files. Raises `ColumnsUnavailable`."""
     (index, _) = group[0].partitions or (-1, -1)
     partition = TopicPartition(topic, index)
     try:
@@ -186,7 +206,7 @@ def _rewritten(
             return list(writer.write(_rows(files, layout, dict(group[0].constants))))
     except (OSError, pa.ArrowException) as fault:
         raise ColumnsUnavailable(
-            f"{partition}: expected to read and write data files at {layout.folder}, got {type(fault).__name__}: "
+            f"{partition}: expected to read and write data files in {layout.folder}, got {type(fault).__name__}: "
             f"{fault}"
         ) from None
 
@@ -198,7 +218,7 @@ def _open(storage: TableStorage, file: DataFile) -> Iterator[pq.ParquetFile]:
 
 
 def _projections(file: pq.ParquetFile, columns: pa.Schema) -> list[ColumnProjection]:
-    """Raises ValueError for a column that the file lacks."""
+    """Return the conversion of each column. Raises `ValueError` if the file lacks a column."""
     index = FieldIndex(file.schema_arrow)
     return [ColumnProjection(column, column, index) for column in columns]
 
@@ -206,31 +226,42 @@ def _projections(file: pq.ParquetFile, columns: pa.Schema) -> list[ColumnProject
 def _rows(
     files: Sequence[pq.ParquetFile], layout: FileLayout, constants: Mapping[str, Any]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows in the order of the files, which is that of positions.
+    """Yield the rows in the order of the files, which is the order of positions.
 
     Args:
         files: The files.
-        layout: How they are rewritten.
-        constants: The values of columns that the files do not hold. Rows are apart by them.
+        layout: The layout of the new files.
+        constants: The values of partition columns that the files do not contain.
 
     """
     fields = {field.source: field.kind for field in layout.partition_fields}
-    apart = {name: pa.scalar(value, fields[name]) for name, value in constants.items()}
+    partition_values = {name: pa.scalar(value, fields[name]) for name, value in constants.items()}
     for file in files:
         projections = _projections(file, layout.schema)
         sources = [projection.source for projection in projections if projection.source is not None]
         for batch in file.iter_batches(_BATCH_ROWS, columns=sources, use_threads=False):
-            arrays = [projection.of(batch) for projection in projections]
-            arrays += [pa.repeat(value, batch.num_rows) for value in apart.values()]
-            yield pa.RecordBatch.from_arrays(arrays, names=[*layout.schema.names, *apart])
+            arrays = [projection.convert(batch) for projection in projections]
+            arrays += [pa.repeat(value, batch.num_rows) for value in partition_values.values()]
+            yield pa.RecordBatch.from_arrays(arrays, names=[*layout.schema.names, *partition_values])
 
 
 def sweep(table: ColumnarTable, older_than: float = SWEEP_AFTER_SECONDS) -> int:
-    """Delete files of ours that no state of the table names, and that are older (seconds). How many. Raises
-    `ColumnsUnavailable`."""
+    """Delete files of this package that no state of the table names.
+
+    Args:
+        table: The table.
+        older_than: The age, in seconds, from which files are deleted.
+
+    Returns:
+        The number of deleted files.
+
+    Raises:
+        ColumnsUnavailable: The table or its files cannot be reached.
+
+    """
     storage, folder = table.storage, table.folder
     try:
-        system, path = storage.located(folder)
+        system, path = storage.locate(folder)
         listed = system.get_file_info(fs.FileSelector(path, allow_not_found=True, recursive=True))
         before = time.time() - older_than
         ours = [
@@ -238,15 +269,15 @@ def sweep(table: ColumnarTable, older_than: float = SWEEP_AFTER_SECONDS) -> int:
             for info in listed
             if info.is_file and _OURS.fullmatch(info.base_name) and info.mtime.timestamp() < before
         ]
-        # Listed before the table is asked: a file that is committed in between is older than a day, or known.
+        # Files are listed before the table's states. So a file that is committed in between is known, or too new.
         known = {url.rpartition("/")[2] for url in table.known_urls()} if ours else set()
         orphans = [info.path for info in ours if info.base_name not in known]
         for orphan in orphans:
             system.delete_file(orphan)
     except (OSError, pa.ArrowException) as fault:
         raise ColumnsUnavailable(
-            f"table {table.name}: expected to list and delete files at {folder}, got {type(fault).__name__}: {fault}"
+            f"table {table.name}: expected to list and delete files in {folder}, got {type(fault).__name__}: {fault}"
         ) from None
     if orphans:
-        _log.info("table %s: %d files that no commit names are deleted", table.name, len(orphans))
+        _log.info("Deleted %d files that no commit names: table %s", len(orphans), table.name)
     return len(orphans)

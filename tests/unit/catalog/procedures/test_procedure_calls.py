@@ -47,7 +47,7 @@ def test_another_name_is_refused_with_those_that_there_are(namespace: list[str],
 @pytest.mark.parametrize(
     ("name", "table", "arguments", "fault", "text"),
     [
-        ("terminate", "t", {"forever": False}, CatalogUnsupported, "nobody can ever write"),
+        ("terminate", "t", {"forever": False}, CatalogUnsupported, "no producer can ever write"),
         ("compact", "t$offsets", {"wait": False}, CatalogUnsupported, "system table"),
         ("offload", "t", {"keep_bytes": -1, "wait": False}, OptionError, "0 or more"),
         ("compact", "non-persistent://t", {"wait": False}, CatalogUnsupported, "stores no messages"),

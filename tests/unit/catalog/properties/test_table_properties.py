@@ -61,10 +61,10 @@ def test_units_and_infinity() -> None:
         ({"mesage_ttl": "1d"}, "looks like 'message_ttl'"),
         ({"compaction_treshold": "1MB"}, "looks like 'compaction_threshold'"),
         ({"tier_partition_by": "x"}, "looks like 'tier.partition_by'"),
-        ({"location": "s3://x"}, "leave it out"),
-        ({"external": "true"}, "leave it out"),
+        ({"location": "s3://x"}, "got the property; remove it"),
+        ({"external": "true"}, "got the property; remove it"),
         ({"provider": "parquet"}, "expected pulsar"),
-        ({"option.receiverQueueSize": "1"}, "give it to the query"),
+        ({"option.receiverQueueSize": "1"}, "set the option on the query"),
         ({KEY_COLUMN_PROPERTY: "id"}, "set key_column instead"),
     ],
 )
@@ -102,12 +102,12 @@ def test_noise_is_ignored_and_others_are_kept() -> None:
 def test_a_limit_that_is_not_given_stays(
     before: Retention | None, given: dict[str, str], removed: tuple[str, ...], after: Retention | None
 ) -> None:
-    assert retention.changed(before, given, removed) == after
+    assert retention.change_retention(before, given, removed) == after
 
 
 def test_keeping_nothing_is_never_a_slip() -> None:
     with pytest.raises(OptionError, match="1h and 0"):
-        retention.changed(Retention(60, -1), {"retention_size": "0"})
+        retention.change_retention(Retention(60, -1), {"retention_size": "0"})
 
 
 def test_formats_of_schemas() -> None:

@@ -198,7 +198,7 @@ def test_the_table_of_another_topic_of_this_name(
         assert f"whose id is {table_of(texts).id}" in refused
         given = texts | {key.lower(): text for key, text in further.items()}
         unnamed = tier_scan(cluster(), given, spark_schema(pa.schema([ID])).jsonValue())
-        assert unnamed["refused"] == "the topic does not say that the table is its own"
+        assert unnamed["refused"] == "the topic does not name the table as its own"
 
 
 def test_rows_are_counted_by_a_column(texts: dict[str, str]) -> None:
@@ -245,12 +245,12 @@ def test_times_are_filters(texts: dict[str, str]) -> None:
         ({"startingSubscription": "s"}, "startingSubscription"),
         ({"splitBy": "key"}, "splitBy"),
         ({"auditPath": "/tmp/a"}, "auditPath"),
-        ({"readFrom": "broker"}, "take rows of tables"),
-        ({"readFrom": "bookie"}, "take rows of tables"),
-        ({"readCompacted": "true"}, "take rows of tables"),
+        ({"readFrom": "broker"}, "do not allow reads of tables"),
+        ({"readFrom": "bookie"}, "do not allow reads of tables"),
+        ({"readCompacted": "true"}, "do not allow reads of tables"),
         ({"behindTable": '{"table": "x", "version": 1, "partitions": {}}'}, "behindTable"),
         ({"readFrom": "columns", "startingOffsets": "earliest"}, "offsets name all"),
-        ({"tierTable": "none.{topic}"}, "it has none"),
+        ({"tierTable": "none.{topic}"}, "the topic has no table"),
         ({"minPartitions": "x"}, "OptionError"),
     ],
 )
@@ -275,8 +275,8 @@ def test_a_partition_is_not_a_whole_topic(texts: dict[str, str]) -> None:
 
 
 def test_a_schema_that_has_changed_since(texts: dict[str, str]) -> None:
-    assert "not any more" in asked(texts, pa.field("id", pa.string()))["refused"]
-    assert "not any more" in asked(texts, pa.field("other", pa.string()))["refused"]
+    assert "not a column of the topic" in asked(texts, pa.field("id", pa.string()))["refused"]
+    assert "not a column of the topic" in asked(texts, pa.field("other", pa.string()))["refused"]
 
 
 def test_what_the_broker_refuses_is_said_by_the_data_source(texts: dict[str, str]) -> None:
@@ -290,8 +290,14 @@ def test_rows_that_its_positions_do_not_cover(texts: dict[str, str]) -> None:
     assert table is not None
     before = table.positions
     for positions, reason in (
-        (before.replaced({PARTITIONS[1]: TieredPartition(Position(8, 0))}), "behind the positions"),
-        (before.replaced({TopicPartition.parse(f"{TOPIC}-partition-5"): TieredPartition(END)}), "not there"),
+        (
+            before.with_partitions({PARTITIONS[1]: TieredPartition(Position(8, 0))}),
+            "rows after its positions",
+        ),
+        (
+            before.with_partitions({TopicPartition.parse(f"{TOPIC}-partition-5"): TieredPartition(END)}),
+            "do not exist",
+        ),
     ):
         table.commit([], positions)
         assert reason in asked(texts, ID)["refused"]
@@ -315,22 +321,22 @@ def test_manifests_are_read_once(texts: dict[str, str], monkeypatch: pytest.Monk
         return table
 
     table, known = load(), KnownFiles()
-    files = known.of(table, ["id"])
-    assert known.of(table, ["id"]) is files
+    files = known.files_of(table, ["id"])
+    assert known.files_of(table, ["id"]) is files
     assert set(read.values()) == {1}
     # Of another column nothing is known yet; then of both.
-    both = known.of(table, ["name"])
-    assert known.of(table, ["id", "name"]) is both
+    both = known.files_of(table, ["name"])
+    assert known.files_of(table, ["id", "name"]) is both
     assert set(read.values()) == {2}
     of_both = dict(read)
     columns = [column for column in table.columns if column.name != "__tieredBy"]
     commit(table, pa.schema(columns), END)
-    later = known.of(load(), ["id"])
+    later = known.files_of(load(), ["id"])
     assert (len(files), len(later)) == (4, 8)
     assert sorted(later.statistics["id"].lower) == [700] * 4 + [800] * 4  # type: ignore[type-var]
     assert {path: count for path, count in read.items() if path in of_both} == of_both
     assert len(read) == len(of_both) + 1
-    assert KnownFiles().of(load(), ["id"]) == replace(later, statistics=ANY)
+    assert KnownFiles().files_of(load(), ["id"]) == replace(later, statistics=ANY)
 
 
 def test_files_of_few_tables_are_kept(texts: dict[str, str]) -> None:
@@ -340,7 +346,7 @@ def test_files_of_few_tables_are_kept(texts: dict[str, str]) -> None:
         KnownFiles(most_files=1),
         SimpleNamespace(name="other", version="1", all_files=table.all_files),
     )
-    files = known.of(table, ["id"])
-    assert known.of(table, ["id"]) is files
-    known.of(other, ["id"])  # type: ignore[arg-type]
-    assert known.of(table, ["id"]) is not files
+    files = known.files_of(table, ["id"])
+    assert known.files_of(table, ["id"]) is files
+    known.files_of(other, ["id"])  # type: ignore[arg-type]
+    assert known.files_of(table, ["id"]) is not files

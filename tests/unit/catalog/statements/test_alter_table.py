@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pyspark_pulsar.catalog.statements.alter_table import _edited, _register
+from pyspark_pulsar.catalog.statements.alter_table import _edit_record, _register
 from pyspark_pulsar.errors import CatalogUnsupported, PulsarError, SchemaError
 from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.schema.avro.to_arrow import record_schema
@@ -42,7 +42,7 @@ DOCUMENT: dict[str, Any] = {
 def edited(*changes: dict[str, Any], kind: SchemaType = SchemaType.AVRO) -> dict[str, Any]:
     """The document after the changes."""
     info = SchemaInfo("x", kind, json.dumps(DOCUMENT).encode())
-    record = _edited(TOPIC, info, changes)
+    record = _edit_record(TOPIC, info, changes)
     assert record is not None
     found: dict[str, Any] = json.loads(record.text())
     return found
@@ -134,15 +134,15 @@ def test_comments_are_the_documentation_of_a_field() -> None:
     ("change", "reason"),
     [
         (add("id"), "expected a new name"),
-        (add("__key"), "metadata columns"),
+        (add("__key"), "name of a metadata column"),
         (add("new", nullable=False), "NOT NULL"),
         (add("new-name"), "new_name"),
         (add("id", "x"), "a struct at id"),
         (add("nowhere", "x"), "'nowhere'"),
         (retype("id", kind="string"), r"bigint, float, double.*add a column"),
         (retype("id", kind="short"), "smallint"),
-        (retype("at", kind="long"), "there is none"),
-        (retype("to", kind="string"), "there is none"),
+        (retype("at", kind="long"), "none exists"),
+        (retype("to", kind="string"), "none exists"),
         (retype("any", kind="long"), "union of several"),
         ({"change": "drop", "column": ["nothing"]}, "'nothing'"),
         ({"change": "drop", "column": ["kind"]}, "named type in use"),
@@ -169,7 +169,7 @@ def test_only_records_in_avro_or_json_change_by_column(kind: SchemaType) -> None
 def test_a_change_that_undoes_another_is_told(answers: tuple[int, ...], is_alone: bool) -> None:
     """The versions that the registry answers with, of a topic whose newest was 4."""
     info = SchemaInfo("x", SchemaType.AVRO, json.dumps(DOCUMENT).encode(), version=(4).to_bytes(8, "big"))
-    record = _edited(TOPIC, info, [add("new")])
+    record = _edit_record(TOPIC, info, [add("new")])
     assert record is not None
     given = iter(answers)
     admin: Any = SimpleNamespace(schemas=SimpleNamespace(register=lambda *_: next(given)))
@@ -189,6 +189,6 @@ def test_a_list_of_dates_of_a_java_class_is_no_hurdle() -> None:
     }
     document = {"type": "record", "name": "R", "fields": [{"name": "dates", "type": dates}]}
     for kind in (SchemaType.JSON, SchemaType.AVRO):
-        record = _edited(TOPIC, SchemaInfo("x", kind, json.dumps(document).encode()), [add("note")])
+        record = _edit_record(TOPIC, SchemaInfo("x", kind, json.dumps(document).encode()), [add("note")])
         assert record is not None
         assert json.loads(record.text())["fields"][0] == document["fields"][0]

@@ -28,9 +28,9 @@ ID = columns(("id", "long"))
     ("topic", "schema", "properties", "partitioning", "reason"),
     [
         ("t/n/x", ID, {}, ("id",), "set the property partitions instead"),
-        ("non-persistent://t/n/x", ID, {}, (), "make it persistent"),
-        ("t/n/__change_events", ID, {}, (), "keeps for itself"),
-        ("t/n/x", columns(("__key", "binary"), ("id", "long")), {}, (), "always there"),
+        ("non-persistent://t/n/x", ID, {}, (), "create a persistent topic"),
+        ("t/n/__change_events", ID, {}, (), "reserves for itself"),
+        ("t/n/x", columns(("__key", "binary"), ("id", "long")), {}, (), "metadata columns, which every table has"),
         ("t/n/x", columns(), {}, (), "no value column"),
         ("t/n/x", ID, {"value_format": "bytes"}, (), "one column value"),
         ("t/n/x", ID, {"key_column": "ID"}, (), "is 'ID': expected"),

@@ -14,10 +14,10 @@ from pyspark_pulsar.options import ConnectionOptions
 @pytest.mark.parametrize(
     ("properties", "reason"),
     [
-        ({"location": "s3://x"}, "leave it out"),
+        ({"location": "s3://x"}, "remove the property"),
         ({"retention_time": "soon"}, "a duration"),
         ({"message_ttl": "never"}, "a duration"),
-        ({"backlog_quota.destination_storage": "1"}, "only shown"),
+        ({"backlog_quota.destination_storage": "1"}, "is read-only"),
     ],
 )
 def test_refused_without_a_question(properties: dict[str, str], reason: str) -> None:

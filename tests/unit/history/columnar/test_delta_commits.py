@@ -27,7 +27,7 @@ from fixtures.columnar import (
 )
 
 from pyspark_pulsar.errors import ColumnsUnavailable
-from pyspark_pulsar.history.columnar.delta.commit import committed
+from pyspark_pulsar.history.columnar.delta.commit import write_commit
 from pyspark_pulsar.history.columnar.delta.positions import COMMITS
 from pyspark_pulsar.history.columnar.delta.table import DeltaColumnarTable, DeltaFolder
 from pyspark_pulsar.history.columnar.table import TableMoved
@@ -80,7 +80,7 @@ def test_retries_of_delta_rs_let_both_land_but_for_the_fence(
 ) -> None:
     """The control of the tests above: what delta-rs does by itself, here with the add action of another commit."""
     files = written(table, rows_of(3))
-    add = table._added(files[0], is_change=True)
+    add = table._add_action(files[0], is_change=True)
     properties = CommitProperties(
         max_commit_retries=retries, app_transactions=[Transaction(COMMITS, 3)] if fenced else None
     )
@@ -234,11 +234,11 @@ def test_a_commit_whose_answer_is_lost_is_done(folder: DeltaFolder, table: Any) 
 
     def write(delta: DeltaTable, properties: CommitProperties) -> None:
         delta.create_write_transaction(
-            [table._added(file, is_change=True)], "append", delta.schema(), commit_properties=properties
+            [table._add_action(file, is_change=True)], "append", delta.schema(), commit_properties=properties
         )
         raise OSError("the connection was reset")
 
-    assert committed(state, write).version == state.version + 1
+    assert write_commit(state, write).version == state.version + 1
     assert values(table) == ledgers(1, 2, 3)
 
 
@@ -246,8 +246,8 @@ def test_a_commit_of_which_nobody_knows(table: Any) -> None:
     def write(delta: DeltaTable, properties: CommitProperties) -> None:
         raise OSError("the connection was reset")
 
-    with pytest.raises(ColumnsUnavailable, match="the connection was reset; look at the table"):
-        committed(table._state, write)
+    with pytest.raises(ColumnsUnavailable, match="the connection was reset; reload the table"):
+        write_commit(table._state, write)
 
 
 def test_a_table_that_takes_no_commit_is_no_lost_race(folder: DeltaFolder) -> None:

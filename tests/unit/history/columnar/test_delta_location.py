@@ -31,7 +31,7 @@ S3 = {
     ],
 )
 def test_places(path: str, url: str) -> None:
-    assert TableLocation.of(path, {}).url == url
+    assert TableLocation.from_path(path, {}).url == url
 
 
 @pytest.mark.parametrize(
@@ -47,12 +47,12 @@ def test_places(path: str, url: str) -> None:
 )
 def test_places_that_are_none(path: str) -> None:
     with pytest.raises(OptionError, match="expected as path file:///folder or s3://bucket/prefix") as told:
-        TableLocation.of(path, S3)
+        TableLocation.from_path(path, S3)
     assert "my-secret-key" not in str(told.value)
 
 
 def test_a_table_lies_in_a_folder_of_its_namespace() -> None:
-    place = TableLocation.of("/tables", {})
+    place = TableLocation.from_path("/tables", {})
     assert place.under("public_default", "t").url == "file:///tables/public_default/t"
     for name in ("..", ".", "a/b", "", "_delta_log/x"):
         with pytest.raises(OptionError, match="option 'tierTable'"):
@@ -61,11 +61,11 @@ def test_a_table_lies_in_a_folder_of_its_namespace() -> None:
 
 def test_names_in_the_log_in_the_store_and_in_urls() -> None:
     for root in ("/my tables/t", "s3://bucket/t"):
-        place = TableLocation.of(root, {})
+        place = TableLocation.from_path(root, {})
         name = "data-1/item=a%20b/0-1-0.parquet"
         assert place.name_of("data-1/item=a%2520b/0-1-0.parquet") == name
         assert place.name_at(place.url_of(name)) == name
-        _, path = place.storage.located(place.url_of(name))
+        _, path = place.storage.locate(place.url_of(name))
         assert path == f"{root.removeprefix('s3://')}/{name}"
         assert place.url_of(place.name_of("s3://other/x%20y")) == "s3://other/x%20y"
 
@@ -116,7 +116,7 @@ def test_a_store_that_is_away_is_told_without_secrets() -> None:
 
 
 def test_a_place_shows_no_secrets_and_travels() -> None:
-    place = TableLocation.of("s3://bucket/tables", S3)
+    place = TableLocation.from_path("s3://bucket/tables", S3)
     assert "my-secret-key" not in repr(place)
     assert pickle.loads(pickle.dumps(place.storage)) == place.storage
 

@@ -78,7 +78,7 @@ def test_numbers_that_expire_are_an_error(folder: DeltaFolder, table: Any) -> No
     path = Path(table.name.removeprefix("file://"))
     append_commit(path, {"txn": {"appId": "pulsar.positions/0/end.ledger", "version": 2}})
     forget_log(table)
-    with pytest.raises(TierMismatch, match="some are missing or of another commit"):
+    with pytest.raises(TierMismatch, match="some numbers are missing or of another commit"):
         _ = loaded(folder).positions
 
 

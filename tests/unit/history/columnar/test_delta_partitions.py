@@ -89,7 +89,7 @@ def test_two_columns_of_one_name() -> None:
 
 
 def test_an_empty_text_is_not_null() -> None:
-    with pytest.raises(SchemaError, match="got an empty one, which Delta cannot tell from null"):
+    with pytest.raises(SchemaError, match="got an empty one, which Delta cannot distinguish from null"):
         partitions.partition_values((field("item"),), ("",), "t")
 
 
@@ -106,6 +106,6 @@ def test_folders_are_named_as_by_hive() -> None:
 def test_a_folder_of_a_local_table_is_found(text: str) -> None:
     layout = FileLayout("file:///my%20folder", COLUMNS, (field("item"),), has_folders=True)
     remote = FileLayout("s3://b", COLUMNS, (field("item"),), has_folders=True)
-    _, path = TableStorage().located(layout.folder_of((text,)))
+    _, path = TableStorage().locate(layout.folder_of((text,)))
     assert path.removeprefix("/my folder/") == remote.folder_of((text,)).removeprefix("s3://b/")
     assert "/" not in path.removeprefix("/my folder/")

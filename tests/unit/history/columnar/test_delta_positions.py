@@ -60,7 +60,7 @@ def test_positions_come_back(given: TieredPositions) -> None:
 def test_numbers_of_partitions_that_are_moved_replace_those_before(
     first: TieredPositions, then: TieredPositions
 ) -> None:
-    kept = canonical(first.replaced(then.partitions))
+    kept = canonical(first.with_partitions(then.partitions))
     table = {**numbers_of(canonical(first)), **numbers_of(kept)}
     assert positions_of(TOPIC, lambda names: asked(table, names)) == kept
 
@@ -85,7 +85,7 @@ def test_a_number_of_an_older_commit_is_missed() -> None:
 
 
 def test_a_table_that_is_no_tier_has_none() -> None:
-    with pytest.raises(PositionsIncomplete, match="there are none"):
+    with pytest.raises(PositionsIncomplete, match="no numbers exist"):
         positions_of(TOPIC, lambda names: [None] * len(names))
 
 

@@ -26,7 +26,7 @@ from fixtures.columnar import (
 from pyspark_pulsar.errors import ColumnsUnavailable
 from pyspark_pulsar.history.columnar.data_file import DataFile
 from pyspark_pulsar.history.columnar.delta.table import DeltaFolder
-from pyspark_pulsar.history.tiering.upkeep import compact, small_neighbours, sweep
+from pyspark_pulsar.history.tiering.upkeep import compact, small_neighbors, sweep
 
 
 def test_neighbours_become_one_file(folder: DeltaFolder) -> None:
@@ -56,7 +56,7 @@ def test_files_of_other_engines_stay(folder: DeltaFolder, table: Any) -> None:
     write_deltalake(table.name, backwards.slice(3), mode="overwrite")
     write_deltalake(table.name, backwards.slice(0, 3), mode="append")
     theirs = loaded(folder)
-    assert [len(group) for group in small_neighbours(theirs.files(), 1 << 20)] == [2]
+    assert [len(group) for group in small_neighbors(theirs.files(), 1 << 20)] == [2]
     assert compact(theirs) == (0, 0)
     assert values(theirs) == ledgers(1, 2)
 
@@ -92,9 +92,9 @@ def part(first: int, last: int, size: int = 10, key: str = "k", **further: Any) 
     ],
 )
 def test_only_neighbours_are_joined(files: list[DataFile], joined: list[list[int]]) -> None:
-    found = [[file.ledgers[0] for file in group if file.ledgers] for group in small_neighbours(files, 1000)]
+    found = [[file.ledgers[0] for file in group if file.ledgers] for group in small_neighbors(files, 1000)]
     assert found == joined
-    assert list(small_neighbours(files[::-1], 1000)) == list(small_neighbours(files, 1000))
+    assert list(small_neighbors(files[::-1], 1000)) == list(small_neighbors(files, 1000))
 
 
 def rows_in(table: Any) -> list[dict[str, Any]]:

@@ -28,11 +28,11 @@ def test_urls(url: str, told: str) -> None:
 
 
 def test_folders_need_nothing() -> None:
-    assert hadoop_settings(TableStorage.of(S3), "file:///a") == {}
+    assert hadoop_settings(TableStorage.from_properties(S3), "file:///a") == {}
 
 
 def test_s3() -> None:
-    settings = hadoop_settings(TableStorage.of(S3), "s3://bucket/a")
+    settings = hadoop_settings(TableStorage.from_properties(S3), "s3://bucket/a")
     assert settings == {
         "fs.s3a.endpoint": "http://h:9000",
         "fs.s3a.access.key": "id",
@@ -41,7 +41,7 @@ def test_s3() -> None:
         "fs.s3a.connection.ssl.enabled": "false",
         "fs.s3a.aws.credentials.provider": "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider",
     }
-    assert "hidden" not in repr(TableStorage.of(S3))
+    assert "hidden" not in repr(TableStorage.from_properties(S3))
 
 
 @pytest.mark.parametrize(
@@ -52,12 +52,12 @@ def test_s3() -> None:
     ],
 )
 def test_kinds_of_credentials(given: dict[str, str], provider: str) -> None:
-    settings = hadoop_settings(TableStorage.of(given), "s3://bucket/a")
+    settings = hadoop_settings(TableStorage.from_properties(given), "s3://bucket/a")
     assert settings["fs.s3a.aws.credentials.provider"].endswith(provider)
 
 
 def test_settings_that_hadoop_has_no_equal_for() -> None:
     with pytest.raises(NotScannable, match="role-arn"):
-        hadoop_settings(TableStorage.of(S3 | {"s3.role-arn": "a"}), "s3://bucket/a")
+        hadoop_settings(TableStorage.from_properties(S3 | {"s3.role-arn": "a"}), "s3://bucket/a")
     with pytest.raises(NotScannable, match="gs://"):
-        hadoop_settings(TableStorage.of({"gcs.oauth2.token": "t"}), "gs://bucket/a")
+        hadoop_settings(TableStorage.from_properties({"gcs.oauth2.token": "t"}), "gs://bucket/a")

@@ -24,9 +24,9 @@ def test_a_note_is_read_as_it_was_written() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{", "expected a note as pyspark-pulsar writes it"),
-        ("[]", "expected a note as pyspark-pulsar writes it"),
-        ('{"version": 1, "table": "t"}', "remove it"),
+        ("{", "expected a note that pyspark-pulsar wrote"),
+        ("[]", "expected a note that pyspark-pulsar wrote"),
+        ('{"version": 1, "table": "t"}', "run pyspark-pulsar tier forget to remove the note"),
         ('{"version": 2}', "expected a note in version 1, got 2"),
     ],
 )
@@ -73,7 +73,7 @@ def test_what_a_note_refuses() -> None:
         note.check_table(NAME, None, "table ns.u")
     with pytest.raises(TierMismatch, match=r"got table ns\.t, whose id is id-2"):
         note.check_table(NAME, "id-2", "table ns.t")
-    with pytest.raises(TierMismatch, match="up to 7:0:0, as it did, got nothing of it"):
+    with pytest.raises(TierMismatch, match="up to 7:0:0, as before, got no messages"):
         note.check_tiered(PARTITION, None)
-    with pytest.raises(TierMismatch, match="up to 7:0:0, as it did, got messages up to 6:9:0"):
+    with pytest.raises(TierMismatch, match="up to 7:0:0, as before, got messages up to 6:9:0"):
         note.check_end(PARTITION, TieredPartition(Position(6, 9)))

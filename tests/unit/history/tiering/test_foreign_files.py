@@ -15,7 +15,7 @@ ORDERS, OTHERS = TopicName.parse("orders"), TopicName.parse("others")
 
 class Table:
     name = "orders"
-    positions = SimpleNamespace(replaced=lambda changed: changed)
+    positions = SimpleNamespace(with_partitions=lambda changed: changed)
 
     def __init__(self) -> None:
         self.committed: list[Any] = []
@@ -29,7 +29,7 @@ def test_a_round_refuses_them() -> None:
         SimpleNamespace(partition=TopicPartition(topic, 0), rows=1, size=1) for topic in (ORDERS, OTHERS)
     ]
     table = Table()
-    with pytest.raises(ProtocolError, match=r"expected files of .*orders, got some of .*others"):
+    with pytest.raises(ProtocolError, match=r"expected files of .*orders, got files of .*others"):
         commit_parts(ORDERS, table, {}, files)  # type: ignore[arg-type]
     assert table.committed == []
     commit_parts(ORDERS, table, {}, files[:1])  # type: ignore[arg-type]

@@ -101,10 +101,8 @@ def test_nothing_ends_the_loop(monkeypatch: pytest.MonkeyPatch, caplog: pytest.L
     assert is_well
     assert [outcome.fault is None for outcome in told] == [False, True, True, True]
     texts = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
-    assert (
-        "looking up the topics failed: topics: expected tiering or upkeep to succeed, got OSError" in texts[0]
-    )
-    assert f"the outcome of {TOPICS[0]} was not written" in texts
+    assert "Finding the topics failed: topics: expected tiering or upkeep to succeed, got OSError" in texts[0]
+    assert f"Reporting the outcome of a topic failed: {TOPICS[0]}" in texts
 
 
 def test_the_last_turn_says_whether_all_is_well(monkeypatch: pytest.MonkeyPatch) -> None:

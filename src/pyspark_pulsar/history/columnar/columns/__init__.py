@@ -1,9 +1,12 @@
-"""Columns of tables: their types in files, and what a file's columns are in a query.
+"""The columns of tables: their types in files, and their conversion to the columns of a query.
 
-stored_types   the Arrow types that columns have in files
-projection     from a column of a file to the column of the reader's schema
-absent_values  the values of a column that a file lacks
-field_matches  the outcome of matching the fields of two schemas
-avro_fields, protobuf_fields  match the fields of two Avro documents, of two Protobuf plans
-resolution     finds the columns of a table that hold the fields of a reader's schema
+Modules:
+
+    stored_types     the Arrow types of columns in files
+    projection       converts a column of a file to a column of a query
+    absent_values    the values of a column that a file lacks
+    resolution       finds the table's columns for the fields of a reader's schema
+    field_matches    the outcome of matching two schemas, and columns with another name in files
+    avro_fields      matches the fields of two Avro documents
+    protobuf_fields  matches the fields of two Protobuf plans
 """

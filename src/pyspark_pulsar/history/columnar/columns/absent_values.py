@@ -1,11 +1,11 @@
-"""What a column is for a message that was written before its field was there; the same that the kernel's decoder gives.
+"""The value of a column for messages that were written before the schema had the field.
 
-A data file holds the columns that the topic's schema had when the file was written. A reader's schema may have more,
-at any depth.
+The kernel's decoder returns the same values. A data file contains the columns of the topic's schema at the time of
+writing. A reader's schema may have more fields, at any depth. A field that the file lacks has these values:
 
-    AVRO          the field's default, by the reader's schema; null if it has none
+    AVRO          the field's default in the reader's schema, or null without a default
     JSON          null if the field is nullable, whatever its default; otherwise its default
-    PROTOBUF      what the field's absence means: zero, empty, the first value of an enum, or null for `optional`
+    PROTOBUF      the meaning of an absent field: zero, empty, the first value of an enum, or null for `optional`
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ from pyspark_pulsar.schema.types.exchange import readable_type
 
 _JSON: Final = RECORD_TYPES[SchemaType.JSON]
 ITEM: Final = "element"
-"""The member that stands for the items of a list, and the values of a map."""
+"""The member name for the items of a list and the values of a map."""
 
 Members = Mapping[str, "Absent"]
 
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """Of one column or member."""
+    """The value of a column or member that a file lacks."""
 
     value: pa.Array | None = None
-    """One row, of the column's type in Spark (`schema.types.exchange`); None for null."""
+    """One row, of the column's type in Spark (`schema.types.exchange`); None means null."""
     members: Members = field(default_factory=dict)
-    """Of what lies inside it; what is not named is null."""
+    """The values of members inside the column. Unnamed members are null."""
 
 
 NULL: Final = Absent()
 
 
 def absent_columns(payload: PayloadSchema) -> Members:
-    """By the names of the columns that the payload is to a reader; what is not named is null."""
+    """Return the values of a reader's columns that a file lacks, by column name. Unnamed columns are null."""
     if payload.pair is not None:
         sides = ((KEY_COLUMN, payload.pair.key), (VALUE_COLUMN, payload.pair.value))
         return {name: Absent(members=absent_columns(side)) for name, side in sides}
@@ -57,19 +57,19 @@ def absent_columns(payload: PayloadSchema) -> Members:
         return {}
     if payload.value_type in RECORD_TYPES.values():
         is_json = payload.value_type == _JSON
-        return _Records(is_json).of(tree.parse(payload.definition), list(payload.value_schema))
+        return _Records(is_json).absent_members(tree.parse(payload.definition), list(payload.value_schema))
     if payload.value_type == PROTOBUF_VALUE:
-        return _PlanMessages(json.loads(payload.definition)).of(0, list(payload.value_schema))
+        return _PlanMessages(json.loads(payload.definition)).absent_members(0, list(payload.value_schema))
     return {}
 
 
 @dataclass(frozen=True, slots=True)
 class _Records:
-    """Absent members of the records of an Avro document, which also describes JSON messages."""
+    """The values of absent record members in an Avro document, which also describes JSON messages."""
 
     is_json: bool
 
-    def of(self, record: tree.RecordType, fields: Sequence[pa.Field]) -> dict[str, Absent]:
+    def absent_members(self, record: tree.RecordType, fields: Sequence[pa.Field]) -> dict[str, Absent]:
         kinds = {field.name: field.type for field in fields}
         return {
             member.name: Absent(_row(self._default(member, kind), kind), self._within(member.type, kind))
@@ -80,7 +80,7 @@ class _Records:
     def _default(self, member: tree.Field, kind: pa.DataType) -> Any:
         if self.is_json and tree.is_nullable(member.type):
             return None
-        # A default of a union of several types is given by the decoder alone.
+        # Only the decoder computes the default of a union of several types.
         if member.default is None or tree.has_several_types(member.type):
             return None
         return default_scalar(json.loads(member.default), kind)
@@ -94,7 +94,7 @@ class _Records:
             }
         only = others[0] if others else node
         if isinstance(only, tree.RecordType) and types.is_struct(kind):
-            return self.of(only, list(kind))
+            return self.absent_members(only, list(kind))
         if isinstance(only, tree.Array):
             return {ITEM: Absent(members=self._within(only.items, kind.value_type))}
         if isinstance(only, tree.Map):
@@ -103,18 +103,18 @@ class _Records:
 
 
 def _row(value: Any, kind: pa.DataType) -> pa.Array | None:
-    """`value` as Python has it for `kind`, which is the definition's type."""
+    """Return one row with `value`, Python's form of the definition's type `kind`; None means null."""
     return None if value is None else pa.array([value], kind).cast(readable_type(kind))
 
 
 class _PlanMessages:
-    """A plan's document (`schema.protobuf.plan`)."""
+    """The values of absent message members in a plan's document (`schema.protobuf.plan`)."""
 
     def __init__(self, plan: Mapping[str, Any]) -> None:
         self._messages = plan["messages"]
         self._enums = plan["enums"]
 
-    def of(self, message: int, fields: Sequence[pa.Field]) -> dict[str, Absent]:
+    def absent_members(self, message: int, fields: Sequence[pa.Field]) -> dict[str, Absent]:
         kinds = {field.name: field.type for field in fields}
         return {
             node["name"]: self._field(node, kinds[node["name"]])
@@ -131,7 +131,7 @@ class _PlanMessages:
         return Absent(_row(self._value(node, kind), kind), self._members(node, kind))
 
     def _members(self, node: Mapping[str, Any], kind: pa.DataType) -> Members:
-        return self.of(node["type"], list(kind)) if types.is_struct(kind) else {}
+        return self.absent_members(node["type"], list(kind)) if types.is_struct(kind) else {}
 
     def _value(self, node: Mapping[str, Any], kind: pa.DataType) -> Any:
         text = node.get("absent")

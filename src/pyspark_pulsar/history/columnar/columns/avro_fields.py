@@ -1,7 +1,7 @@
-"""Matches the fields of two Avro documents, which also describe JSON messages. Pure.
+"""Matches between the fields of two Avro documents, which also describe JSON messages. Pure.
 
-Avro finds a field by its name or an alias of the reader's schema, and gives a default to one that the writer lacks
-(https://avro.apache.org/docs/1.11.1/specification/#schema-resolution). JSON messages have members and no aliases.
+Avro finds a field by its name, or by an alias in the reader's schema. A field that the writer lacks has its default
+(https://avro.apache.org/docs/1.11.1/specification/#schema-resolution). Members of JSON messages have no aliases.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from typing import Final
 import pyarrow as pa
 from pyarrow import types
 
-from pyspark_pulsar.history.columnar.columns.field_matches import Found, by_name, renamed
+from pyspark_pulsar.history.columnar.columns.field_matches import Found, by_name, rename_column
 from pyspark_pulsar.schema.avro import tree
 
 _WIDENED: Final = (("int", "long"),)
 _WIDENED_IN_AVRO: Final = (*_WIDENED, ("float", "double"))
 _RAW: Final = "any"
 _EXACT_IN_JSON: Final = ("boolean", "int", "long", "string")
-"""Types whose JSON values the kernel tells whole, or keeps the payload."""
+"""Types whose columns determine the JSON value. For other values the kernel keeps the payload."""
 
 
 class AvroFields:
-    """The fields of a reader's document in those of the document by which rows were tiered."""
+    """The matches of a reader's document with the document by which rows were tiered."""
 
     def __init__(self, tiered: str, reader: str, *, is_json: bool) -> None:
         self._tiered = tree.parse(tiered)
@@ -31,7 +31,7 @@ class AvroFields:
         self._is_json = is_json
 
     def columns(self, stored: Sequence[pa.Field], found: Found) -> list[pa.Field]:
-        """Return the stored columns under the reader's names; `found` gets the outcome."""
+        """Return the stored columns under the reader's names, and record the outcome in `found`."""
         return self._record(self._tiered, self._reader, stored, found)
 
     def _record(
@@ -43,8 +43,8 @@ class AvroFields:
         for member in reader.fields:
             source = sources.get(member.name)
             if source is None:
-                if not self._is_told(member):
-                    found.decode()  # The decoder knows what becomes of a message without the field.
+                if not self._has_constant_value(member):
+                    found.decode()  # Only the decoder knows the result for a message without the field.
                 continue
             below = found.below(member.name)
             if (
@@ -55,19 +55,20 @@ class AvroFields:
                 and not _has_default(source)
             ):
                 below.give_up(
-                    f"field {member.name} got a default, and the table does not tell null from none"
+                    f"field {member.name} has a new default, and the table does not distinguish null from an absent "
+                    f"member"
                 )
             column = columns.get(source.name)
             if column is not None:
                 kind = self._type(source.type, member.type, column.type, below)
-                out.append(renamed(column, member.name, kind))
+                out.append(rename_column(column, member.name, kind))
             else:
-                # No column holds it: all its values are null, or each row keeps its payload.
+                # No column contains the field: all its values are null, or each row keeps its payload.
                 self._type(source.type, member.type, pa.null(), below)
         return out
 
-    def _is_told(self, member: tree.Field) -> bool:
-        """Return whether the value of a field that the rows' schema lacks is null or a default (`columns.absent`)."""
+    def _has_constant_value(self, member: tree.Field) -> bool:
+        """Return whether a field that the rows' schema lacks is null or a default in all rows (`absent_values`)."""
         if self._is_json and tree.is_nullable(member.type):
             return True
         return member.default is not None and not (
@@ -81,14 +82,14 @@ class AvroFields:
         names = {member.name for member in reader.fields}
         sources: dict[str, tree.Field] = {}
         for member in reader.fields:
-            former = [] if self._is_json else [alias for alias in member.aliases if alias in written]
-            if not former:
+            aliases = [] if self._is_json else [alias for alias in member.aliases if alias in written]
+            if not aliases:
                 if member.name in written:
                     sources[member.name] = written[member.name]
-            elif len(former) == 1 and former[0] not in names and member.name not in written:
-                sources[member.name] = written[former[0]]
+            elif len(aliases) == 1 and aliases[0] not in names and member.name not in written:
+                sources[member.name] = written[aliases[0]]
             else:
-                found.decode()  # The decoder knows which name comes first.
+                found.decode()  # The decoder knows which name takes precedence.
         taken = [source.name for source in sources.values()]
         if len(set(taken)) < len(taken):
             found.decode()
@@ -97,13 +98,13 @@ class AvroFields:
     def _type(self, tiered: tree.Type, reader: tree.Type, kind: pa.DataType, found: Found) -> pa.DataType:
         if tiered == reader:
             return kind
-        written, wanted = tree.branches(tiered), tree.branches(reader)
-        if len(written) != 1 or len(wanted) != 1:
+        written, requested = tree.branches(tiered), tree.branches(reader)
+        if len(written) != 1 or len(requested) != 1:
             self._differ(tiered, reader, found)
             return kind
         if tree.is_nullable(tiered) and not tree.is_nullable(reader):
             found.decode()
-        return self._value(written[0], wanted[0], kind, found)
+        return self._value(written[0], requested[0], kind, found)
 
     def _value(self, tiered: tree.Type, reader: tree.Type, kind: pa.DataType, found: Found) -> pa.DataType:
         if tiered == reader:
@@ -130,7 +131,7 @@ class AvroFields:
         return kind
 
     def _is_read_as(self, tiered: tree.Type, reader: tree.Type) -> bool:
-        """Return whether each value of a leaf is the same to the reader, but for a wider type."""
+        """Return whether the reader sees each value of a leaf unchanged, perhaps in a wider type."""
         match tiered, reader:
             case tree.Enum(), tree.Enum():
                 return tiered.name == reader.name and set(tiered.symbols) <= set(reader.symbols)
@@ -143,8 +144,8 @@ class AvroFields:
         is_exact = all(map(_is_exact, tree.branches(tiered))) and not any(map(_is_raw, tree.branches(reader)))
         if self._is_json and not is_exact:
             found.give_up(
-                f"its type was changed from {_words(tiered)} to {_words(reader)}, and the table does not tell how JSON "
-                f"wrote its values"
+                f"its type was changed from {_type_names(tiered)} to {_type_names(reader)}, and the table does not "
+                f"record the JSON text of its values"
             )
         found.decode()
 
@@ -164,13 +165,13 @@ def _is_exact(kind: tree.Type) -> bool:
 
 
 def _is_raw(kind: tree.Type) -> bool:
-    """Return whether a reader sees the text of a value as JSON has it."""
+    """Return whether a reader sees a value as its JSON text."""
     return isinstance(kind, tree.Leaf) and kind.form == _RAW
 
 
-def _words(kind: tree.Type) -> str:
-    return " or ".join(map(_word, tree.branches(kind))) or "null"
+def _type_names(kind: tree.Type) -> str:
+    return " or ".join(map(_type_name, tree.branches(kind))) or "null"
 
 
-def _word(kind: tree.Type) -> str:
+def _type_name(kind: tree.Type) -> str:
     return (isinstance(kind, tree.Leaf) and (kind.logical or kind.form)) or tree.label(kind)

@@ -1,7 +1,7 @@
-"""Converts columns of a data file to those of a reader's schema, at any depth.
+"""Conversion of a data file's columns to the columns of a reader's schema, at any depth.
 
-Columns are found by field id where the table's format has ids, so that a column which another engine renamed is still
-itself, and by name otherwise. A field of the reader that the table has no column for is absent (`absent_values`).
+Columns are found by field id if the table's format has ids, so a renamed column is still found. Otherwise columns are
+found by name. A field of the reader without a column in the table has the value of `absent_values`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Convert = Callable[[pa.Array], pa.Array]
 
 
 class FieldIndex:
-    """The fields of a file's schema, or the members of a struct in it, by their ids and names. Made once for a file."""
+    """An index of a file's fields, or of a struct's members, by id and by name. Created once for each file."""
 
     def __init__(self, fields: Iterable[pa.Field]) -> None:
         self._by_id: dict[int, tuple[int, pa.Field]] = {}
@@ -38,9 +38,13 @@ class FieldIndex:
                 self._by_id.setdefault(number, found)
 
     def matching(self, table: pa.Field) -> tuple[int, pa.Field] | None:
-        """Return the position and the field that the table's field is; None where the file has none.
+        """Find the file's field for a field of the table.
 
-        Fields are the same if their ids are, or their names where one of the two has no id. The first one counts.
+        Fields match by id, or by name if one of them has no id. The first match counts.
+
+        Returns:
+            The index and the field, or None if the file has no such field.
+
         """
         number, name = field_id(table), stored_name(table)
         if number is None:
@@ -50,36 +54,36 @@ class FieldIndex:
 
 
 class ColumnProjection:
-    """Converts one column of a file to one of a reader's schema."""
+    """A conversion of one column of a file to one column of a reader's schema."""
 
     def __init__(
         self, target: pa.Field, table: pa.Field | None, file: FieldIndex, absent: Absent = NULL
     ) -> None:
-        """Find the column, and how it is converted.
+        """Find the column and its conversion.
 
         Args:
             target: The column of the reader.
-            table: The table's column, under the reader's names at every depth; None where the table has none.
+            table: The table's column, under the reader's names at every depth; None if the table lacks the column.
             file: The columns of the file.
-            absent: The value where the table has none.
+            absent: The value if the table lacks the column.
 
         Raises:
-            ValueError: The file lacks the table's column, or its values cannot be those of `target`.
+            ValueError: The file lacks the table's column, or its values cannot be converted to `target`.
 
         """
         self._target = target
         self._absent = absent
         source = None if table is None else _found(file, table, target.name)[1]
         self.source: str | None = None if source is None else source.name
-        """The file's column that must be read; None where the table has none."""
+        """The name of the file's column to read, or None if the table lacks the column."""
         self._convert = (
             None
             if source is None or table is None
             else _conversion(source.type, table.type, target.type, absent, target.name)
         )
 
-    def of(self, batch: pa.RecordBatch) -> pa.Array:
-        """Return the values of exactly the target's type."""
+    def convert(self, batch: pa.RecordBatch) -> pa.Array:
+        """Return the converted column of a batch, with exactly the target's type."""
         if self.source is None:
             return _constant(self._absent, self._target.type, batch.num_rows)
         values = batch.column(self.source)
@@ -96,32 +100,32 @@ def _found(file: FieldIndex, table: pa.Field, path: str) -> tuple[int, pa.Field]
 
 
 def constant(target: pa.Field, table: pa.Field, value: Any) -> Absent:
-    """Return a column that has one value in all rows of a file, which does not hold it.
+    """Return the value of a column that a file omits because all rows have the same value.
 
     Args:
         target: The column of the reader.
         table: The table's column.
-        value: The value as Python has it for the table's type.
+        value: Python's form of a value of the table's type.
 
     Raises:
-        ValueError: The table's type cannot be the target's.
+        ValueError: The table's type cannot be converted to the target's type.
 
     """
     name = stored_name(table)
     row = pa.RecordBatch.from_arrays([pa.array([value], table.type)], names=[name])
     file = FieldIndex([pa.field(name, table.type)])
-    return Absent(ColumnProjection(target, table, file).of(row))
+    return Absent(ColumnProjection(target, table, file).convert(row))
 
 
 def field_id(field: pa.Field) -> int | None:
-    told = (field.metadata or {}).get(FIELD_ID)
-    return None if told is None else int(told)
+    number = (field.metadata or {}).get(FIELD_ID)
+    return None if number is None else int(number)
 
 
 def _conversion(
     kind: pa.DataType, table: pa.DataType, target: pa.DataType, absent: Absent, path: str
 ) -> Convert | None:
-    """Return the conversion of values of a file; None where they are right as they are."""
+    """Return the conversion of a file's values, or None if they need no conversion."""
     if types.is_struct(target) and types.is_struct(kind):
         return _struct(kind, table, target, absent, path)
     if types.is_map(target) and types.is_map(kind):
@@ -163,7 +167,7 @@ def _struct(
                 children.append(child if change is None else change(child))
         mask = pc.is_null(values) if values.null_count else None
         if not children:
-            # An array of structs without members has no other length than that of its mask.
+            # The length of an Arrow array of structs without members is the length of its mask.
             valid = None if mask is None else pc.is_valid(values).buffers()[1]
             return pa.Array.from_buffers(target, len(values), [valid], values.null_count)
         return pa.StructArray.from_arrays(children, fields=list(target), mask=mask)
@@ -180,7 +184,7 @@ def _list(
         return None
 
     def convert(values: pa.ListArray) -> pa.ListArray:
-        return _around(values.values if inner is None else inner(values.values), values, target)
+        return _replace_items(values.values if inner is None else inner(values.values), values, target)
 
     return convert
 
@@ -200,12 +204,12 @@ def _map(
             for side, inner in ((values.keys, keys), (values.items, items))
         ]
         entries = pa.StructArray.from_arrays(sides, fields=[target.key_field, target.item_field])
-        return _around(entries, values, target)
+        return _replace_items(entries, values, target)
 
     return convert
 
 
-def _around(items: pa.Array, values: pa.Array, target: pa.DataType) -> pa.Array:
+def _replace_items(items: pa.Array, values: pa.Array, target: pa.DataType) -> pa.Array:
     """Return lists or maps of these items, with the lengths and nulls of `values`."""
     buffers = values.buffers()[:2]
     return pa.Array.from_buffers(target, len(values), buffers, values.null_count, values.offset, [items])

@@ -1,6 +1,6 @@
-"""Matches the fields of two Protobuf plans by their numbers, which are all that a message has. Pure.
+"""Matches between the fields of two Protobuf plans, by number, because messages contain only field numbers. Pure.
 
-No field is unclear: the kernel keeps the payload of a message unless its columns give back its very bytes.
+Every field has a clear outcome: the kernel keeps the payload of a message unless the columns reproduce its exact bytes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 import pyarrow as pa
 from pyarrow import types
 
-from pyspark_pulsar.history.columnar.columns.field_matches import Found, by_name, renamed
+from pyspark_pulsar.history.columnar.columns.field_matches import Found, by_name, rename_column
 
 _WIDENED: Final = (("int32", "int64"),)
 _MESSAGES: Final = ("message", "group")
@@ -22,14 +22,14 @@ Node = Mapping[str, Any]
 
 
 class ProtobufFields:
-    """The fields of a reader's plan in those of the plan by which rows were tiered."""
+    """The matches of a reader's plan with the plan by which rows were tiered."""
 
     def __init__(self, tiered: str, reader: str) -> None:
         self._tiered: Node = json.loads(tiered)
         self._reader: Node = json.loads(reader)
 
     def columns(self, stored: Sequence[pa.Field], found: Found) -> list[pa.Field]:
-        """Return the stored columns under the reader's names; `found` gets the outcome."""
+        """Return the stored columns under the reader's names, and record the outcome in `found`."""
         return self._message(0, 0, stored, found)
 
     def _message(self, tiered: int, reader: int, stored: Sequence[pa.Field], found: Found) -> list[pa.Field]:
@@ -40,7 +40,7 @@ class ProtobufFields:
         for member in self._reader["messages"][reader]["fields"]:
             source = written.get(member["number"])
             if source is None:
-                # The kernel keeps the payload of a message with such a field; in all others it is absent.
+                # The kernel keeps the payload of a message with such a field. All other messages lack the field.
                 if member["shape"] == "required":
                     found.decode()
                 continue
@@ -48,11 +48,11 @@ class ProtobufFields:
             column = columns.get(source["name"])
             kind = self._field(source, member, pa.null() if column is None else column.type, below)
             if column is not None:
-                out.append(renamed(column, member["name"], kind))
+                out.append(rename_column(column, member["name"], kind))
         return out
 
     def _joins_fields(self, written: Mapping[int, Node], reader: int) -> bool:
-        """Return whether a oneof of the reader has fields that a message may have together: the last one counts."""
+        """Return whether a oneof of the reader has fields that can occur together in a message. The last one counts."""
         oneofs: dict[int, set[tuple[str, int]]] = {}
         for member in self._reader["messages"][reader]["fields"]:
             source = written.get(member["number"])
@@ -104,7 +104,7 @@ class ProtobufFields:
         return pa.struct(inner) if types.is_struct(kind) else kind
 
     def _differ_in_meaning(self, tiered: Node, reader: Node) -> bool:
-        """Return whether one of two messages is a well-known type, and the other one is not the same."""
+        """Return whether one of two messages is a well-known type, and the other is not the same type."""
         message, other = self._tiered["messages"][tiered["type"]], self._reader["messages"][reader["type"]]
         return bool(
             message.get("meaning") != other.get("meaning")

@@ -1,14 +1,14 @@
-"""Finds the columns of a table that hold the fields of a reader's schema, for rows that another schema tiered.
+"""The columns of a table for the fields of a reader's schema, for rows that another schema tiered.
 
-A message is resolved from the schema that it was written with to the reader's. For rows of a table there are three
-outcomes, decided once for each pair of schemas:
+A message is resolved from its writer's schema to the reader's schema. The rows of a table have three possible outcomes,
+decided once for each pair of schemas:
 
-    columns    each field of the reader is a column, perhaps of another name, or is absent. The usual outcome
-    decode     the columns are encoded by the schema that tiered them, and decoded by the reader's. This gives what the
-               broker's messages give, whatever the rules of the format are
-    unclear    the columns do not tell what the reader would see in the messages
+    columns    Each field of the reader is a column, perhaps of another name, or is absent. The usual outcome.
+    decode     The columns are encoded by the schema that tiered them, and decoded by the reader's schema. The
+               result equals a read from the broker, whatever the rules of the format are.
+    unclear    The columns do not determine the values that the reader would see in the messages.
 
-Only the first outcome is judged here field by field, and every doubt becomes one of the other two. Pure.
+This module decides only the first outcome field by field. Every doubt leads to one of the other outcomes. Pure.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from pyspark_pulsar.history.columnar.columns.avro_fields import AvroFields
-from pyspark_pulsar.history.columnar.columns.field_matches import Found, renamed
+from pyspark_pulsar.history.columnar.columns.field_matches import Found, rename_column
 from pyspark_pulsar.history.columnar.columns.protobuf_fields import ProtobufFields
 from pyspark_pulsar.schema.info import SchemaType
 from pyspark_pulsar.schema.payload import KEY_COLUMN, PayloadSchema
@@ -34,21 +34,23 @@ _JSON: Final = RECORD_TYPES[SchemaType.JSON]
 
 @dataclass(frozen=True)
 class Resolution:
-    """Where the value columns of a reader are, for rows of one schema."""
+    """The location of a reader's value columns in a table, for rows of one schema."""
 
     columns: pa.Schema | None
-    """The table's columns under the reader's names, at every depth. A field that the rows' schema does not have is not
-    among them. None: the rows are decoded by the reader's schema."""
+    """The table's columns under the reader's names, at every depth.
+
+    Fields that the rows' schema lacks are omitted. None means that the reader's schema decodes the rows.
+    """
     unclear: Mapping[str, str] = field(default_factory=dict)
-    """For each column of the reader that the table's columns do not tell, the reason."""
+    """The reader's columns that the table's columns do not determine, with the reason for each."""
 
 
 def resolve(tiered: PayloadSchema, stored: pa.Schema, reader: PayloadSchema) -> Resolution:
-    """Return where the value columns of a reader are.
+    """Find the value columns of a reader.
 
     Args:
         tiered: The schema by which rows were tiered.
-        stored: The table's columns that hold its fields, with the names of `tiered`.
+        stored: The table's columns that contain its fields, with the names of `tiered`.
         reader: The reader's schema.
 
     """
@@ -66,7 +68,7 @@ def _value_columns(
     if tiered.pair is not None and reader.pair is not None:
         is_other_key = tiered.pair.key.definition != reader.pair.key.definition
         if tiered.pair.separated != reader.pair.separated or (tiered.pair.separated and is_other_key):
-            # The table has each key as it was sent, also that of a null value, whose payload it cannot keep.
+            # The table stores each key as it was sent, also if the value is null. It cannot keep such a payload.
             found.decode()
             return []
         sides = (
@@ -99,4 +101,4 @@ def _side(
     if column is None or tiered.definition is None:
         return column
     members = list(column.type) if types.is_struct(column.type) else []
-    return renamed(column, column.name, pa.struct(_value_columns(tiered, members, reader, found)))
+    return rename_column(column, column.name, pa.struct(_value_columns(tiered, members, reader, found)))

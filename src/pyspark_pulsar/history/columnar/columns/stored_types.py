@@ -1,14 +1,14 @@
-"""The types that columns have in data files: those of Spark, as far as open table formats have them.
+"""The types of columns in data files: Spark's types, as far as open table formats have them.
 
     column            in the file                      read back
     tinyint, smallint int                              the same numbers
-    time              microseconds (Delta: as long)    the same; a finer value is refused when it is written
+    time              microseconds (Delta: as long)    the same; writing refuses a finer value
     interval          microseconds, as long            the same
     void              is left out; a boolean in lists  null
                       and maps
-    struct<>          struct<__empty: boolean>         the same, since Parquet has no structs without members
+    struct<>          struct<__empty: boolean>         the same, because Parquet has no structs without members
 
-All other types are stored as they are.
+All other types are stored unchanged.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from pyarrow import types
 from pyspark_pulsar.schema.avro.to_arrow import list_of
 
 _EMPTY: Final = pa.field("__empty", pa.bool_())
-"""The member of a struct that has no other."""
+"""The only member of a struct that has no others."""
 
 Leaf = Callable[[pa.DataType], pa.DataType | None]
 
 
 def iceberg_leaf(kind: pa.DataType) -> pa.DataType | None:
-    """The type of a leaf in an Iceberg table, None for one that no column can have."""
+    """Return the type of a leaf in an Iceberg table, or None if no column can have the type."""
     if types.is_null(kind):
         return None
     if types.is_int8(kind) or types.is_int16(kind):
@@ -39,16 +39,16 @@ def iceberg_leaf(kind: pa.DataType) -> pa.DataType | None:
 
 
 def delta_leaf(kind: pa.DataType) -> pa.DataType | None:
-    """The type of a leaf in a Delta table, which has no times of day."""
+    """Return the type of a leaf in a Delta table, which has no times of day, or None if no column can have the type."""
     if types.is_null(kind):
         return None
     return pa.int64() if types.is_time(kind) or types.is_duration(kind) else kind
 
 
 def stored_schema(columns: pa.Schema, leaf: Leaf) -> pa.Schema:
-    """Return the columns of a table that holds `columns`, without those of type void.
+    """Return the columns of a table that contains `columns`, without columns of type void.
 
-    All fields are nullable but keys of maps.
+    All fields except keys of maps are nullable.
     """
     return pa.schema([field for column in columns if (field := _stored_field(column, leaf)) is not None])
 
@@ -59,7 +59,7 @@ def _stored_field(field: pa.Field, leaf: Leaf) -> pa.Field | None:
 
 
 def _stored_type(kind: pa.DataType, leaf: Leaf) -> pa.DataType | None:
-    """Return the type in files; None for void."""
+    """Return the type in files. Void has none."""
     if types.is_struct(kind):
         members = [member for field in kind if (member := _stored_field(field, leaf)) is not None]
         return pa.struct(members or [_EMPTY])
@@ -76,18 +76,18 @@ def _item_type(kind: pa.DataType, leaf: Leaf) -> pa.DataType:
 
 
 def fitting_field(column: pa.Field, table: pa.Field | None, *, may_widen: bool) -> pa.Field | None:
-    """Return the part of a column that a table can hold beside the column that it has under the name.
+    """Return the part of a column that fits into the table's column of the same name.
 
-    Open table formats only ever widen a column: int to long, float to double, more digits, more members.
+    Open table formats only widen a column: int to long, float to double, more digits, more members.
 
     Args:
         column: A stored column.
-        table: The table's column of that name; None where there is none.
+        table: The table's column of that name; None if the table lacks it.
         may_widen: Whether the format also widens leaves; otherwise it only adds members.
 
     Returns:
-        The column without the members, at any depth, whose types conflict, and with the table's types where these are
-        wider; None where nothing is left.
+        The column without members, at any depth, whose types conflict, and with the table's types if these are wider.
+        None if no part fits.
 
     """
     if table is None:
@@ -98,11 +98,11 @@ def fitting_field(column: pa.Field, table: pa.Field | None, *, may_widen: bool) 
 
 def _fitting_type(kind: pa.DataType, table: pa.DataType, *, may_widen: bool) -> pa.DataType | None:
     if types.is_struct(table) and types.is_struct(kind):
-        there = {member.name: member for member in table}
+        present = {member.name: member for member in table}
         members = [
             fitting
             for member in kind
-            if (fitting := fitting_field(member, there.get(member.name), may_widen=may_widen)) is not None
+            if (fitting := fitting_field(member, present.get(member.name), may_widen=may_widen)) is not None
         ]
         return pa.struct(members) if members else None
     if types.is_map(table) and types.is_map(kind):
@@ -120,7 +120,7 @@ def _fitting_type(kind: pa.DataType, table: pa.DataType, *, may_widen: bool) -> 
 
 
 def inner_fields(kind: pa.DataType) -> list[pa.Field]:
-    """Return the fields that a type has inside: members, the key and the value of a map, the items of a list."""
+    """Return the fields inside a type: members, the key and the value of a map, or the items of a list."""
     if types.is_struct(kind):
         return list(kind)
     if types.is_map(kind):
@@ -129,7 +129,7 @@ def inner_fields(kind: pa.DataType) -> list[pa.Field]:
 
 
 def leaves_of(fields: Iterable[pa.Field]) -> Iterator[pa.Field]:
-    """Yield the fields, at every depth, that have no others inside."""
+    """Yield the leaf fields, at every depth."""
     for field in fields:
         if types.is_nested(field.type):
             yield from leaves_of(inner_fields(field.type))
@@ -138,7 +138,7 @@ def leaves_of(fields: Iterable[pa.Field]) -> Iterator[pa.Field]:
 
 
 def plain_schema(columns: pa.Schema) -> pa.Schema:
-    """The same without the types that differ only in how much they can hold: what Spark has."""
+    """Replace the large string, binary and list types by the plain types that Spark has."""
     return pa.schema([_plain_field(column) for column in columns], columns.metadata)
 
 
@@ -161,10 +161,10 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def columns_of_table(columns: Iterable[pa.Field], table: Iterable[pa.Field]) -> list[pa.Field]:
-    """Return the table's columns of the same names, without the members, at any depth, that `columns` lack."""
-    there = {column.name: column for column in table}
+    """Return the table's columns of the same names, without members, at any depth, that `columns` lack."""
+    present = {column.name: column for column in table}
     return [
-        there[column.name].with_type(_type_of_table(column.type, there[column.name].type))
+        present[column.name].with_type(_type_of_table(column.type, present[column.name].type))
         for column in columns
     ]
 
@@ -190,7 +190,7 @@ def paths_of(fields: Iterable[pa.Field], above: tuple[str, ...] = ()) -> Iterato
 
 
 def _is_wider(table: pa.DataType, column: pa.DataType) -> bool:
-    """Return whether `column` is the same type, or can stand for both."""
+    """Return whether `column` has the same type as `table`, or a wider type."""
     if types.is_decimal(table) and types.is_decimal(column):
         return bool(column.scale == table.scale and column.precision >= table.precision)
     return table == column or (table, column) in ((pa.int32(), pa.int64()), (pa.float32(), pa.float64()))

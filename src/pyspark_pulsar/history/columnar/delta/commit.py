@@ -1,25 +1,26 @@
-"""Commits to a Delta table, so that of two processes that tier one topic at once exactly one does. Driver only.
+"""Commits to a Delta table. If two processes tier one topic at the same time, only one of their commits succeeds.
 
-The log is a row of commits, each a file that is made only if it is not there: on a state only one commit follows.
-Retries undo this: delta-rs commits again upon a newer state, where it sees no conflict, and between two that add files
-it sees none. Then a range would be in the table twice. So it never retries for us:
+Driver only. The log is a sequence of commits. Each commit is a file that is created only if the file does not exist
+yet, so only one commit can follow a state. Retries would break this rule. When delta-rs retries, it commits after a
+newer state if it sees no conflict. It sees no conflict between two commits that add files, so the table would contain a
+range twice. So delta-rs never retries our commits:
 
-    commit               somebody else has committed meanwhile
-    create, evolve       refused
-    add files            another commit of ours, other columns or settings   refused
-                         files rearranged or removed by another engine       again, upon that state
-    replace files        refused
+    commit               after another process committed first
+    create, evolve       fails
+    add files            fails if the other commit is ours, or changed columns or settings
+                         runs again after that state if another engine rearranged or removed files
+    replace files        fails
 
-Whether the other commit is one of ours is told by the fence (`positions.COMMITS`), a transaction identifier that each
-commit of ours moves. delta-rs refuses two commits that move one identifier, so the fence would hold its retries as
-well, were they on.
+The fence (`positions.COMMITS`) shows whether the other commit is ours. It is a transaction identifier that each of our
+commits increments. Two commits that change the same identifier conflict, so the fence would also stop retries by
+delta-rs.
 
-A rearrangement by another engine that began before ours brings replaced rows back: delta-rs 1.6 does not see that both
-remove the same files, though it sees changed metadata. So a commit that replaces files follows one that changes some
-(`REARRANGED`).
+A rearrangement by another engine that began before our commit restores rows that we replaced. The reason is that
+delta-rs 1.6 does not notice that both commits remove the same files. It does notice changed metadata. So a commit that
+changes metadata (`REARRANGED`) precedes each commit that replaces files.
 
-Each commit has an id in its commit information. After a fault the log is looked at: a commit with the id was done,
-though the answer was lost, or what delta-rs does behind it failed, as a checkpoint.
+Each commit has an id in its commit information. After a fault, the log is searched for the id. If the log contains the
+id, the commit succeeded. Then only the answer was lost, or a later step of delta-rs failed, such as a checkpoint.
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable
 
 REARRANGED: Final = "pulsar.rearranged"
-"""Of `TableState.notes`: the number of the commit that replaced files last."""
+"""The key in `TableState.notes` for the number of the commit that last replaced files."""
 _ID: Final = "pulsar.commit-id"
-_TRIALS: Final = 20
-"""Of a commit that other engines keep overtaking."""
+_MOST_ATTEMPTS: Final = 20
+"""The number of attempts for a commit while other engines keep committing first."""
 
 Write = Callable[["DeltaTable", "CommitProperties"], None]
-"""Commits upon the state of the table that it is given."""
+"""Commits to the given state of the table."""
 
 
-def committed(
+def write_commit(
     state: TableState,
     write: Write,
     *,
@@ -53,17 +54,25 @@ def committed(
     information: Mapping[str, Any] | None = None,
     numbers: Mapping[str, int] | None = None,
 ) -> TableState:
-    """The state behind the commit.
+    """Commit to the table, and return the state after the commit.
 
-    `information`: for its commit information; `numbers`: transaction identifiers that it moves. Raises `TableMoved`
-    where it was refused, `ColumnsUnavailable` where it is not known whether it was done, or where the table does not
-    take it.
+    Args:
+        state: The state to which the commit is added.
+        write: Writes the commit.
+        may_rebase: Whether the commit may be added to a later state after commits of other engines.
+        information: Entries for the commit information.
+        numbers: The transaction identifiers that the commit sets.
+
+    Raises:
+        TableMoved: The commit was refused.
+        ColumnsUnavailable: The outcome of the commit is unknown, or the table refused the commit for another reason.
+
     """
     from deltalake.exceptions import CommitFailedError, DeltaError, SchemaMismatchError
 
     location, commit_id = state.location, uuid.uuid4().hex
     properties = commit_properties({**(information or {}), _ID: commit_id}, numbers or {})
-    for _ in range(_TRIALS):
+    for _ in range(_MOST_ATTEMPTS):
         try:
             write(state.delta, properties)
         except SchemaMismatchError:
@@ -71,22 +80,23 @@ def committed(
         except (DeltaError, OSError) as fault:
             reason, is_refused = location.reason(fault), isinstance(fault, CommitFailedError)
         else:
-            return _loaded(state, "it was done")
-        latest = _loaded(state, reason)
-        if _holds(latest, state, commit_id):
+            return _load_state(state, "it was done")
+        latest = _load_state(state, reason)
+        if _contains_commit(latest, state, commit_id):
             return latest
         if not is_refused or latest.version == state.version:
             raise ColumnsUnavailable(
-                f"table {location.url}: expected to commit to it, got {reason}; look at the table: what it says is so"
+                f"table {location.url}: expected to commit to it, got {reason}; reload the table to see whether the "
+                f"commit succeeded"
             )
         if not may_rebase or latest.commits != state.commits or not latest.is_defined_as(state):
             raise TableMoved(reason)
         state = latest
-    raise TableMoved("other engines have committed each time")
+    raise TableMoved(f"other engines committed first, {_MOST_ATTEMPTS} times")
 
 
 def commit_properties(information: Mapping[str, Any], numbers: Mapping[str, int]) -> CommitProperties:
-    """Without retries."""
+    """Return the properties of a commit without retries by delta-rs."""
     from deltalake import CommitProperties, Transaction
 
     return CommitProperties(
@@ -96,20 +106,20 @@ def commit_properties(information: Mapping[str, Any], numbers: Mapping[str, int]
     )
 
 
-def _loaded(state: TableState, reason: str) -> TableState:
-    """As the table is now."""
+def _load_state(state: TableState, reason: str) -> TableState:
+    """Load the table's present state."""
     from deltalake.exceptions import DeltaError
 
     try:
         return TableState(state.location.load(), state.location)
     except (DeltaError, OSError) as fault:
         raise ColumnsUnavailable(
-            f"table {state.location.url}: expected to see whether a commit was done ({reason}), got "
-            f"{state.location.reason(fault)}; look at the table: what it says is so"
+            f"table {state.location.url}: the outcome of a commit is unknown ({reason}): expected to read the log, got "
+            f"{state.location.reason(fault)}; reload the table to see whether the commit succeeded"
         ) from None
 
 
-def _holds(latest: TableState, before: TableState, commit_id: str) -> bool:
-    """Whether a commit of that id is behind the state `before`."""
+def _contains_commit(latest: TableState, before: TableState, commit_id: str) -> bool:
+    """Return whether a commit with the id follows the state `before`."""
     versions = range(before.version + 1, latest.version + 1)
     return any((latest.information(version) or {}).get(_ID) == commit_id for version in versions)

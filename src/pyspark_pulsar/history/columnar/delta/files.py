@@ -1,6 +1,6 @@
-"""Add actions of a Delta table, as delta-rs lists them, in the words of `DataFile`.
+"""Conversion of a Delta table's add actions, as delta-rs lists them, to `DataFile`.
 
-Statistics are what writers chose to tell: files of other engines may lack any of them.
+Writers choose which statistics they record. Files of other engines may lack any of them.
 """
 
 from __future__ import annotations
@@ -36,14 +36,22 @@ class AddedFile:
     """A file that the log names."""
 
     name: str
-    """In the store, relative to the table."""
+    """The file's path in the store, relative to the table."""
     file: DataFile
 
 
 def added_files(
     delta: DeltaTable, location: TableLocation, fields: Sequence[PartitionField], columns: pa.Schema
 ) -> list[AddedFile]:
-    """All of the table's state. `columns`: the table's. Raises the errors of delta-rs."""
+    """Return all files of the table's state. Raises the errors of delta-rs.
+
+    Args:
+        delta: The table.
+        location: The table's location.
+        fields: The table's partition fields.
+        columns: The table's columns.
+
+    """
     actions = pa.table(delta.get_add_actions())
     paths = actions.column("path").to_pylist()
     sizes = actions.column("size_bytes").to_pylist()
@@ -89,7 +97,7 @@ def added_files(
 
 
 def _is_fewer(nulls: int | None, rows: int | None) -> bool | None:
-    """None where nobody tells."""
+    """Return whether there are fewer nulls than rows, or None if unknown."""
     return None if nulls is None or rows is None else nulls < rows
 
 
@@ -108,7 +116,10 @@ def _bounds(actions: pa.Table, *path: str) -> list[Bounds | None]:
 
 
 def _values(actions: pa.Table, name: str, *path: str) -> list[Any] | None:
-    """Of a column, or of what lies in its structs; moments as microseconds. None where there is none."""
+    """Return the values of a column or of a struct member, or None if the column does not exist.
+
+    Timestamps are returned as microseconds.
+    """
     if name not in actions.column_names:
         return None
     column = actions.column(name)

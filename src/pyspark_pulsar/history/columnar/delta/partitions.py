@@ -1,6 +1,6 @@
 """Partition fields of a Delta table. Pure.
 
-Delta partitions by columns and knows no transforms. Values of these columns are in the log and not in files:
+Delta partitions by columns and has no transforms. The log contains the values of these columns; the files do not:
 
     field                 column                           values
     item                  item itself                      the column's own
@@ -9,14 +9,14 @@ Delta partitions by columns and knows no transforms. Values of these columns are
     month(__publishTime)  publishTime_month, a string      2026-01
     year(__publishTime)   publishTime_year, an int         2026
 
-Where the topic has a column of that name, a number follows: publishTime_day_2. Hours, days and months outside the years
-1 to 9999 are null. Times of day and intervals are longs in Delta tables (`delta_leaf`), and so are their values here.
-A column for a transform is the table's, and not the topic's: our readers leave it out, other engines see it and skip
-files by it.
+If the topic has a column of that name, the name gets a number: publishTime_day_2. Hours, days and months outside the
+years 1 to 9999 are null. Times of day and intervals are longs in Delta tables (`delta_leaf`), and so are their
+partition values. The column of a transform belongs to the table, not to the topic. Our readers leave the column out;
+other engines see it and use it to skip files.
 
-Delta cannot tell an empty text from null here, nor a moment without its engine's time zone; so rows cannot be apart
-by timestamps as they are, nor by bytes. A file of rows whose text is empty is refused, and so is one of rows whose date
-is outside the years 1 to 9999, which engines read in different ways or not at all.
+In partition values, Delta does not distinguish an empty text from null. The time zone of a timestamp depends on the
+engine. So rows cannot be partitioned by plain timestamps or by bytes. A file is refused if its rows have an empty text,
+or a date outside the years 1 to 9999. Engines read such dates differently or not at all.
 """
 
 from __future__ import annotations
@@ -33,53 +33,53 @@ from pyspark_pulsar.errors import OptionError, SchemaError
 from pyspark_pulsar.history.columnar.layout import IDENTITY_TRANSFORM, PartitionField, PartitionKey
 
 PARTITIONED_BY: Final = "pulsar.partitioned-by"
-"""The table's property that holds the partition fields, as a JSON list."""
+"""The table's property that contains the partition fields, as a JSON list."""
 _TYPES: Final = {"hour": pa.string(), "day": pa.date32(), "month": pa.string(), "year": pa.int32()}
 
 
 def is_own_column(field: PartitionField) -> bool:
-    """Whether the column is the topic's."""
+    """Return whether the field's column belongs to the topic."""
     return field.transform == IDENTITY_TRANSFORM
 
 
 def check_partition_field(field: PartitionField, columns: pa.Schema) -> None:
-    """Raises `OptionError` for a field that the columns do not have, or that Delta cannot partition by."""
+    """Raise `OptionError` if the columns lack the field, or Delta cannot partition by it."""
     field.check(columns)
     kind = columns.field(field.source).type
     if is_own_column(field) and (types.is_timestamp(kind) or types.is_binary(kind)):
         instead = "hour, day, month or year of it" if types.is_timestamp(kind) else "another column"
         raise OptionError(
-            f"partition field {field}: expected a column with numbers, dates or texts, as Delta writes values of "
-            f"{kind} in more than one way; choose {instead}"
+            f"partition field {field}: expected a column of numbers, dates or texts, got {kind}, which Delta writes in "
+            f"more than one way; choose {instead}"
         )
 
 
 def table_columns(columns: pa.Schema, fields: Sequence[PartitionField], table: str) -> pa.Schema:
-    """Those of the topic and, behind them, those of the partition. Raises `SchemaError` for two of one name."""
-    further = [
+    """Return the columns of the topic, then of the partition. Raises `SchemaError` if two have the same name."""
+    partition_columns = [
         pa.field(field.column, _TYPES[field.transform]) for field in fields if not is_own_column(field)
     ]
     names = {name.lower() for name in columns.names}
-    for column in further:
+    for column in partition_columns:
         if column.name.lower() in names:
             raise SchemaError(
-                f"table {table}: expected columns with names of their own, got {column.name!r} twice, as a column of "
-                f"the topic and of the partition; choose another partition"
+                f"table {table}: expected distinct column names, got {column.name!r} twice, as a column of the topic "
+                f"and of the partition; choose another partition field"
             )
         names.add(column.name.lower())
-    return pa.schema([*columns, *further])
+    return pa.schema([*columns, *partition_columns])
 
 
 def topic_columns(columns: pa.Schema, fields: Sequence[PartitionField]) -> pa.Schema:
-    """Of a table's columns, those of the topic."""
-    further = {field.column for field in fields if not is_own_column(field)}
-    return pa.schema([column for column in columns if column.name not in further])
+    """Return the table's columns that belong to the topic."""
+    partition_columns = {field.column for field in fields if not is_own_column(field)}
+    return pa.schema([column for column in columns if column.name not in partition_columns])
 
 
 def file_columns(columns: pa.Schema, fields: Sequence[PartitionField]) -> pa.Schema:
-    """Of a table's columns, those that its files hold."""
-    apart = {field.column for field in fields}
-    return pa.schema([column for column in columns if column.name not in apart])
+    """Return the table's columns that its files contain."""
+    outside = {field.column for field in fields}
+    return pa.schema([column for column in columns if column.name not in outside])
 
 
 def partition_values(
@@ -88,7 +88,7 @@ def partition_values(
     """Return the partition values of an add action for a file whose rows have this key.
 
     Raises:
-        SchemaError: A value is an empty text, or a date that Delta does not have.
+        SchemaError: A value is an empty text, or a date that Delta cannot store.
 
     """
     values = {field.column: field.text(value) for field, value in zip(fields, key, strict=True)}
@@ -96,29 +96,31 @@ def partition_values(
         text = values[field.column]
         if text == "":
             raise SchemaError(
-                f"table {table}: expected texts that are not empty in partition column {field.column!r}, got an empty "
-                f"one, which Delta cannot tell from null; drop the tier and choose another partition"
+                f"table {table}: expected nonempty texts in partition column {field.column!r}, got an empty one, "
+                f"which Delta cannot distinguish from null; drop the table with pyspark-pulsar tier drop, and choose "
+                f"another partition field"
             )
         if text is None and value is not None and is_own_column(field):
             raise SchemaError(
                 f"table {table}: expected dates of the years 1 to 9999 in partition column {field.column!r}, got one "
-                f"that is {value} days after 1970-01-01; drop the tier and choose day({field.source})"
+                f"that is {value} days after 1970-01-01; drop the table with pyspark-pulsar tier drop, and choose the "
+                f"partition field day({field.source})"
             )
     return values
 
 
 def constants(fields: Sequence[PartitionField], values: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
-    """What `DataFile.constants` holds, from the values of a file's partition columns."""
+    """Return the value for `DataFile.constants`, from the values of a file's partition columns."""
     return tuple((field.source, values.get(field.source)) for field in fields if is_own_column(field))
 
 
 def to_json(fields: Sequence[PartitionField]) -> str:
-    """For the property `PARTITIONED_BY`."""
+    """Return the value of the property `PARTITIONED_BY`."""
     return json.dumps([str(field) for field in fields])
 
 
 def from_json(text: str | None, names: Sequence[str], columns: pa.Schema) -> tuple[PartitionField, ...]:
-    """Return the partition fields of a table.
+    """Parse the partition fields of a table.
 
     Args:
         text: The property `PARTITIONED_BY`.
@@ -126,7 +128,7 @@ def from_json(text: str | None, names: Sequence[str], columns: pa.Schema) -> tup
         columns: The table's columns.
 
     Raises:
-        ValueError: The fields are not those of the columns.
+        ValueError: The fields do not match the partition columns.
 
     """
     fields = () if text is None else tuple(PartitionField.parse(field) for field in json.loads(text))
@@ -136,9 +138,9 @@ def from_json(text: str | None, names: Sequence[str], columns: pa.Schema) -> tup
     )
     if [field.column for field in named] != list(names):
         raise ValueError(f"expected partition fields of the columns {names}, got {text}")
-    return tuple(_typed(field, columns) for field in named)
+    return tuple(_with_type(field, columns) for field in named)
 
 
-def _typed(field: PartitionField, columns: pa.Schema) -> PartitionField:
+def _with_type(field: PartitionField, columns: pa.Schema) -> PartitionField:
     position = columns.get_field_index(field.source)
     return field if position < 0 else replace(field, kind=columns.field(position).type)

@@ -1,26 +1,27 @@
 """Positions of a topic as transaction identifiers of a Delta table. Pure.
 
-A Delta commit may say `{"txn": {"appId": <text>, "version": <64 bits>}}`: how far an application has come. Of each
-application the last number counts. Checkpoints keep it when the log is cleaned up, other engines carry it along
-whatever they do to files, and a commit brings files and numbers or neither. So positions are numbers:
+A Delta commit may contain `{"txn": {"appId": <text>, "version": <64 bits>}}`, the progress of an application. The last
+number of each application counts. Checkpoints keep the number when the log is cleaned up, and other engines preserve it
+when they rewrite files. A commit is atomic: it adds both files and numbers, or neither. So positions are stored as
+numbers:
 
-    pulsar.positions/commits               commits of ours so far; each moves it, so it fences
-    pulsar.positions/indexes               one more than the largest index of a topic partition
-    pulsar.positions/checksum              of all positions, so that numbers that somebody lets expire are missed
-    pulsar.positions/<index>/end.ledger    `TieredPartition.end` of the topic partition of that index, which is -1 for
+    pulsar.positions/commits               the number of our commits so far; each increments it, so it is the fence
+    pulsar.positions/indexes               the largest index of a topic partition, plus 1
+    pulsar.positions/checksum              a checksum of all positions, which shows that numbers have expired
+    pulsar.positions/<index>/end.ledger    `TieredPartition.end` of a topic partition, by its index, which is -1 for
     pulsar.positions/<index>/end.entry     a topic without partitions
     pulsar.positions/<index>/next          the fields of that name; -1 for None
     pulsar.positions/<index>/closed_at
     pulsar.positions/<index>/seen_at
     pulsar.positions/<index>/created       as Unix milliseconds
-    pulsar.positions/<index>/lost          how many ranges; of the first
+    pulsar.positions/<index>/lost          the number of lost ranges; the first of them has the index 0:
     pulsar.positions/<index>/lost.0.start.ledger, lost.0.start.entry, lost.0.end.ledger, lost.0.end.entry
 
-To ask for a number is to read the end of the log, so hundreds of them take long. Therefore each commit of ours also
-holds the document of `columnar.positions`, with the number of the commit, in its commit information, which people can
-read in the table's history. The last commit of ours is mostly one of the last few, and holds the positions. Where log
-cleanup has deleted it, the numbers are asked for. Numbers do not go back when a table is restored, so the log is
-searched as far as it reaches.
+Each query for a number reads the end of the log, so hundreds of queries are slow. So each of our commits also contains
+the document of `columnar.positions` and the number of the commit. They are in the commit information, which users can
+read in the table's history. The last of our commits is usually one of the last few commits and contains the positions.
+If log cleanup has deleted that commit, the numbers are queried. Restoring a table does not restore earlier numbers, so
+the log is searched back to its start.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ from pyspark_pulsar.model.topic import TopicName, TopicPartition
 _PREFIX: Final = "pulsar.positions"
 COMMITS: Final = f"{_PREFIX}/commits"
 DOCUMENT: Final = _PREFIX
-"""The field of a commit's information that holds the document ..."""
+"""The field of the commit information that contains the document."""
 DOCUMENT_NUMBER: Final = "pulsar.commits"
-"""... and the one that holds the number `COMMITS` of that commit."""
+"""The field of the commit information that contains the number `COMMITS` of the commit."""
 
 _INDEXES: Final = f"{_PREFIX}/indexes"
 _CHECKSUM: Final = f"{_PREFIX}/checksum"
@@ -49,16 +50,21 @@ _LOST_FIELDS: Final = ("start.ledger", "start.entry", "end.ledger", "end.entry")
 _NONE: Final = -1
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
-Ask = Callable[[Sequence[str]], Sequence[int | None]]
-"""The numbers of these application ids, None for those that the table does not have."""
+Query = Callable[[Sequence[str]], Sequence[int | None]]
+"""Returns the numbers of these application ids. An id that the table does not have has None."""
 
 
 class PositionsIncomplete(Exception):
-    """Numbers are not there, or are not those that were written together."""
+    """Numbers are missing, or were not written together."""
 
 
 def numbers_of(positions: TieredPositions) -> dict[str, int]:
-    """By application ids, without `COMMITS`. Raises ValueError for a position inside an entry."""
+    """Return the numbers of positions by application id, without `COMMITS`.
+
+    Raises:
+        ValueError: A position is inside an entry.
+
+    """
     numbers = {
         _INDEXES: max((partition.index + 1 for partition in positions), default=0),
         _CHECKSUM: _checksum(positions),
@@ -79,18 +85,20 @@ def numbers_of(positions: TieredPositions) -> dict[str, int]:
     return numbers
 
 
-def positions_of(topic: TopicName, ask: Ask) -> TieredPositions:
-    """From the numbers of a table, with few calls of `ask`. Raises `PositionsIncomplete`."""
-    count, checksum = ask([_INDEXES, _CHECKSUM])
+def positions_of(topic: TopicName, query: Query) -> TieredPositions:
+    """Read the positions from a table's numbers, with few calls of `query`. Raises `PositionsIncomplete`."""
+    count, checksum = query([_INDEXES, _CHECKSUM])
     if count is None or checksum is None:
-        raise PositionsIncomplete("there are none")
+        raise PositionsIncomplete("no numbers exist")
     partitions = [TopicPartition(topic, index) for index in range(-1, count)]
     prefixes = {partition: f"{_PREFIX}/{partition.index}" for partition in partitions}
-    ends = ask([f"{prefixes[partition]}/{_FIELDS[0]}" for partition in partitions])
+    ends = query([f"{prefixes[partition]}/{_FIELDS[0]}" for partition in partitions])
     tiered = [partition for partition, end in zip(partitions, ends, strict=True) if end is not None]
-    numbers = _asked(ask, [f"{prefixes[partition]}/{name}" for partition in tiered for name in _FIELDS])
-    numbers |= _asked(
-        ask,
+    numbers = _queried_numbers(
+        query, [f"{prefixes[partition]}/{name}" for partition in tiered for name in _FIELDS]
+    )
+    numbers |= _queried_numbers(
+        query,
         [
             f"{prefixes[partition]}/lost.{number}.{name}"
             for partition in tiered
@@ -102,34 +110,34 @@ def positions_of(topic: TopicName, ask: Ask) -> TieredPositions:
         {partition: _partition(f"{prefixes[partition]}/", numbers) for partition in tiered}
     )
     if _checksum(positions) != checksum:
-        raise PositionsIncomplete("some are missing or of another commit")
+        raise PositionsIncomplete("some numbers are missing or of another commit")
     return positions
 
 
 def document_in(information: Mapping[str, Any]) -> tuple[int, str] | None:
-    """The number of a commit of ours and its document; None for another's commit."""
+    """Return the number and the document of a commit, or None if another program made the commit."""
     number, text = information.get(DOCUMENT_NUMBER), information.get(DOCUMENT)
     return (number, text) if isinstance(number, int) and isinstance(text, str) else None
 
 
 def created_ms(created: str | None) -> int | None:
-    """Unix milliseconds of `TieredPartition.created`; None for a text that these would not give back."""
+    """Convert `TieredPartition.created` to Unix milliseconds, or to None if the text cannot be restored from them."""
     if created is None:
         return None
     try:
         milliseconds = (datetime.fromisoformat(created) - _EPOCH) // timedelta(milliseconds=1)
     except (ValueError, TypeError):
         return None
-    return milliseconds if milliseconds >= 0 and _created(milliseconds) == created else None
+    return milliseconds if milliseconds >= 0 and _created_text(milliseconds) == created else None
 
 
-def _created(milliseconds: int) -> str:
+def _created_text(milliseconds: int) -> str:
     moment = _EPOCH + timedelta(milliseconds=milliseconds)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _asked(ask: Ask, names: Sequence[str]) -> dict[str, int]:
-    numbers = dict(zip(names, ask(names), strict=True)) if names else {}
+def _queried_numbers(query: Query, names: Sequence[str]) -> dict[str, int]:
+    numbers = dict(zip(names, query(names), strict=True)) if names else {}
     missing = next((name for name, number in numbers.items() if number is None), None)
     if missing is not None:
         raise PositionsIncomplete(f"{missing} is missing")
@@ -137,24 +145,24 @@ def _asked(ask: Ask, names: Sequence[str]) -> dict[str, int]:
 
 
 def _partition(prefix: str, numbers: Mapping[str, int]) -> TieredPartition:
-    def told(name: str) -> int | None:
+    def number_or_none(name: str) -> int | None:
         number = numbers[prefix + name]
         return None if number == _NONE else number
 
     def position(name: str) -> Position:
         return Position(numbers[f"{prefix}{name}.ledger"], numbers[f"{prefix}{name}.entry"])
 
-    created = told("created")
+    created = number_or_none("created")
     lost: tuple[Range, ...] = tuple(
         (position(f"lost.{number}.start"), position(f"lost.{number}.end"))
         for number in range(numbers[f"{prefix}lost"])
     )
     return TieredPartition(
         position("end"),
-        None if created is None else _created(created),
-        told("next"),
-        told("closed_at"),
-        told("seen_at"),
+        None if created is None else _created_text(created),
+        number_or_none("next"),
+        number_or_none("closed_at"),
+        number_or_none("seen_at"),
         lost,
     )
 
@@ -166,13 +174,13 @@ def _position(prefix: str, position: Position) -> dict[str, int | None]:
 
 
 def _checksum(positions: TieredPositions) -> int:
-    """Of the document as its numbers give it back."""
+    """Return the checksum of the document that the numbers represent."""
     digest = hashlib.sha256(canonical(positions).to_json().encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1
 
 
 def canonical(positions: TieredPositions) -> TieredPositions:
-    """As numbers hold them: without times of creation that they cannot hold."""
+    """Return the positions that numbers can represent: without creation times that have no exact number."""
     return TieredPositions(
         {
             partition: replace(tiered, created=None if created_ms(tiered.created) is None else tiered.created)

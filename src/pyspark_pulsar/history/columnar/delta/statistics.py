@@ -1,14 +1,15 @@
-"""Statistics of a data file, as an add action has them: other engines, and our planner, skip files by them. Pure.
+"""The statistics of a data file in an add action. Other engines and our planner use them to skip files. Pure.
 
-From the file's footer, so nothing is read again. Of each column, at any depth of structs, the number of nulls, and the
-least and the largest value or neither (`writing.footer`). What is not exact is a bound:
+The statistics are computed from the file's footer, so the file is not read again. For each column, at any depth of
+structs, they contain the number of nulls. They also contain both the smallest and the largest value, or neither
+(`writing.footer`). Values that are not exact are bounds:
 
-  * moments are cut to milliseconds, the least down and the largest up, as other engines cut them;
-  * texts of more than 32 letters are cut, and the last letter of the largest is replaced by the one after it.
+  * Timestamps are cut to milliseconds, the smallest down and the largest up, as other engines do.
+  * Texts of more than 32 characters are cut, and the last character of the largest is replaced by the next one.
 
-Bytes have no bounds in the protocol. Neither have values that JSON or some engine cannot hold: infinite fractions, and
-years outside 1 to 9999. Both bounds matter: the datasets of delta-rs 1.6 take a bound that a file lacks for null, and
-find none of its rows by that column.
+The protocol has no bounds for bytes. Infinite fractions and years outside 1 to 9999 have no bounds either, because JSON
+or some engine cannot represent them. A file needs both bounds, because the datasets of delta-rs 1.6 treat a missing
+bound as null. They then find no rows of the file by that column.
 
 Format: the Delta transaction log protocol, per-file statistics.
 """
@@ -35,25 +36,25 @@ from pyspark_pulsar.history.columnar.writing.footer import (
 )
 from pyspark_pulsar.schema import metadata_columns
 
-_LETTERS: Final = 32
+_TEXT_LENGTH: Final = 32
 _MOST_COLUMNS: Final = 256
-"""Of which a commit tells, beside the metadata columns: it is read as a whole."""
+"""The most columns with statistics, besides the metadata columns: readers load each commit completely."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ALWAYS: Final = frozenset([PAYLOAD_COLUMN, TIERED_BY, *metadata_columns.FIELDS])
 
 
 def file_statistics(footer: pq.FileMetaData, fractions: Mapping[Path, Fractions]) -> str:
-    """Return JSON with the members `numRecords`, `minValues`, `maxValues`, `nullCount`.
+    """Return JSON with the members `numRecords`, `minValues`, `maxValues` and `nullCount`.
 
     Args:
-        footer: The file's.
-        fractions: What is known of each leaf of fractions.
+        footer: The file's footer.
+        fractions: The statistics of each floating-point leaf.
 
     """
     least: dict[Path, str] = {}
     largest: dict[Path, str] = {}
     nulls: dict[Path, str] = {}
-    for leaf in _described(leaf_statistics(footer, fractions)):
+    for leaf in _leaves_with_statistics(leaf_statistics(footer, fractions)):
         if leaf.nulls is None:
             continue
         nulls[leaf.path] = str(leaf.nulls)
@@ -64,8 +65,8 @@ def file_statistics(footer: pq.FileMetaData, fractions: Mapping[Path, Fractions]
     return _json({"numRecords": str(footer.num_rows), **members})
 
 
-def _described(leaves: Iterable[LeafStatistics]) -> Iterator[LeafStatistics]:
-    """The leaves of which a commit tells."""
+def _leaves_with_statistics(leaves: Iterable[LeafStatistics]) -> Iterator[LeafStatistics]:
+    """Yield the leaves that get statistics in a commit."""
     others = 0
     for leaf in leaves:
         if leaf.is_repeated:
@@ -76,13 +77,13 @@ def _described(leaves: Iterable[LeafStatistics]) -> Iterator[LeafStatistics]:
 
 
 def _texts(kind: pa.DataType, least: Any, largest: Any) -> tuple[str, str] | None:
-    """Both bounds in JSON; None where one of them has no form that all engines read."""
+    """Return both bounds in JSON, or None if one of them has no form that all engines read."""
     low, high = _text(kind, least, -1), _text(kind, largest, 1)
     return None if low is None or high is None else (low, high)
 
 
 def _text(kind: pa.DataType, value: Any, direction: int) -> str | None:
-    """A value that may be cut down (-1) or up (1), in JSON."""
+    """Return a value in JSON, which may be rounded down (direction -1) or up (1)."""
     if types.is_binary(kind) or types.is_large_binary(kind):
         return None
     if types.is_boolean(kind):
@@ -90,7 +91,7 @@ def _text(kind: pa.DataType, value: Any, direction: int) -> str | None:
     if types.is_floating(kind):
         return json.dumps(value) if math.isfinite(value) else None
     if types.is_string(kind) or types.is_large_string(kind):
-        cut = value[:_LETTERS] if direction < 0 else largest_text(value, _LETTERS)
+        cut = value[:_TEXT_LENGTH] if direction < 0 else largest_text(value, _TEXT_LENGTH)
         return None if cut is None else json.dumps(cut, ensure_ascii=False)
     if types.is_timestamp(kind):
         return (_moment if kind.tz else _local_moment)(value, direction)
@@ -110,7 +111,7 @@ def _local_moment(microseconds: int, direction: int) -> str | None:
         moment, timespec = _EPOCH + timedelta(milliseconds=milliseconds), "milliseconds"
     except OverflowError:
         try:
-            # The last millisecond of the year 9999.
+            # The value is in the last millisecond of the year 9999, so rounding up overflows.
             moment, timespec = _EPOCH + timedelta(microseconds=microseconds), "microseconds"
         except OverflowError:
             return None
@@ -135,7 +136,7 @@ def _nested(texts: Mapping[Path, str]) -> dict[str, Any]:
 
 
 def _json(node: Mapping[str, Any] | str) -> str:
-    """Of leaves that are JSON already: numbers with more digits than Python's have stay as they are."""
+    """Join leaves that are JSON already, so numbers with more digits than Python's floats stay unchanged."""
     if isinstance(node, str):
         return node
     return "{" + ",".join(f"{json.dumps(name)}:{_json(inner)}" for name, inner in node.items()) + "}"

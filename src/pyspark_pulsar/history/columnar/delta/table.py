@@ -1,17 +1,18 @@
 """Tables of topics in the Delta format, by delta-rs. Driver only.
 
-A Delta table is a folder, `path/<namespace>/<table>`, and has no catalog. What `columnar.table` wants of a table is in
-its log:
+A Delta table is a folder, `path/<namespace>/<table>`, without a catalog. The log contains the facts that
+`columnar.table` needs:
 
     the topic, the sort columns        the table's properties, as in Iceberg
-    the schemas that tiered rows       metadata of a column                     delta_log.state
-    positions                          transaction identifiers                  delta_log.positions
-    partitions by times                columns made from them                   delta_log.partitions
-    bounds of files                    statistics of add actions                delta_log.statistics, delta_log.files
-    one winner of two                  commits upon one state                   delta_log.commit
+    the schemas that tiered rows       metadata of a column                     delta.table_state
+    positions                          transaction identifiers                  delta.positions
+    partitions by times                columns computed from the times          delta.partitions
+    bounds of files                    statistics of add actions                delta.statistics, delta.files
+    one successful commit of two       commits that follow one state            delta.commit
 
-Data files lie in a folder of their own, `TableState.data`. Other engines write beside it, so what a sweep of that
-folder sees is ours. Columns are found by name. Types are those of `stored_types.delta_leaf`, and are never widened.
+Data files are in a separate folder, `TableState.data`. Other engines write elsewhere, so all files in that folder are
+ours, and upkeep may delete them. Columns are found by name. Their types are defined by
+`stored_types.delta_leaf`, and never widened.
 
 Format: the Delta transaction log protocol, https://github.com/delta-io/delta/blob/master/PROTOCOL.md.
 """
@@ -34,14 +35,14 @@ from pyspark_pulsar.history.columnar.columns.stored_types import (
 from pyspark_pulsar.history.columnar.data_file import DataFile
 from pyspark_pulsar.history.columnar.delta import partitions
 from pyspark_pulsar.history.columnar.delta.columns import (
-    NOTED,
+    NOTES_COLUMN,
     allowed_columns,
     check_names,
     delta_schema,
     has_local_times,
     hides_local_times,
 )
-from pyspark_pulsar.history.columnar.delta.commit import REARRANGED, commit_properties, committed
+from pyspark_pulsar.history.columnar.delta.commit import REARRANGED, commit_properties, write_commit
 from pyspark_pulsar.history.columnar.delta.files import added_files
 from pyspark_pulsar.history.columnar.delta.positions import (
     COMMITS,
@@ -53,7 +54,7 @@ from pyspark_pulsar.history.columnar.delta.positions import (
 from pyspark_pulsar.history.columnar.delta.statistics import file_statistics
 from pyspark_pulsar.history.columnar.delta.table_location import KNOWN_SETTINGS, TableLocation
 from pyspark_pulsar.history.columnar.delta.table_state import TableState
-from pyspark_pulsar.history.columnar.delta.upkeep import expired, listing, named_urls, removed
+from pyspark_pulsar.history.columnar.delta.upkeep import drop_table, expire_states, listing, named_urls
 from pyspark_pulsar.history.columnar.layout import FILE_BYTES, FileLayout, check_sort_columns, named_fields
 from pyspark_pulsar.history.columnar.positions import TieredPositions
 from pyspark_pulsar.history.columnar.storage import TableStorage
@@ -82,14 +83,14 @@ if TYPE_CHECKING:
 _PATH: Final = "path"
 _TYPE: Final = "type"
 _DEFAULTS: Final = {
-    "delta.checkpointInterval": "10",  # to load a table is to read the commits behind its checkpoint
-    "delta.dataSkippingNumIndexedCols": "-1",  # all columns: those of positions are the last
+    "delta.checkpointInterval": "10",  # loading a table reads all commits after the last checkpoint
+    "delta.dataSkippingNumIndexedCols": "-1",  # all columns, because the position columns are the last ones
 }
 _FILE_BYTES: Final = "delta.targetFileSize"
 
 
 class DeltaFolder(TableCatalog):
-    """The tables that lie in one folder, or under one prefix of a bucket."""
+    """The tables in one folder, or under one prefix of a bucket."""
 
     format: ClassVar[str] = "delta"
 
@@ -98,28 +99,33 @@ class DeltaFolder(TableCatalog):
 
     @classmethod
     def open(cls, properties: Mapping[str, str]) -> DeltaFolder:
-        """Connects to nothing. Raises `PrerequisiteMissing` without deltalake, `OptionError` for properties that are
-        not `path` and settings of its storage."""
+        """Check the properties, without connecting to the store.
+
+        Raises:
+            PrerequisiteMissing: deltalake is not installed.
+            OptionError: The properties are not `path` and storage settings.
+
+        """
         unknown = sorted(properties.keys() - KNOWN_SETTINGS - {_TYPE, _PATH})
         if unknown or not properties.get(_PATH):
             raise OptionError(
                 f"option 'tierCatalog': expected for type delta the property path, and settings such as s3.endpoint, "
-                f"got {', '.join(unknown) or 'no path'}"
+                f"got {', '.join(unknown) or 'no path'}; correct the properties"
             )
         try:
-            import deltalake  # noqa: F401 - that it is there
+            import deltalake  # noqa: F401 - only checks that the package exists
         except ImportError:
             raise PrerequisiteMissing(
-                "columns in Delta tables need the package deltalake on the driver; pip install "
-                "'pyspark-pulsar[delta]'"
+                "columns in Delta tables need the package deltalake on the driver; run "
+                "`pip install 'pyspark-pulsar[delta]'`"
             ) from None
-        return cls(TableLocation.of(properties[_PATH], properties))
+        return cls(TableLocation.from_path(properties[_PATH], properties))
 
     def load(self, identifier: str) -> DeltaColumnarTable | None:
         from deltalake.exceptions import TableNotFoundError
 
         location = self._table_location(identifier)
-        with location.told():
+        with location.translated_faults():
             try:
                 return DeltaColumnarTable(TableState(location.load(), location))
             except TableNotFoundError:
@@ -130,7 +136,7 @@ class DeltaFolder(TableCatalog):
         listed: set[str] = set()
         for namespace in sorted({name.rpartition(".")[0] for name in names}):
             location = self._location.under(namespace)
-            with location.told():
+            with location.translated_faults():
                 listed |= {f"{namespace}.{info.base_name}" for info in listing(location) if not info.is_file}
         return names & listed
 
@@ -144,7 +150,7 @@ class DeltaFolder(TableCatalog):
             partitions.check_partition_field(field, columns)
         fields = named_fields(definition.partition_fields, columns)
         check_sort_columns(definition.sort_columns, columns)
-        # `add_schema` adds columns with local times inside maps, after it has let the table have them.
+        # `add_schema` adds columns with local times inside maps, after it has enabled the feature for them.
         now = pa.schema([column for column in columns if not hides_local_times(column.type)])
         configuration = {
             **_DEFAULTS,
@@ -156,7 +162,7 @@ class DeltaFolder(TableCatalog):
         partitions.table_columns(columns, fields, location.url)
         table_columns = delta_schema(partitions.table_columns(now, fields, location.url), location.url)
         positions = TieredPositions()
-        with location.told():
+        with location.translated_faults():
             try:
                 DeltaTable.create(
                     location.url,
@@ -177,8 +183,11 @@ class DeltaFolder(TableCatalog):
             return DeltaColumnarTable(TableState(location.load(), location))
 
     def drop(self, identifier: str, *, keep_files: bool) -> bool:
-        """With `keep_files` the log stays too, under another name: who gives it its own back has the table again."""
-        return removed(self._table_location(identifier), keep_files=keep_files)
+        """Drop a table.
+
+        With `keep_files`, the log also stays, under another name. Rename the log back to restore the table.
+        """
+        return drop_table(self._table_location(identifier), keep_files=keep_files)
 
     def _table_location(self, identifier: str) -> TableLocation:
         namespace, _, name = identifier.rpartition(".")
@@ -186,12 +195,12 @@ class DeltaFolder(TableCatalog):
 
 
 class DeltaColumnarTable(ColumnarTable):
-    """One table, in the state in which it was loaded."""
+    """A table in the state in which it was loaded."""
 
     def __init__(self, state: TableState) -> None:
         self._state = state
         self._names: dict[str, str] = {}
-        """In the store, of the files that `files` gave, by their URLs."""
+        """The names in the store of the files that `files` returned, by their URLs."""
 
     @property
     def name(self) -> str:
@@ -219,7 +228,7 @@ class DeltaColumnarTable(ColumnarTable):
 
     @property
     def columns(self) -> pa.Schema:
-        """Without those that are made for the partition."""
+        """Return the columns without those computed for the partition."""
         return partitions.topic_columns(self._state.columns, self._state.partition_fields)
 
     @property
@@ -239,7 +248,7 @@ class DeltaColumnarTable(ColumnarTable):
         state, fields = self._state, self._state.partition_fields
         stored = parse_tiered_schema(schema, f"table {self.name}").stored
         columns = partitions.file_columns(stored, fields)
-        # A column of the partition has one value in a file.
+        # A partition column has only one value in a file, so sorting by it has no effect.
         sort_columns = [
             name for name in state.configuration.get(SORTED_BY, "").split(",") if name in columns.names
         ]
@@ -260,7 +269,7 @@ class DeltaColumnarTable(ColumnarTable):
     def files(self) -> Sequence[DataFile]:
         state = self._state
         state.check_readable()
-        with state.location.told():
+        with state.location.translated_faults():
             added = added_files(state.delta, state.location, state.partition_fields, state.columns)
         self._names = {one.file.url: one.name for one in added}
         return tuple(one.file for one in added)
@@ -274,13 +283,13 @@ class DeltaColumnarTable(ColumnarTable):
     def add_schema(self, schema: NewSchema) -> str:
         from deltalake.exceptions import SchemaMismatchError
 
-        stored, there = stored_schema(schema.columns, delta_leaf), self.columns_by_name
-        apart = {name.lower() for name in self._state.columns.names if name not in there}
+        stored, present = stored_schema(schema.columns, delta_leaf), self.columns_by_name
+        computed = {name.lower() for name in self._state.columns.names if name not in present}
         fitting = [
             part
             for column in allowed_columns(stored, self.name, self._state.columns)
-            if column.name.lower() not in apart
-            and (part := fitting_field(column, there.get(column.name), may_widen=False)) is not None
+            if column.name.lower() not in computed
+            and (part := fitting_field(column, present.get(column.name), may_widen=False)) is not None
         ]
         holds_all = is_whole(self.name, stored, fitting, self._decisive_columns)
         try:
@@ -289,7 +298,8 @@ class DeltaColumnarTable(ColumnarTable):
         except SchemaMismatchError as fault:
             raise SchemaError(
                 f"table {self.name}: expected a schema of the topic whose fields can be columns of the table, got one "
-                f"that delta-rs refuses ({fault}); drop the tier and make it again"
+                f"that delta-rs refuses ({fault}); drop the table with pyspark-pulsar tier drop, and tier the topic "
+                f"again"
             ) from None
         columns = columns_of_table(fitting, self.columns)
         text = schema.tiered(pa.schema(columns), is_whole=holds_all).text
@@ -298,12 +308,12 @@ class DeltaColumnarTable(ColumnarTable):
 
     @property
     def _decisive_columns(self) -> set[str]:
-        """The columns at the top that rows are apart or sorted by."""
+        """Return the top-level columns by which rows are partitioned or sorted."""
         sources = {field.source for field in self._state.partition_fields}
         return sources | set(self._state.configuration.get(SORTED_BY, "").split(","))
 
     def _add_columns(self, columns: pa.Schema) -> None:
-        """And, before them, what they need. Raises `deltalake.exceptions.SchemaMismatchError`."""
+        """Commit columns, after the table feature that they need. Raises `deltalake.exceptions.SchemaMismatchError`."""
         from deltalake import TableFeatures
 
         fields = delta_schema(columns, self.name).fields
@@ -320,8 +330,8 @@ class DeltaColumnarTable(ColumnarTable):
             delta.alter.add_columns(fields, commit_properties=properties)
 
         if "timestampNtz" not in features and any(has_local_times(column.type) for column in columns):
-            self._state = committed(self._state, allow)
-        self._state = committed(self._state, add)
+            self._state = write_commit(self._state, allow)
+        self._state = write_commit(self._state, add)
 
     def commit(
         self, files: Sequence[WrittenFile], positions: TieredPositions, replaced: Collection[DataFile] = ()
@@ -329,8 +339,8 @@ class DeltaColumnarTable(ColumnarTable):
         kept, number = canonical(positions), (self._state.commits or 0) + 1
         is_rearranged = bool(replaced)
         actions: list[AddAction | RemoveAction] = [
-            *(self._added(file, is_change=not is_rearranged) for file in files),
-            *(self._removed(file) for file in replaced),
+            *(self._add_action(file, is_change=not is_rearranged) for file in files),
+            *(self._remove_action(file) for file in replaced),
         ]
         if is_rearranged:
             self._note({REARRANGED: str(number)})
@@ -344,7 +354,7 @@ class DeltaColumnarTable(ColumnarTable):
                 commit_properties=properties,
             )
 
-        self._state = committed(
+        self._state = write_commit(
             self._state,
             write,
             may_rebase=not is_rearranged,
@@ -353,14 +363,14 @@ class DeltaColumnarTable(ColumnarTable):
         )
 
     def _note(self, notes: Mapping[str, str]) -> None:
-        """Commit these."""
+        """Commit notes."""
 
         def write(delta: DeltaTable, properties: CommitProperties) -> None:
-            delta.alter.set_column_metadata(NOTED, dict(notes), commit_properties=properties)
+            delta.alter.set_column_metadata(NOTES_COLUMN, dict(notes), commit_properties=properties)
 
-        self._state = committed(self._state, write)
+        self._state = write_commit(self._state, write)
 
-    def _added(self, file: WrittenFile, *, is_change: bool) -> AddAction:
+    def _add_action(self, file: WrittenFile, *, is_change: bool) -> AddAction:
         from deltalake.transaction import AddAction
 
         return AddAction(
@@ -372,15 +382,18 @@ class DeltaColumnarTable(ColumnarTable):
             stats=file_statistics(file.footer, file.fractions),
         )
 
-    def _removed(self, file: DataFile) -> RemoveAction:
+    def _remove_action(self, file: DataFile) -> RemoveAction:
         from deltalake.transaction import RemoveAction
 
         return RemoveAction(self._names[file.url], False, time.time_ns() // 1_000_000, file.size)  # noqa: FBT003
 
     def expire(self, older_than_ms: int) -> int:
-        """A state is forgotten with its commit, which the property `delta.logRetentionDuration` keeps for 30 days, or
-        as long as it says; files that only older states have are deleted at once."""
-        self._state, forgotten = expired(self._state, older_than_ms)
+        """Remove old commits from the log, and delete files that only older states have.
+
+        The property `delta.logRetentionDuration` keeps commits for 30 days or another duration. A state is removed
+        together with its commit. Files are deleted immediately.
+        """
+        self._state, forgotten = expire_states(self._state, older_than_ms)
         return forgotten
 
     def known_urls(self) -> set[str]:
@@ -388,5 +401,5 @@ class DeltaColumnarTable(ColumnarTable):
 
 
 def _information(positions: TieredPositions, number: int) -> dict[str, Any]:
-    """What a commit says to people, and to `TableState.positions`."""
+    """Return the commit information for users and for `TableState.positions`."""
     return {DOCUMENT: positions.to_json(), DOCUMENT_NUMBER: number}

@@ -1,14 +1,14 @@
-"""Where a Delta table lies, and how it is reached: by delta-rs for its log, by pyarrow for its data files.
+"""The location of a Delta table. delta-rs reads and writes its log, pyarrow its data files.
 
-Users give settings by Iceberg's names (`s3.endpoint`, ...), so that one set serves both formats. Each is known to both
-libraries: what one does not know, the other must not use, or a table could be written that cannot be read.
+Users set the settings by Iceberg's names (`s3.endpoint`, ...), so the same settings serve both formats. Only settings
+that both libraries support are accepted. Otherwise one library could write a table that the other cannot read.
 
-    given                        delta-rs                         otherwise
+    setting                      delta-rs                         if absent
     s3.access-key-id             aws_access_key_id                the environment, an instance's role
     s3.secret-access-key         aws_secret_access_key
     s3.session-token             aws_session_token
     s3.region                    aws_region
-    s3.endpoint                  aws_endpoint_url, and aws_allow_http where it begins with http:
+    s3.endpoint                  aws_endpoint_url, and aws_allow_http for a URL with http:
     s3.proxy-uri                 proxy_url
     s3.role-arn                  aws_iam_role_arn
     s3.role-session-name         aws_iam_role_session_name
@@ -17,7 +17,7 @@ libraries: what one does not know, the other must not use, or a table could be w
     s3.force-virtual-addressing  aws_virtual_hosted_style_request
     s3.anonymous                 aws_skip_signature
 
-The first six, and `role-arn`, may also begin with `client.` instead of `s3.`, but for the endpoint and the proxy.
+The keys, the token, the region and the role also accept the prefix `client.` instead of `s3.`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from pyspark_pulsar.errors import ColumnsUnavailable, OptionError
-from pyspark_pulsar.history.columnar.redaction import one_line, redacted, secret_values
+from pyspark_pulsar.history.columnar.redaction import one_line, redact, secret_values
 from pyspark_pulsar.history.columnar.storage import TableStorage, url_under
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ LOG: Final = "_delta_log"
 _S3_SCHEMES: Final = ("s3", "s3a", "s3n")
 _BUCKET: Final = re.compile(r"[0-9A-Za-z_.-]+")
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
-_EITHER: Final = {
+_SHARED_SETTINGS: Final = {
     "access-key-id": "aws_access_key_id",
     "secret-access-key": "aws_secret_access_key",
     "session-token": "aws_session_token",
@@ -51,8 +51,8 @@ _EITHER: Final = {
     "role-arn": "aws_iam_role_arn",
     "role-session-name": "aws_iam_role_session_name",
 }
-"""With `s3.` or `client.` before them."""
-_ONLY_S3: Final = {
+"""Settings with the prefix `s3.` or `client.`."""
+_S3_SETTINGS: Final = {
     "s3.endpoint": "aws_endpoint_url",
     "s3.proxy-uri": "proxy_url",
     "s3.force-virtual-addressing": "aws_virtual_hosted_style_request",
@@ -61,24 +61,28 @@ _ONLY_S3: Final = {
 _TIMES: Final = {"s3.connect-timeout": ("connect_timeout", 10.0), "s3.request-timeout": ("timeout", 30.0)}
 _RETRIES: Final = {"max_retries": "3", "retry_timeout": "60s"}
 KNOWN_SETTINGS: Final = frozenset(
-    [*_ONLY_S3, *_TIMES, *(f"{prefix}.{name}" for prefix in ("s3", "client") for name in _EITHER)]
+    [
+        *_S3_SETTINGS,
+        *_TIMES,
+        *(f"{prefix}.{name}" for prefix in ("s3", "client") for name in _SHARED_SETTINGS),
+    ]
 )
 
 
 @dataclass(frozen=True, slots=True)
 class TableLocation:
-    """Of one table, or of the folder that tables lie in."""
+    """The location of a table, or of a folder of tables."""
 
     url: str
-    """Without slash at its end: `file:///folder` or `s3://bucket/prefix`."""
+    """The URL without a final slash: `file:///folder` or `s3://bucket/prefix`."""
     storage: TableStorage
     options: Mapping[str, str] = field(repr=False)
-    """For delta-rs."""
+    """The storage options for delta-rs."""
     secrets: tuple[str, ...] = field(repr=False)
 
     @classmethod
-    def of(cls, path: str, settings: Mapping[str, str]) -> TableLocation:
-        """Raises `OptionError` for a location that is neither a folder nor S3."""
+    def from_path(cls, path: str, settings: Mapping[str, str]) -> TableLocation:
+        """Return the location for a path. Raises `OptionError` for a path that is neither a local folder nor in S3."""
         parts = urlsplit(path)
         if _SCHEME.match(path) is None and Path(path).is_absolute():
             url = Path(path).as_uri()
@@ -89,43 +93,47 @@ class TableLocation:
         else:
             raise OptionError(
                 f"option 'tierCatalog': expected as path file:///folder or s3://bucket/prefix without user and query, "
-                f"got {redacted(path, secret_values(settings))!r}"
+                f"got {redact(path, secret_values(settings))!r}; correct the path"
             )
         is_local = url.startswith("file:")
         options = {} if is_local else delta_options(settings)
-        return cls(url.rstrip("/"), TableStorage.of(settings), options, secret_values(settings))
+        return cls(url.rstrip("/"), TableStorage.from_properties(settings), options, secret_values(settings))
 
     def under(self, *names: str) -> TableLocation:
-        """A location in this one. Raises `OptionError` for names that are no names of folders."""
+        """Return a location inside this one. Raises `OptionError` for invalid folder names."""
         for name in names:
             if not re.fullmatch(r"[\w-][\w.-]*", name):
                 raise OptionError(
-                    f"option 'tierTable': expected names of letters, digits, '_', '-' and '.', got {name!r}"
+                    f"option 'tierTable': expected names of letters, digits, '_', '-' and '.', got {name!r}; choose "
+                    f"another name"
                 )
         return TableLocation("/".join([self.url, *names]), self.storage, self.options, self.secrets)
 
     def load(self) -> DeltaTable:
-        """As it is now. Raises `deltalake.exceptions.TableNotFoundError`, and what `told` turns into other words."""
+        """Load the table's present state.
+
+        Raises the errors of delta-rs, such as `deltalake.exceptions.TableNotFoundError`.
+        """
         from deltalake import DeltaTable
 
         return DeltaTable(self.url, storage_options=dict(self.options))
 
     def name_of(self, path: str) -> str:
-        """The name in the store, relative to the table, of a file that the log calls `path`; absolute ones stay."""
+        """Return the name in the store, relative to the table, of a `path` in the log. Absolute URLs stay unchanged."""
         return path if _SCHEME.match(path) else unquote(path)
 
     def url_of(self, name: str) -> str:
-        """Of a file by its name in the store."""
+        """Return the URL of a file by its name in the store."""
         return name if _SCHEME.match(name) else url_under(self.url, name)
 
     def name_at(self, url: str) -> str:
-        """The name in the store of one of our files: `url_of` the other way round."""
+        """Return the name in the store of one of our files, by its URL. This is the inverse of `url_of`."""
         name = url.removeprefix(f"{self.url}/")
         return unquote(name) if self.url.startswith("file:") else name
 
     @contextmanager
-    def told(self) -> Iterator[None]:
-        """Faults of delta-rs and of the store in words of our own, without secrets. Raises `ColumnsUnavailable`."""
+    def translated_faults(self) -> Iterator[None]:
+        """Convert faults of delta-rs and of the store to `ColumnsUnavailable`, without secrets."""
         from deltalake.exceptions import DeltaError
 
         try:
@@ -136,21 +144,21 @@ class TableLocation:
             ) from None
 
     def reason(self, fault: BaseException) -> str:
-        """A fault in one line, without secrets."""
+        """Return the text of a fault in one line, without secrets."""
         return f"{type(fault).__name__}: {one_line(fault, self.secrets) or 'no reason given'}"
 
 
 def delta_options(settings: Mapping[str, str]) -> dict[str, str]:
-    """Settings of S3 by delta-rs' names. Raises `OptionError` for a time that is no number."""
+    """Convert S3 settings to delta-rs' options. Raises `OptionError` for a timeout that is not a number."""
     options = dict(_RETRIES)
-    for name, option in _EITHER.items():
+    for name, option in _SHARED_SETTINGS.items():
         value = settings.get(f"s3.{name}") or settings.get(f"client.{name}")
         if value:
             options[option] = value
-    options |= {option: settings[name] for name, option in _ONLY_S3.items() if settings.get(name)}
+    options |= {option: settings[name] for name, option in _S3_SETTINGS.items() if settings.get(name)}
     endpoint = options.get("aws_endpoint_url", "")
     if endpoint and _SCHEME.match(endpoint) is None:
-        options["aws_endpoint_url"] = f"https://{endpoint}"  # As pyarrow takes it.
+        options["aws_endpoint_url"] = f"https://{endpoint}"  # pyarrow has the same default.
     elif endpoint.lower().startswith("http:"):
         options["aws_allow_http"] = "true"
     for name, (option, seconds) in _TIMES.items():
@@ -158,7 +166,7 @@ def delta_options(settings: Mapping[str, str]) -> dict[str, str]:
             milliseconds = round(float(settings.get(name, seconds)) * 1000)
         except ValueError:
             raise OptionError(
-                f"option 'tierCatalog': expected seconds as {name}, got {settings[name]!r}"
+                f"option 'tierCatalog': expected seconds as {name}, got {settings[name]!r}; set a number"
             ) from None
         options[option] = f"{milliseconds}ms"
     return options

@@ -1,4 +1,4 @@
-"""A Delta table in one state: what its log says up to one commit. Driver only."""
+"""The state of a Delta table after one commit of its log. Driver only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import ColumnsUnavailable, TierMismatch
 from pyspark_pulsar.history.columnar.columns.stored_types import plain_schema
 from pyspark_pulsar.history.columnar.delta import partitions
-from pyspark_pulsar.history.columnar.delta.columns import NOTED
+from pyspark_pulsar.history.columnar.delta.columns import NOTES_COLUMN
 from pyspark_pulsar.history.columnar.delta.positions import (
     COMMITS,
     PositionsIncomplete,
@@ -31,29 +31,29 @@ from pyspark_pulsar.model.topic import TopicName
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
-_ID_LETTERS: Final = 8
+_ID_LENGTH: Final = 8
 _INFORMATION: Final = re.compile(rb'\s*\{\s*"commitInfo"')
-_AT_ONCE: Final = 16
+_CONCURRENT_READS: Final = 16
 _RESTORE: Final = "RESTORE"
 _MAPPING: Final = "delta.columnMapping.mode"
 _FEATURES: Final = frozenset(
     [
-        "columnMapping",  # as long as its mode is none
-        "deletionVectors",  # as long as no row is deleted
+        "columnMapping",  # if its mode is none
+        "deletionVectors",  # if no row is deleted
         "timestampNtz",
         "typeWidening",
         "typeWidening-preview",
         "v2Checkpoint",
         "vacuumProtocolCheck",
-        "variantType",  # of no column of a topic
+        "variantType",  # no column of a topic has this type
         "variantType-preview",
     ]
 )
-"""Of readers: those under which data files are read as without them."""
+"""Reader features that do not change how data files are read, under the noted conditions."""
 
 
 class TableState:
-    """Never changes. Used by one thread."""
+    """An immutable state of a table. Used by one thread."""
 
     def __init__(self, delta: DeltaTable, location: TableLocation) -> None:
         self.delta = delta
@@ -61,60 +61,72 @@ class TableState:
 
     @cached_property
     def version(self) -> int:
-        """Of the last commit."""
+        """Return the number of the last commit."""
         return int(self.delta.version())
 
     @cached_property
     def id(self) -> str:
-        """Of the table, whatever its state."""
+        """Return the table's identity, which all its states share."""
         return str(self.delta.metadata().id)
 
     @property
     def data(self) -> str:
-        """The URL of the folder that our data files lie in: no other engine's, nor those of a table that was dropped
-        here before."""
-        return self.location.url_of(f"data-{self.id[:_ID_LETTERS]}")
+        """Return the URL of the folder for our data files.
+
+        Other engines write to other folders. A table that was dropped here before had another folder.
+        """
+        return self.location.url_of(f"data-{self.id[:_ID_LENGTH]}")
 
     @cached_property
     def configuration(self) -> Mapping[str, str]:
+        """Return the table's properties."""
         return dict(self.delta.metadata().configuration)
 
     @cached_property
     def notes(self) -> Mapping[str, str]:
-        """What we keep at the column `NOTED`: that which changes, and needs no fence. Not in the table's properties,
-        since to set those adds features to the protocol with delta-rs 1.6, and other engines then refuse the table."""
-        column = next((field for field in self.delta.schema().fields if field.name == NOTED), None)
+        """Return our notes in the metadata of the column `NOTES_COLUMN`: facts that change and need no fence.
+
+        They are not table properties: setting properties with delta-rs 1.6 adds features to the protocol, and other
+        engines then refuse the table.
+        """
+        column = next((field for field in self.delta.schema().fields if field.name == NOTES_COLUMN), None)
         return {} if column is None else dict(column.metadata)
 
     @cached_property
     def columns(self) -> pa.Schema:
-        """The table's, with those of its partition."""
+        """Return the table's columns, including the partition's columns."""
         return plain_schema(pa.schema(self.delta.schema().to_arrow()))
 
     @cached_property
     def partition_fields(self) -> tuple[PartitionField, ...]:
-        """Raises `TierMismatch` for what this version does not write."""
+        """Return the partition fields. Raises `TierMismatch` for partitions that this version does not write."""
         text = self.configuration.get(partitions.PARTITIONED_BY)
         names = list(self.delta.metadata().partition_columns)
         try:
             return partitions.from_json(text, names, self.columns)
         except ValueError:
             raise TierMismatch(
-                f"table {self.location.url}: expected the property {partitions.PARTITIONED_BY} to say how its "
-                f"partition columns {names} are made, got {text!r}; drop the table and tier the topic again"
+                f"table {self.location.url}: expected the property {partitions.PARTITIONED_BY} to define the partition "
+                f"columns {names}, got {text!r}; drop the table and tier the topic again"
             ) from None
 
     @cached_property
     def commits(self) -> int | None:
-        """The fence: how many commits of ours there are; None for a table that is no tier."""
+        """Return the fence: the number of our commits, or None if the table was not created for a topic."""
         if self._document is not None:
             return self._document[0]
-        with self.location.told():
+        with self.location.translated_faults():
             return self.delta.transaction_version(COMMITS)
 
     @cached_property
     def positions(self) -> TieredPositions:
-        """Raises `TierMismatch` where there are none, `ColumnsUnavailable`."""
+        """Return the positions of the topic.
+
+        Raises:
+            TierMismatch: The table has no positions.
+            ColumnsUnavailable: The log cannot be read.
+
+        """
         where = f"table {self.location.url}"
         if self._document is not None:
             return TieredPositions.from_json(self._document[1], where)
@@ -129,22 +141,27 @@ class TableState:
         except PositionsIncomplete as fault:
             raise TierMismatch(
                 f"{where}: expected the positions of commit {self.commits} among its transaction identifiers, got "
-                f"others ({fault}); something lets them expire, such as the table's property "
-                f"delta.setTransactionRetentionDuration: unset that, drop the table and tier the topic again"
+                f"other identifiers ({fault}), which happens if the table property "
+                f"delta.setTransactionRetentionDuration is set; unset it, drop the table and tier the topic again"
             ) from None
 
     @cached_property
     def _document(self) -> tuple[int, str] | None:
-        """The number and the positions of the last commit of ours; None where the log no longer has it. Files of a
-        table that was restored are those of an earlier version, and so are its positions. Transaction identifiers do
-        not go back, so every commit since the last one of ours is looked at. Raises `TierMismatch` where the log does
-        not tell what was restored."""
+        """Return the number and the positions of our last commit, or None if the log no longer contains it.
+
+        A restored table has the files and the positions of an earlier version. Its transaction identifiers are not
+        restored, so this method reads every commit since our last one.
+
+        Raises:
+            TierMismatch: The log does not show which version was restored.
+
+        """
         version, count, restored = self.version, 1, None
-        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-delta-log") as pool:
+        with ThreadPoolExecutor(_CONCURRENT_READS, thread_name_prefix="pulsar-delta-log") as pool:
             while version >= 0:
-                # The last commit is mostly one of ours.
+                # The last commit is usually ours, so the first step reads only one commit.
                 versions = range(version, max(version - count, -1), -1)
-                count, version = min(4 * count, _AT_ONCE), versions[-1] - 1
+                count, version = min(4 * count, _CONCURRENT_READS), versions[-1] - 1
                 for commit in pool.map(self.information, versions):
                     document = None if commit is None else document_in(commit)
                     if document is not None:
@@ -153,30 +170,36 @@ class TableState:
                         version = -1
                         break
                     if commit.get("operation") == _RESTORE:
-                        version = restored = self._restored(commit)
+                        version = restored = self._restored_version(commit)
                         break
         if restored is not None:
             raise TierMismatch(
-                f"table {self.location.url}: expected its log to hold the positions of version {restored}, which it "
-                f"was restored to, got a log that no longer has them; restore it to a later version, or drop the table "
-                f"and tier the topic again (pyspark-pulsar tier drop)"
+                f"table {self.location.url}, restored to version {restored}: expected its log to contain the positions "
+                f"of this version, got a log that no longer has them; restore the table to a later version, or drop "
+                f"it with pyspark-pulsar tier drop and tier the topic again"
             )
         return None
 
-    def _restored(self, commit: Mapping[str, Any]) -> int:
+    def _restored_version(self, commit: Mapping[str, Any]) -> int:
         version = (commit.get("operationParameters") or {}).get("version")
         if version is None or not str(version).isdecimal():
             raise TierMismatch(
-                f"table {self.location.url}: expected to see the version that it was restored to, got {version!r}; "
-                f"restore it to a version and not to a time"
+                f"table {self.location.url}: expected the log to name the version to which the table was restored, got "
+                f"{version!r}; restore it to a version and not to a time"
             )
         return int(version)
 
     def information(self, version: int) -> Mapping[str, Any] | None:
-        """What a commit says of itself; None where the log no longer has it. delta-rs' history also gives commits that
-        came later than the state, and holds the interpreter's lock while it waits for the store. Raises
-        `ColumnsUnavailable`."""
-        with self.location.told():
+        """Return the commit information of a version, or None if the log no longer contains the commit.
+
+        delta-rs' own history also returns commits after this state, and holds Python's global lock while it waits for
+        the store.
+
+        Raises:
+            ColumnsUnavailable: The log cannot be read.
+
+        """
+        with self.location.translated_faults():
             try:
                 with self.location.storage.open_input(
                     self.location.url_of(f"{LOG}/{version:020}.json")
@@ -185,15 +208,15 @@ class TableState:
             except FileNotFoundError:
                 return None
         line = next((line for line in lines if _INFORMATION.match(line)), None)
-        told: Mapping[str, Any] = {} if line is None else json.loads(line)["commitInfo"]
-        return told
+        information: Mapping[str, Any] = {} if line is None else json.loads(line)["commitInfo"]
+        return information
 
     def _numbers(self, names: Sequence[str]) -> list[int | None]:
-        with self.location.told():
-            return map_concurrently(self.delta.transaction_version, names, _AT_ONCE)
+        with self.location.translated_faults():
+            return map_concurrently(self.delta.transaction_version, names, _CONCURRENT_READS)
 
     def is_defined_as(self, other: TableState) -> bool:
-        """Whether both are the same table with the same columns, settings and protocol."""
+        """Return whether both are states of the same table with the same columns, properties and protocol."""
         mine, theirs = self.delta, other.delta
         return (
             self.id == other.id
@@ -203,15 +226,16 @@ class TableState:
         )
 
     def check_readable(self) -> None:
-        """Raises `ColumnsUnavailable` where rows are not just those of the data files."""
+        """Raise `ColumnsUnavailable` if the table's rows are not exactly the rows of its data files."""
         features = set(self.delta.protocol().reader_features or ())
         unknown = sorted(features - _FEATURES)
         if self.configuration.get(_MAPPING, "none") != "none":
             unknown.append("columnMapping")
         if unknown:
             raise ColumnsUnavailable(
-                f"table {self.location.url}: expected a table whose files are read by the names of columns, got one "
-                f"that also needs {', '.join(unknown)}; make it anew with the engine that added this"
+                f"table {self.location.url}: expected a table whose files are read by column names only, got one that "
+                f"also needs {', '.join(unknown)}; rewrite the table without this feature, with the engine that added "
+                f"it"
             )
         if "deletionVectors" in features and self._has_deleted_rows():
             raise ColumnsUnavailable(
@@ -220,5 +244,5 @@ class TableState:
             )
 
     def _has_deleted_rows(self) -> bool:
-        with self.location.told():
+        with self.location.translated_faults():
             return any(batch.num_rows for batch in self.delta.deletion_vectors())

@@ -1,4 +1,4 @@
-"""What is forgotten of a Delta table: old states, files that only they had, and the table itself."""
+"""Removal of old states of a Delta table, of the files that only they have, and of whole tables."""
 
 from __future__ import annotations
 
@@ -16,12 +16,23 @@ _COMMIT_FILE: Final = re.compile(r"\d{20}\.json")
 _HOUR_MS: Final = 3_600_000
 
 
-def expired(state: TableState, older_than_ms: int) -> tuple[TableState, int]:
-    """The state behind, and how many commits the log has forgotten. Files that were removed from the table before that
-    time (Unix milliseconds, rounded down to a whole hour ago) are deleted. Raises `ColumnsUnavailable`."""
+def expire_states(state: TableState, older_than_ms: int) -> tuple[TableState, int]:
+    """Remove commits from the log that its retention no longer keeps, and delete files that were removed before a time.
+
+    Args:
+        state: The table.
+        older_than_ms: The time in Unix milliseconds. The age is rounded up to whole hours.
+
+    Returns:
+        The state after the removal, and the number of removed commits.
+
+    Raises:
+        ColumnsUnavailable: The table cannot be read or written.
+
+    """
     location = state.location
     hours = max(0, -(-(time.time_ns() // 1_000_000 - older_than_ms) // _HOUR_MS))
-    with location.told():
+    with location.translated_faults():
         before = _commit_files(location)
         state.delta.vacuum(hours, dry_run=False, enforce_retention_duration=False)
         delta = location.load()
@@ -31,33 +42,47 @@ def expired(state: TableState, older_than_ms: int) -> tuple[TableState, int]:
 
 
 def named_urls(state: TableState) -> set[str]:
-    """Of the state's files, and of those that the log still calls removed. Raises `ColumnsUnavailable`."""
+    """Return the URLs of the state's files, and of files that the log still lists as removed.
+
+    Raises:
+        ColumnsUnavailable: The table cannot be read.
+
+    """
     location, delta = state.location, state.delta
-    with location.told():
+    with location.translated_faults():
         tombstones = delta.vacuum(0, dry_run=True, enforce_retention_duration=False)
         paths = pa.table(delta.get_add_actions()).column("path").to_pylist()
     return {location.url_of(name) for name in [*map(location.name_of, paths), *tombstones]}
 
 
-def removed(location: TableLocation, *, keep_files: bool) -> bool:
-    """Whether there was a table. With `keep_files` its log stays too, under another name. Raises
-    `ColumnsUnavailable`."""
-    with location.told():
-        system, path = location.storage.located(location.url)
+def drop_table(location: TableLocation, *, keep_files: bool) -> bool:
+    """Drop a table. With `keep_files`, the log also stays, under another name.
+
+    Returns:
+        True if the table existed.
+
+    Raises:
+        ColumnsUnavailable: The table cannot be read or deleted.
+
+    """
+    with location.translated_faults():
+        system, path = location.storage.locate(location.url)
         log = f"{path}/{LOG}"
         if system.get_file_info(log).type is not fs.FileType.Directory:
             return False
         if keep_files:
             _move(system, log, f"{log}.dropped-{time.time_ns() // 1_000_000}")
         else:
-            system.delete_dir(log)  # Before the rest, so that no half of a table is left.
+            system.delete_dir(
+                log
+            )  # Without its log, a table with remaining files no longer counts as a table.
             system.delete_dir(path)
     return True
 
 
 def listing(location: TableLocation, folder: str = "") -> list[fs.FileInfo]:
-    """What lies in a folder of the location, and not deeper; nothing where there is none. Raises `OSError`."""
-    system, path = location.storage.located(location.url)
+    """Return the direct contents of a folder, or nothing if the folder does not exist. Raises `OSError`."""
+    system, path = location.storage.locate(location.url)
     infos: list[fs.FileInfo] = system.get_file_info(fs.FileSelector(f"{path}/{folder}", allow_not_found=True))
     return infos
 
@@ -67,7 +92,7 @@ def _commit_files(location: TableLocation) -> set[str]:
 
 
 def _move(system: Any, folder: str, to: str) -> None:
-    """Stores of objects have no folders that could be renamed."""
+    """Rename a folder. Object stores have no folders to rename, so their files are copied."""
     if isinstance(system, fs.LocalFileSystem):
         system.move(folder, to)
     else:

@@ -1,10 +1,14 @@
 """Tables of topics in the Iceberg format, by pyiceberg. Driver only.
 
-catalog           opens, finds, makes and drops tables
-table             one table in one state: its properties, its files, commits, expiry
-file_description  the statistics of a data file in manifests, as `DataFile`
-statistics        what a commit says of a file
-summaries         counts of a commit whose keys Python cannot write as dates
-files             statistics of all files at once, for Spark's own scan
-faults            what can go wrong outside, as `ColumnsUnavailable`
+Modules:
+
+    catalog           opens catalogs; finds, creates and drops tables
+    table             one table in one state: its properties, its files, commits, expiry
+    file_description  converts files in manifests to `DataFile`
+    positions         the positions that belong to the current snapshot
+    statistics        the statistics of files in a commit
+    summaries         snapshot summaries whose partition keys Python cannot write as dates
+    files             statistics of all files, for Spark's own scan
+    sessions          deadlines for requests to REST catalogs
+    faults            converts faults of other libraries to `ColumnsUnavailable`
 """

@@ -1,4 +1,4 @@
-"""A catalog of Iceberg tables: opens, finds, makes and drops tables of topics. Driver only."""
+"""A catalog of Iceberg tables: opens catalogs; finds, creates and drops tables of topics. Driver only."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pyspark_pulsar.errors import (
     PrerequisiteMissing,
 )
 from pyspark_pulsar.history.columnar.columns.stored_types import iceberg_leaf, stored_schema
-from pyspark_pulsar.history.columnar.iceberg.faults import told
+from pyspark_pulsar.history.columnar.iceberg.faults import translated_faults
 from pyspark_pulsar.history.columnar.iceberg.sessions import bounded_sessions
 from pyspark_pulsar.history.columnar.iceberg.table import IcebergTable
 from pyspark_pulsar.history.columnar.layout import PartitionField, check_sort_columns, named_fields
 from pyspark_pulsar.history.columnar.positions import TieredPositions
-from pyspark_pulsar.history.columnar.redaction import one_line, redacted, secret_values
+from pyspark_pulsar.history.columnar.redaction import one_line, redact, secret_values
 from pyspark_pulsar.history.columnar.table import (
     POSITIONS,
     SORTED_BY,
@@ -39,7 +39,7 @@ _PROPERTIES: Final = {
 
 
 class IcebergCatalog(TableCatalog):
-    """Any catalog that pyiceberg knows."""
+    """A catalog that pyiceberg supports."""
 
     format: ClassVar[str] = "iceberg"
 
@@ -49,7 +49,7 @@ class IcebergCatalog(TableCatalog):
 
     @classmethod
     def open(cls, name: str, properties: Mapping[str, str]) -> IcebergCatalog:
-        """Open a catalog; one thread of a process at a time.
+        """Open a catalog. Only one thread of a process may call this at a time.
 
         Raises:
             PrerequisiteMissing: pyiceberg is not installed.
@@ -61,23 +61,23 @@ class IcebergCatalog(TableCatalog):
             from pyiceberg.catalog import load_catalog
         except ImportError:
             raise PrerequisiteMissing(
-                "columns in Iceberg tables need the package pyiceberg on the driver; pip install "
-                "'pyspark-pulsar[iceberg]'"
+                "columns in Iceberg tables need the package pyiceberg on the driver; run "
+                "`pip install 'pyspark-pulsar[iceberg]'`"
             ) from None
         secrets = secret_values(properties)
         try:
-            with told(f"Iceberg catalog {name}", secrets), bounded_sessions():
-                return cls(load_catalog(name, **_one_memory(name, properties)), secrets)
+            with translated_faults(f"Iceberg catalog {name}", secrets), bounded_sessions():
+                return cls(load_catalog(name, **_shared_memory(name, properties)), secrets)
         except (ValueError, KeyError) as fault:
             raise OptionError(
-                f"option 'tierCatalog': expected properties of an Iceberg catalog as pyiceberg takes them, got others "
-                f"({redacted(str(fault), secrets)})"
+                f"option 'tierCatalog': expected properties that pyiceberg accepts for an Iceberg catalog, got others "
+                f"({redact(str(fault), secrets)}); correct the properties"
             ) from None
 
     def load(self, identifier: str) -> IcebergTable | None:
         from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
-        with told(f"table {identifier}", self._secrets):
+        with translated_faults(f"table {identifier}", self._secrets):
             try:
                 return IcebergTable(self._catalog.load_table(identifier), identifier, self._secrets)
             except (NoSuchTableError, NoSuchNamespaceError):
@@ -89,7 +89,7 @@ class IcebergCatalog(TableCatalog):
         names = set(identifiers)
         found: set[str] = set()
         for namespace in sorted({name.rpartition(".")[0] for name in names}):
-            with told(f"namespace {namespace} of the Iceberg catalog", self._secrets):
+            with translated_faults(f"namespace {namespace} of the Iceberg catalog", self._secrets):
                 try:
                     found |= {".".join(listed) for listed in self._catalog.list_tables(namespace)}
                 except NoSuchNamespaceError:
@@ -113,12 +113,12 @@ class IcebergCatalog(TableCatalog):
         }
         self._make_namespace(identifier.rpartition(".")[0])
         try:
-            with told(f"table {identifier}", self._secrets):
+            with translated_faults(f"table {identifier}", self._secrets):
                 with (
                     self._catalog.create_table_transaction(
                         identifier, columns, properties=properties
-                    ) as made,
-                    made.update_spec() as spec,
+                    ) as transaction,
+                    transaction.update_spec() as spec,
                 ):
                     for field in fields:
                         spec.add_field(field.source, _transform(field), field.name)
@@ -128,20 +128,20 @@ class IcebergCatalog(TableCatalog):
         except ValueError as fault:
             raise OptionError(
                 f"table {identifier}: expected columns, partition fields and properties that an Iceberg table can "
-                f"have, got others ({one_line(fault, self._secrets)})"
+                f"have, got others ({one_line(fault, self._secrets)}); correct the options of the tier"
             ) from None
         except ColumnsUnavailable as fault:
-            # What a database says of two that make one table at once is its own affair.
+            # Databases report in different ways that two processes created one table at the same time.
             if self.load(identifier) is not None:
                 raise TableMoved(str(fault)) from None
             raise
 
     def _make_namespace(self, namespace: str) -> None:
         try:
-            with told(f"namespace {namespace} of the Iceberg catalog", self._secrets):
+            with translated_faults(f"namespace {namespace} of the Iceberg catalog", self._secrets):
                 self._catalog.create_namespace_if_not_exists(namespace)
         except ColumnsUnavailable:
-            with told(f"namespace {namespace} of the Iceberg catalog", self._secrets):
+            with translated_faults(f"namespace {namespace} of the Iceberg catalog", self._secrets):
                 if self._catalog.namespace_exists(namespace):
                     return
             raise
@@ -149,7 +149,7 @@ class IcebergCatalog(TableCatalog):
     def drop(self, identifier: str, *, keep_files: bool) -> bool:
         from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
-        with told(f"table {identifier}", self._secrets):
+        with translated_faults(f"table {identifier}", self._secrets):
             try:
                 if keep_files:
                     self._catalog.drop_table(identifier)
@@ -160,8 +160,8 @@ class IcebergCatalog(TableCatalog):
         return True
 
 
-def _one_memory(name: str, properties: Mapping[str, str]) -> dict[str, str]:
-    """A catalog in memory that is the same for all threads of the process; pyiceberg's default is one for each."""
+def _shared_memory(name: str, properties: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties of an in-memory catalog that all threads share. By default, each thread has its own."""
     if properties.get("type") != "in-memory" or "uri" in properties:
         return dict(properties)
     return {**properties, "uri": f"sqlite:///file:{quote(name, safe='')}?mode=memory&cache=shared&uri=true"}

@@ -1,4 +1,4 @@
-"""Faults of pyiceberg, of what it speaks to, and of stores, in words of our own. Driver only."""
+"""Conversion of faults of pyiceberg, its catalogs and stores to `ColumnsUnavailable`. Driver only."""
 
 from __future__ import annotations
 
@@ -11,15 +11,21 @@ import pyarrow as pa
 from pyspark_pulsar.errors import (
     ColumnsUnavailable,
 )
-from pyspark_pulsar.history.columnar.redaction import redacted
+from pyspark_pulsar.history.columnar.redaction import redact
 
 if TYPE_CHECKING:
     pass
 
 
 @contextmanager
-def told(what: str, secrets: tuple[str, ...]) -> Iterator[None]:
-    """Faults of catalog and storage in words of our own, without secrets. Raises `ColumnsUnavailable`."""
+def translated_faults(what: str, secrets: tuple[str, ...]) -> Iterator[None]:
+    """Convert faults of catalog and storage to `ColumnsUnavailable`, without secrets.
+
+    Args:
+        what: The table or catalog, for the text of the error.
+        secrets: The texts to remove from the error.
+
+    """
     import requests
     from pyiceberg.exceptions import RESTError, ServerError, ServiceUnavailableError, UnauthorizedError
 
@@ -38,7 +44,7 @@ def told(what: str, secrets: tuple[str, ...]) -> Iterator[None]:
     except faults as fault:
         raise ColumnsUnavailable(
             f"{what}: expected to reach its catalog and files, got {type(fault).__name__}: "
-            f"{redacted(str(fault).splitlines()[0] if str(fault) else 'no reason given', secrets)}"
+            f"{redact(str(fault).splitlines()[0] if str(fault) else 'no reason given', secrets)}"
         ) from None
 
 

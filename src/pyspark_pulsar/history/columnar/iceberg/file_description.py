@@ -1,4 +1,4 @@
-"""What manifests say of data files, in the words of `DataFile`. Driver only; opens no data file."""
+"""Conversion of data files in manifests to `DataFile`. Driver only; opens no data file."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
 _PUBLISHED: Final = "__publishTime"
 _HAPPENED: Final = "__eventTime"
-BOUNDED: Final = (f"{IDENTITY}.ledger", f"{IDENTITY}.entry", TIERED_BY)
-"""Columns whose least and largest values each commit names, whatever the table's properties say."""
+COLUMNS_WITH_BOUNDS: Final = (f"{IDENTITY}.ledger", f"{IDENTITY}.entry", TIERED_BY)
+"""Columns whose smallest and largest values are in each of our commits, regardless of the table's properties."""
 
 
 class FileDescription:
-    """What manifests say of files of a table, in the words of `DataFile`."""
+    """A converter of manifest files of one table to `DataFile`."""
 
     def __init__(self, table: Table) -> None:
         schema = table.schema()
-        names = (*BOUNDED, PARTITION, _PUBLISHED, _HAPPENED, PAYLOAD_COLUMN)
+        names = (*COLUMNS_WITH_BOUNDS, PARTITION, _PUBLISHED, _HAPPENED, PAYLOAD_COLUMN)
         self._fields = {name: field for name in names if (field := _field(schema, name)) is not None}
 
-    def of(self, file: IcebergFile, deletes: tuple[str, ...]) -> DataFile:
-        ledgers, entries, tiered_by = (self._bounds(file, name) for name in BOUNDED)
+    def data_file(self, file: IcebergFile, deletes: tuple[str, ...]) -> DataFile:
+        ledgers, entries, tiered_by = (self._bounds(file, name) for name in COLUMNS_WITH_BOUNDS)
         published, happened = (self._bounds(file, name) for name in (_PUBLISHED, _HAPPENED))
         return DataFile(
             url=file.file_path,
@@ -63,7 +63,7 @@ class FileDescription:
         return int(from_bytes(field.field_type, lower)), int(from_bytes(field.field_type, upper))
 
     def _has_values(self, file: IcebergFile, name: str) -> bool | None:
-        """Whether some row has one; None where nobody tells."""
+        """Return whether some row has a value in the column, or None if unknown."""
         field = self._fields.get(name)
         if field is None:
             return False

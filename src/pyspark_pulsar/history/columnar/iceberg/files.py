@@ -1,8 +1,9 @@
-"""The data files of an Iceberg table, as its manifests tell of them, for `TableFiles`. Driver only.
+"""The data files of an Iceberg table, read from its manifests, for `TableFiles`. Driver only.
 
-Manifests of 10,000 files hold a million small values. They are read one manifest after the other, and what is not
-kept is let go at once; the garbage collector, which would look at all that is kept again and again, waits meanwhile. A
-manifest never changes, so what was read of it holds for all states of the table that have it: a commit adds one or two.
+The manifests of 10,000 files contain a million small values. They are read one after the other, and unneeded values are
+released immediately. The garbage collector is paused during this time, because it would examine all kept values again
+and again. Manifests never change, so the values read from a manifest are valid for all states of the table that contain
+it. A commit adds one or two manifests.
 
 Format: the Iceberg table specification, version 2: manifests, and "Binary single-value serialization" of bounds.
 """
@@ -39,23 +40,33 @@ Decode = Callable[[bytes], Bound | None]
 
 
 def table_files(table: Table, columns: Collection[str], known: Parts) -> TableFiles:
-    """Of the table's present snapshot, with statistics of those columns at the top that have any. `known` has what is
-    read of manifests; those of the snapshot alone are left in it. Raises `NotScannable`, and the errors of catalog and
-    storage as they are."""
+    """Return the files of the table's present snapshot.
+
+    Also raises the errors of the catalog and the storage unchanged.
+
+    Args:
+        table: The table.
+        columns: The top-level columns whose statistics are returned, if they have any.
+        known: The values that were read from manifests before. The call removes manifests that are not in the snapshot.
+
+    Raises:
+        NotScannable: An engine that reads the files itself would return wrong rows.
+
+    """
     from pyiceberg.manifest import ManifestContent
 
     snapshot, schema = table.current_snapshot(), table.schema()
     check_history(table.metadata.schemas)
     manifests = [] if snapshot is None else snapshot.manifests(table.io)
     if any(manifest.content is ManifestContent.DELETES for manifest in manifests):
-        raise NotScannable("rows of its files are deleted")
-    collected = _Collected.of(schema, columns)
+        raise NotScannable("the table has files with deleted rows")
+    collected = _Collected.for_columns(schema, columns)
     parts: dict[str, _Collected] = {}
-    with _collector_paused():
+    with _pause_garbage_collector():
         for manifest in manifests:
             part = known.get(manifest.manifest_path)
             if part is None or not part.covers(collected):
-                part = _read(table, manifest, _Collected.of(schema, columns))
+                part = _read(table, manifest, _Collected.for_columns(schema, columns))
             parts[manifest.manifest_path] = part
             collected.join(part)
     known.clear()
@@ -74,20 +85,20 @@ def table_files(table: Table, columns: Collection[str], known: Parts) -> TableFi
 
 
 def _read(table: Table, manifest: ManifestFile, part: _Collected) -> _Collected:
-    """`part`, with the files of the manifest."""
+    """Add the files of a manifest to `part`, and return `part`."""
     from pyiceberg.manifest import FileFormat
 
     entries = manifest.fetch_manifest_entry(table.io, discard_deleted=True)
     files = [entry.data_file for entry in entries]
     if not all(file.file_format is FileFormat.PARQUET for file in files):
-        raise NotScannable("it has files that are not Parquet")
+        raise NotScannable("the table has files that are not Parquet")
     part.add(files)
     return part
 
 
 @dataclass(slots=True)
 class _Column:
-    """One column with statistics: of each file what its manifest says."""
+    """The statistics of one column, by file."""
 
     number: int
     decode: Decode
@@ -103,25 +114,25 @@ class _Column:
 
 @dataclass(slots=True)
 class _Collected:
-    """What is kept of some files."""
+    """The values that are kept for a number of files."""
 
     columns: dict[str, _Column]
     payload: int | None
-    """The field id of the column `PAYLOAD_COLUMN`; None where the table lacks it."""
+    """The field id of the column `PAYLOAD_COLUMN`; None if the table lacks the column."""
     tiered_by: int | None
-    """The field id of the column `TIERED_BY`; None where the table lacks it."""
+    """The field id of the column `TIERED_BY`; None if the table lacks the column."""
     message_size: int | None
-    """The field id of the column `__messageSize`; None where the table lacks it."""
+    """The field id of the column `__messageSize`; None if the table lacks the column."""
     urls: list[str] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
     rows: list[int] = field(default_factory=list)
     layouts: set[tuple[Bounds | None, frozenset[int] | None]] = field(default_factory=set)
     sizes_of_messages: set[int | None] = field(default_factory=set)
-    """The least of each file."""
+    """The smallest `__messageSize` of each file."""
     may_have_payloads: bool = False
 
     @classmethod
-    def of(cls, schema: Schema, names: Collection[str]) -> _Collected:
+    def for_columns(cls, schema: Schema, names: Collection[str]) -> _Collected:
         columns = {LEDGER: _Column(schema.find_field(LEDGER).field_id, _whole, has_upper=True)}
         for column in schema.fields:
             decoder = _decoder(column.field_type) if column.name in (PARTITION, *names) else None
@@ -132,18 +143,18 @@ class _Collected:
 
     @property
     def least_size(self) -> int | None:
-        """The least `__messageSize` of a row; None where some file does not tell."""
+        """Return the smallest `__messageSize` of a row, or None if some file does not record it."""
         known = [size for size in self.sizes_of_messages if size is not None]
         return None if len(known) < len(self.sizes_of_messages) else min(known, default=0)
 
-    def covers(self, asked: _Collected) -> bool:
-        """Whether all is there that is asked for."""
+    def covers(self, requested: _Collected) -> bool:
+        """Return whether these values include all requested columns."""
         numbers = {column.number for column in self.columns.values()}
-        mine, others = ((one.payload, one.tiered_by, one.message_size) for one in (self, asked))
-        return mine == others and all(column.number in numbers for column in asked.columns.values())
+        mine, others = ((one.payload, one.tiered_by, one.message_size) for one in (self, requested))
+        return mine == others and all(column.number in numbers for column in requested.columns.values())
 
     def join(self, part: _Collected) -> None:
-        """Add the files of a part that covers this."""
+        """Add the files of a part that covers these columns."""
         self.urls += part.urls
         self.sizes += part.sizes
         self.rows += part.rows
@@ -165,16 +176,16 @@ class _Collected:
         nulls = [file.null_value_counts or {} for file in files]
         lower = [file.lower_bounds or {} for file in files]
         upper = [file.upper_bounds or {} for file in files]
-        for told, absent, least, largest in zip(counts, nulls, lower, upper, strict=True):
+        for values, absent, least, largest in zip(counts, nulls, lower, upper, strict=True):
             bounds = self._tiered_by(absent, least, largest)
-            self.layouts.add((bounds, frozenset(told) if told else None))
+            self.layouts.add((bounds, frozenset(values) if values else None))
             size = least.get(self.message_size) if self.message_size is not None else None
             self.sizes_of_messages.add(None if size is None else _whole(size))
         for column in self.columns.values():
             number = column.number
             column.lower += [bounds.get(number) for bounds in lower]
             column.upper += [bounds.get(number) for bounds in upper]
-            column.nulls += [told.get(number) for told in nulls]
+            column.nulls += [absent.get(number) for absent in nulls]
         if self.payload is not None:
             self.may_have_payloads |= any(
                 not values or not absent or values.get(self.payload, 0) > absent.get(self.payload, 0)
@@ -184,7 +195,7 @@ class _Collected:
     def _tiered_by(
         self, nulls: Mapping[int, int], lower: Mapping[int, bytes], upper: Mapping[int, bytes]
     ) -> Bounds | None:
-        """Return the bounds of the column `TIERED_BY` where each row of a file has a value."""
+        """Return the bounds of the column `TIERED_BY`, or None unless each row of a file has a value."""
         number = self.tiered_by
         if number is None or nulls.get(number, 1) or number not in lower or number not in upper:
             return None
@@ -192,8 +203,11 @@ class _Collected:
 
 
 def _decoder(kind: Any) -> tuple[Decode, bool] | None:
-    """From the bytes of a bound to its value, and whether upper bounds hold for all values; None for types that are
-    not simple. A file may be older than a widening of its column, and then has the narrower type's bytes."""
+    """Return the decoder of a bound's bytes, and whether upper bounds hold for all values. Types without bounds have
+    None.
+
+    A file may be older than a widening of its column, and then has the bytes of the narrower type.
+    """
     from pyiceberg import types
 
     if isinstance(kind, types.BooleanType):
@@ -224,17 +238,23 @@ def _text(value: bytes) -> str | None:
 
 
 def check_history(history: Iterable[Schema]) -> None:
-    """Raises `NotScannable` where former schemas are not told any more, and with them former names. Ids of schemas are
-    given in order, from 0 on."""
+    """Raise `NotScannable` if earlier schemas, with their names of fields, have been removed.
+
+    Schema ids are consecutive, from 0, so a gap shows a removed schema.
+    """
     numbers = sorted(version.schema_id for version in history)
     if numbers != list(range(len(numbers))):
-        raise NotScannable("former schemas were removed from it, which would tell what names have meant")
+        raise NotScannable(
+            "earlier schemas were removed from the table, so the earlier meanings of names are unknown"
+        )
 
 
 def unclear_names(schema: Schema, history: Iterable[Schema]) -> frozenset[str]:
-    """The columns at the top, in small letters, in which a name at any depth has not always meant the same field, or a
-    field has not always had the same name, or two names differ in capitals alone: a file is not surely read right by
-    names. Also those that were there once."""
+    """Return the top-level columns, in lowercase, that cannot be read reliably by name, including removed columns.
+
+    At some depth of such a column, a name has meant another field, a field had another name, or two names differ only
+    in case.
+    """
     from pyiceberg.schema import index_name_by_id
 
     by_path: dict[str, set[tuple[str, int]]] = {}
@@ -254,7 +274,7 @@ def unclear_names(schema: Schema, history: Iterable[Schema]) -> frozenset[str]:
 
 
 @contextmanager
-def _collector_paused() -> Iterator[None]:
+def _pause_garbage_collector() -> Iterator[None]:
     was_on = gc.isenabled()
     gc.disable()
     try:

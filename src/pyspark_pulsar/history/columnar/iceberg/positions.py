@@ -1,17 +1,17 @@
 """The positions that belong to the current snapshot of an Iceberg table. Driver only.
 
-Each commit of ours writes the positions twice: into the table's property, which outlives expired snapshots, and into
-the summary of the snapshot. A rollback moves the current snapshot back and leaves the property as it is, and so do
-`CREATE OR REPLACE TABLE` and a table that is made from the definition of another. So the positions are those of the
-last commit of ours among the snapshot's ancestors:
+Each of our commits writes the positions twice: to the table's property, which remains when snapshots expire, and to the
+snapshot's summary. A rollback moves the current snapshot back and leaves the property unchanged. So do `CREATE OR
+REPLACE TABLE`, and a table that is created from another table's definition. So the positions are from our last commit
+among the snapshot's ancestors. The first matching rule applies:
 
-    an ancestor is a commit of ours                     the positions in its summary
-    else, the oldest ancestor is the table's beginning  none: the rows were never added to this table
-    else, a later snapshot has the property's text      unknown: the table was rolled back
-    else, older ancestors are expired                   the property: our commit is expired too
+    an ancestor is one of our commits                   the positions in its summary
+    the oldest ancestor is the table's beginning        none: the rows were never added to this table
+    a later snapshot has the property's text            unknown: the table was rolled back
+    older ancestors are expired                         the property: our commit is expired too
 
-pyiceberg takes the parent of an expired snapshot out of its children, so a snapshot without parent is a beginning only
-if it is the table's first one, or if all of its files are its own.
+When a snapshot expires, pyiceberg removes it as the parent of its children. So a snapshot without a parent is the
+beginning only if it is the table's first one, or if it added all of its files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def positions_of_snapshot(metadata: TableMetadata, document: str) -> str | None:
-    """Return the document of the positions of the current snapshot; None where it is not known or there is none.
+    """Return the document with the positions of the current snapshot, or None if they are unknown or do not exist.
 
     Args:
         metadata: The table's metadata.
@@ -54,12 +54,12 @@ def positions_of_snapshot(metadata: TableMetadata, document: str) -> str | None:
 
 
 def _is_beginning(snapshot: Snapshot) -> bool:
-    """Return whether a snapshot without parent never had one."""
+    """Return whether a snapshot without a parent never had one."""
     if (snapshot.sequence_number or _FIRST) <= _FIRST or snapshot.summary is None:
         return True
-    told = snapshot.summary.additional_properties
-    files = told.get("total-data-files")
-    return files == told.get("added-data-files", "0") and told.get("deleted-data-files", "0") == "0"
+    summary = snapshot.summary.additional_properties
+    files = summary.get("total-data-files")
+    return files == summary.get("added-data-files", "0") and summary.get("deleted-data-files", "0") == "0"
 
 
 def _document(snapshot: Snapshot) -> str | None:

@@ -1,6 +1,6 @@
 """Deadlines for requests to Iceberg's REST catalogs. Driver only.
 
-pyiceberg's client for REST catalogs waits for an answer without end, and has no setting for it.
+pyiceberg's client for REST catalogs waits for an answer without a deadline, and has no setting for one.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Any, Final
 
 CONNECT_SECONDS: Final = 10.0
 ANSWER_SECONDS: Final = 60.0
-"""How long a catalog may send nothing. A commit waits for other commits and for the catalog's own store."""
+"""The longest time without data from a catalog. A commit waits for other commits and for the catalog's own store."""
 
 
 @contextmanager
 def bounded_sessions() -> Iterator[None]:
-    """Give deadlines to the sessions of catalogs that are opened in the block, for as long as the sessions live.
+    """Set deadlines for the sessions of catalogs that are opened in the block. The sessions keep the deadlines.
 
-    Changes pyiceberg's module for the block, so one thread of a process may be in it.
+    The function changes pyiceberg's module during the block, so only one thread of a process may be in the block.
     """
     from pyiceberg.catalog import rest
     from requests import Session
@@ -26,7 +26,7 @@ def bounded_sessions() -> Iterator[None]:
     module: Any = rest
 
     class BoundedSession(Session):
-        """A session whose requests end."""
+        """A session whose requests have a deadline."""
 
         def request(self, *arguments: Any, **named: Any) -> Any:
             named.setdefault("timeout", (CONNECT_SECONDS, ANSWER_SECONDS))

@@ -1,8 +1,9 @@
-"""What a commit says of each data file: the values by which files are found and skipped. Driver only.
+"""The statistics of data files in a commit, by which readers find and skip files. Driver only.
 
-The metrics modes of the table's properties hold (`write.metadata.metrics.*`); pyiceberg makes the plan of them. The
-values are made from the footer here: pyiceberg's own code stops at dates and times outside the years 1 to 9999, and
-at texts that it cuts before a surrogate. It also makes bounds of some row groups where others tell none.
+The metrics modes of the table's properties apply (`write.metadata.metrics.*`); pyiceberg computes the plan from them.
+This module computes the values from the footer, because pyiceberg's own code has two faults. It fails for dates and
+times outside the years 1 to 9999, and for texts that it cuts before a surrogate. It also computes bounds from some row
+groups although others have none.
 
 Format: the Iceberg table specification, version 2: fields of `data_file`.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pyspark_pulsar.history.columnar.columns.projection import field_id
-from pyspark_pulsar.history.columnar.iceberg.file_description import BOUNDED
+from pyspark_pulsar.history.columnar.iceberg.file_description import COLUMNS_WITH_BOUNDS
 from pyspark_pulsar.history.columnar.writing.footer import (
     LeafStatistics,
     largest_bytes,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class CommitStatistics:
-    """What a commit says of each file, of one table."""
+    """The statistics of files for commits to one table."""
 
     def __init__(self, table: Table) -> None:
         from pyiceberg.io.pyarrow import (
@@ -41,7 +42,7 @@ class CommitStatistics:
         schema = table.schema()
         self._plan = compute_statistics_plan(schema, table.properties)
         self._spec_id = table.spec().spec_id
-        for name in BOUNDED:
+        for name in COLUMNS_WITH_BOUNDS:
             column: Any = schema.find_field(name)
             self._plan[column.field_id] = StatisticsCollector(
                 field_id=column.field_id,
@@ -70,32 +71,32 @@ class CommitStatistics:
         )
 
     def _counts_and_bounds(self, file: WrittenFile) -> dict[str, Any]:
-        """By the fields of `data_file`, and in each by field id."""
+        """Return the statistics by the fields of `data_file`, and in each field by field id."""
         from pyiceberg.io.pyarrow import MetricModeTypes
 
         names = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts", "lower_bounds")
-        told: dict[str, dict[int, Any]] = {name: {} for name in (*names, "upper_bounds")}
+        fields: dict[str, dict[int, Any]] = {name: {} for name in (*names, "upper_bounds")}
         for leaf in leaf_statistics(file.footer, file.fractions):
             number = field_id(leaf.field)
             if number is None or number not in self._plan:
                 continue
             column = self._plan[number]
-            told["column_sizes"][number] = leaf.size
+            fields["column_sizes"][number] = leaf.size
             if column.mode.type is MetricModeTypes.NONE:
                 continue
-            told["value_counts"][number] = leaf.values
+            fields["value_counts"][number] = leaf.values
             if leaf.nulls is not None:
-                told["null_value_counts"][number] = leaf.nulls
+                fields["null_value_counts"][number] = leaf.nulls
             if leaf.nans is not None:
-                told["nan_value_counts"][number] = leaf.nans
+                fields["nan_value_counts"][number] = leaf.nans
             bounds = None if column.mode.type is MetricModeTypes.COUNTS else _bounds(column, leaf)
             if bounds is not None:
-                told["lower_bounds"][number], told["upper_bounds"][number] = bounds
-        return told
+                fields["lower_bounds"][number], fields["upper_bounds"][number] = bounds
+        return fields
 
 
 def _bounds(column: StatisticsCollector, leaf: LeafStatistics) -> tuple[bytes, bytes] | None:
-    """Both as bytes, cut to the length that the column's metrics mode says; None where there are none."""
+    """Return both bounds as bytes, cut to the length of the column's metrics mode, or None if they do not exist."""
     from pyiceberg.conversions import to_bytes
 
     if leaf.bounds is None:
@@ -112,7 +113,7 @@ def _bounds(column: StatisticsCollector, leaf: LeafStatistics) -> tuple[bytes, b
 
 
 def _split_offsets(file: WrittenFile) -> list[int]:
-    """Where row groups begin in the file."""
+    """Return the offsets at which row groups begin in the file."""
     offsets = []
     for index in range(file.footer.num_row_groups):
         column = file.footer.row_group(index).column(0)

@@ -1,7 +1,7 @@
 """Summaries of snapshots whose partition keys Python cannot write as dates. Driver only.
 
-pyiceberg writes each key of a commit as text to count the keys. It has no text for days and hours outside the years 1
-to 9999, and raises OverflowError or ValueError. Readers need no such text.
+pyiceberg writes each partition key of a commit as text to count the keys. It cannot write days and hours outside the
+years 1 to 9999, and raises OverflowError or ValueError. Readers do not need these texts.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Summary
 
 
-def summarized(update: Any) -> Any:
-    """Return an update of a snapshot that counts files and rows without their keys where a key has no text.
+def tolerate_unwritable_keys(update: Any) -> Any:
+    """Change an update of a snapshot: if a partition key has no text, its summary counts files and rows without keys.
 
     Args:
-        update: What `fast_append` or `overwrite` of pyiceberg returns. It is changed in place.
+        update: The result of pyiceberg's `fast_append` or `overwrite`. It is changed in place.
 
     """
     with_keys = update._summary  # noqa: SLF001 - pyiceberg offers no setting for it
 
     def summary(properties: dict[str, str]) -> Summary:
         try:
-            told: Summary = with_keys(properties)
+            counted: Summary = with_keys(properties)
         except (OverflowError, ValueError):
-            told = _without_keys(update, properties)
-        return told
+            counted = _count_without_keys(update, properties)
+        return counted
 
     update._summary = summary  # noqa: SLF001
     return update
 
 
-def _without_keys(update: Any, properties: dict[str, str]) -> Summary:
+def _count_without_keys(update: Any, properties: dict[str, str]) -> Summary:
     from pyiceberg.table.snapshots import Summary, UpdateMetrics, update_snapshot_summaries
 
     counts = UpdateMetrics()

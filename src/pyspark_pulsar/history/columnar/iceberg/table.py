@@ -1,11 +1,12 @@
 """Tables of topics in the Iceberg format, version 2, by pyiceberg. Driver only.
 
-Two processes that tier one topic at once read the table's state, write files, and commit on condition that the table
-still is in that state. `commit.retry.num-retries` is 0, or pyiceberg would append the second one's files to whatever
-is there by then. The loser gets `TableMoved`, looks where the positions are now, and leaves its files to the sweep.
-Each commit makes a snapshot, also one without files, since catalogs compare snapshots and not properties.
+Two processes that tier one topic at the same time read the table's state and write files. Then each commits on the
+condition that the table is still in that state. `commit.retry.num-retries` is 0, because pyiceberg would otherwise
+append the second process' files to the newer state. The second process gets `TableMoved`, reads the new positions, and
+leaves its files to upkeep. Each commit creates a snapshot, even without files, because catalogs compare snapshots and
+not properties.
 
-Format: the Iceberg table specification, version 2. Field ids of a file are those of the table's schema.
+Format: the Iceberg table specification, version 2. Field ids of a file are the ids of the table's schema.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ from pyspark_pulsar.history.columnar.columns.stored_types import (
     stored_schema,
 )
 from pyspark_pulsar.history.columnar.data_file import DataFile
-from pyspark_pulsar.history.columnar.iceberg.faults import told
+from pyspark_pulsar.history.columnar.iceberg.faults import translated_faults
 from pyspark_pulsar.history.columnar.iceberg.file_description import FileDescription
 from pyspark_pulsar.history.columnar.iceberg.files import table_files
 from pyspark_pulsar.history.columnar.iceberg.positions import positions_of_snapshot
 from pyspark_pulsar.history.columnar.iceberg.statistics import CommitStatistics
-from pyspark_pulsar.history.columnar.iceberg.summaries import summarized
+from pyspark_pulsar.history.columnar.iceberg.summaries import tolerate_unwritable_keys
 from pyspark_pulsar.history.columnar.layout import (
     FILE_BYTES,
     IDENTITY_TRANSFORM,
@@ -46,7 +47,7 @@ from pyspark_pulsar.history.columnar.layout import (
     PartitionField,
 )
 from pyspark_pulsar.history.columnar.positions import TieredPositions
-from pyspark_pulsar.history.columnar.redaction import one_line, redacted
+from pyspark_pulsar.history.columnar.redaction import one_line, redact
 from pyspark_pulsar.history.columnar.storage import TableStorage
 from pyspark_pulsar.history.columnar.table import (
     POSITIONS,
@@ -73,7 +74,7 @@ if TYPE_CHECKING:
 
 
 class IcebergTable(ColumnarTable):
-    """One table, in the state in which it was loaded."""
+    """A table in the state in which it was loaded."""
 
     def __init__(self, table: Table, identifier: str, secrets: tuple[str, ...]) -> None:
         self._table = table
@@ -81,7 +82,7 @@ class IcebergTable(ColumnarTable):
         self._secrets = secrets
         self._by_url: dict[str, IcebergFile] = {}
         self._positions = "", TieredPositions()
-        """Of the state that has this version."""
+        """A version of the table, and the positions in that version."""
 
     @property
     def name(self) -> str:
@@ -104,8 +105,8 @@ class IcebergTable(ColumnarTable):
         text = self._table.properties.get(POSITIONS)
         if text is None:
             raise TierMismatch(
-                f"table {self.name}: expected the property {POSITIONS}, which the table of a topic has, got none; "
-                f"somebody has removed it: drop the table and tier the topic again"
+                f"table {self.name}: expected the property {POSITIONS}, which the table of a topic has, got none, so "
+                f"another program has removed it; drop the table and tier the topic again"
             )
         version, positions = self._positions
         if version != self.version:
@@ -114,17 +115,17 @@ class IcebergTable(ColumnarTable):
         return positions
 
     def _present_positions(self, text: str) -> TieredPositions:
-        """Raises `TierMismatch`, `ProtocolError`."""
+        """Return the positions of the current snapshot. Raises `TierMismatch` and `ProtocolError`."""
         where = f"table {self.name}"
         present = positions_of_snapshot(self._table.metadata, text)
         claimed = TieredPositions.from_json(text if present is None else present, where)
         if present is None and claimed.partitions:
             raise TierMismatch(
                 f"{where}: expected a commit of pyspark-pulsar among the ancestors of its current snapshot "
-                f"{self._table.metadata.current_snapshot_id}, got none, though its property {POSITIONS} says that "
-                f"messages are tiered: the table was rolled back, replaced, or made from the definition of another. "
-                f"Set its current snapshot to a state with these rows (rollback_to_snapshot), or drop the table and "
-                f"tier the topic again (pyspark-pulsar tier drop)"
+                f"{self._table.metadata.current_snapshot_id}, got none, although its property {POSITIONS} contains "
+                f"positions. The table was rolled back, replaced, or made from the definition of another; set its "
+                f"current snapshot to a state with these rows (rollback_to_snapshot), or drop the table with "
+                f"pyspark-pulsar tier drop and tier the topic again"
             )
         return claimed
 
@@ -138,7 +139,7 @@ class IcebergTable(ColumnarTable):
 
     @property
     def storage(self) -> TableStorage:
-        return TableStorage.of(self._table.io.properties)
+        return TableStorage.from_properties(self._table.io.properties)
 
     @property
     def folder(self) -> str:
@@ -169,8 +170,8 @@ class IcebergTable(ColumnarTable):
         snapshot = self._table.current_snapshot()
         if snapshot is None:
             return ()
-        describe = FileDescription(self._table).of
-        with told(f"table {self.name}", self._secrets):
+        describe = FileDescription(self._table).data_file
+        with translated_faults(f"table {self.name}", self._secrets):
             from pyiceberg.manifest import ManifestContent
 
             manifests = snapshot.manifests(self._table.io)
@@ -185,21 +186,26 @@ class IcebergTable(ColumnarTable):
         return tuple(describe(file, ()) for file in entries)
 
     def all_files(self, columns: Collection[str], known: Parts) -> TableFiles:
-        with told(f"table {self.name}", self._secrets):
+        with translated_faults(f"table {self.name}", self._secrets):
             return table_files(self._table, columns, known)
 
     def _files_with_deletes(
         self, describe: Callable[[IcebergFile, tuple[str, ...]], DataFile]
     ) -> tuple[DataFile, ...]:
-        """Raises `ColumnsUnavailable` for deletes by equality, which pyiceberg does not understand either."""
+        """Return the files of a table with deleted rows.
+
+        Raises:
+            ColumnsUnavailable: Rows are deleted by equality, which pyiceberg does not support either.
+
+        """
         from pyiceberg.manifest import DataFileContent, FileFormat
 
         try:
             tasks = list(self._table.scan().plan_files())
         except (ValueError, NotImplementedError) as fault:
             raise ColumnsUnavailable(
-                f"table {self.name}: expected no deleted rows, or such that are named by file and number, got others "
-                f"({fault}); compact the table with the engine that deleted them"
+                f"table {self.name}: expected no deleted rows, or rows deleted by file and number, got other deletes "
+                f"({fault}); compact the table with the engine that deleted the rows"
             ) from None
         for task in tasks:
             for delete in task.delete_files:
@@ -208,9 +214,9 @@ class IcebergTable(ColumnarTable):
                     or delete.file_format is not FileFormat.PARQUET
                 ):
                     raise ColumnsUnavailable(
-                        f"table {self.name}: expected deleted rows of {task.file.file_path} to be named by file and "
+                        f"table {self.name}: expected deleted rows of {task.file.file_path} to be listed by file and "
                         f"number in Parquet, got {delete.file_path}; compact the table with the engine that deleted "
-                        "them"
+                        "the rows"
                     )
         self._by_url = {task.file.file_path: task.file for task in tasks}
         return tuple(
@@ -224,19 +230,19 @@ class IcebergTable(ColumnarTable):
 
     def add_schema(self, schema: NewSchema) -> str:
         stored, present = stored_schema(schema.columns, iceberg_leaf), self.columns_by_name
-        taken = {field.name.lower() for field in self._table.spec().fields} - {
+        reserved = {field.name.lower() for field in self._table.spec().fields} - {
             name.lower() for name in present
         }
         fitting = [
             part
             for column in stored
-            if column.name.lower() not in taken
+            if column.name.lower() not in reserved
             and (part := fitting_field(column, present.get(column.name), may_widen=True)) is not None
         ]
         holds_all = is_whole(self.name, stored, fitting, self._decisive_columns)
         try:
             with self._committing() as transaction:
-                # pyiceberg looks at all columns of the table for each of these.
+                # For each of these columns, pyiceberg examines the whole table, so unchanged columns are left out.
                 changed = [
                     column
                     for column in fitting
@@ -251,13 +257,14 @@ class IcebergTable(ColumnarTable):
         except ValueError as fault:
             raise SchemaError(
                 f"table {self.name}: expected a schema of the topic whose fields can be columns of the table, got one "
-                f"that pyiceberg refuses ({one_line(fault, self._secrets)}); drop the tier and make it again"
+                f"that pyiceberg refuses ({one_line(fault, self._secrets)}); drop the table with pyspark-pulsar tier "
+                f"drop, and tier the topic again"
             ) from None
         return text
 
     @property
     def _decisive_columns(self) -> set[str]:
-        """The columns at the top that rows are apart or sorted by."""
+        """Return the top-level columns by which rows are partitioned or sorted."""
         sources = [
             self._table.schema().find_column_name(field.source_id) for field in self._table.spec().fields
         ]
@@ -272,13 +279,13 @@ class IcebergTable(ColumnarTable):
             transaction.set_properties({POSITIONS: document})
             update = transaction.update_snapshot(snapshot_properties={POSITIONS: document})
             if replaced:
-                with summarized(update.overwrite()) as overwrite:
+                with tolerate_unwritable_keys(update.overwrite()) as overwrite:
                     for old in replaced:
                         overwrite.delete_data_file(self._by_url[old.url])
                     for file in files:
                         overwrite.append_data_file(statistics.data_file(file))
             else:
-                with summarized(update.fast_append()) as append:
+                with tolerate_unwritable_keys(update.fast_append()) as append:
                     for file in files:
                         append.append_data_file(statistics.data_file(file))
 
@@ -286,16 +293,16 @@ class IcebergTable(ColumnarTable):
     def _committing(self) -> Iterator[Any]:
         from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
 
-        with told(f"table {self.name}", self._secrets):
+        with translated_faults(f"table {self.name}", self._secrets):
             try:
                 with self._table.transaction() as transaction:
                     yield transaction
             except CommitFailedException as fault:
-                raise TableMoved(redacted(str(fault), self._secrets)) from None
+                raise TableMoved(redact(str(fault), self._secrets)) from None
             except CommitStateUnknownException as fault:
                 raise ColumnsUnavailable(
-                    f"table {self.name}: expected the catalog to say whether it has done a commit, got neither "
-                    f"({redacted(str(fault), self._secrets)}); look at the table: what it says is so"
+                    f"table {self.name}: expected the catalog to confirm or refuse a commit, got neither "
+                    f"({redact(str(fault), self._secrets)}); reload the table to see whether the commit succeeded"
                 ) from None
 
     def expire(self, older_than_ms: int) -> int:
@@ -309,21 +316,21 @@ class IcebergTable(ColumnarTable):
             return 0
         from pyiceberg.table.update.snapshot import ExpireSnapshots
 
-        # Branches and tags keep theirs.
+        # Snapshots of branches and tags stay.
         before, states = self.known_urls(), len(self._table.metadata.snapshots)
         with self._committing() as transaction:
             ExpireSnapshots(transaction).older_than(
                 datetime.fromtimestamp(older_than_ms / 1000, UTC)
             ).commit()
         gone = before - self.known_urls()
-        with told(f"table {self.name}", self._secrets):
+        with translated_faults(f"table {self.name}", self._secrets):
             for url in gone:
                 self._table.io.delete(url)
         return states - len(self._table.metadata.snapshots)
 
     def known_urls(self) -> set[str]:
         urls: set[str] = set()
-        with told(f"table {self.name}", self._secrets):
+        with translated_faults(f"table {self.name}", self._secrets):
             for snapshot in self._table.metadata.snapshots:
                 urls.add(snapshot.manifest_list)
                 for manifest in snapshot.manifests(self._table.io):
@@ -342,7 +349,7 @@ def _columns(schema: Schema) -> pa.Schema:
     from pyiceberg.io.pyarrow import schema_to_pyarrow
 
     columns = schema_to_pyarrow(schema, include_field_ids=True)
-    assert isinstance(columns, pa.Schema)  # noqa: S101 - of a schema it makes a schema
+    assert isinstance(columns, pa.Schema)  # noqa: S101 - pyiceberg converts a schema to a schema
     return plain_schema(columns)
 
 
@@ -354,11 +361,11 @@ def _ids(fields: Iterable[pa.Field]) -> Iterator[int | None]:
 
 
 def transform_name(transform: object) -> str:
-    """As `PartitionField` calls it. Raises `OptionError` for one that we do not write."""
+    """Return the name of a transform in `PartitionField`. Raises `OptionError` for a transform that we do not write."""
     text = str(transform)
     if text not in (IDENTITY_TRANSFORM, "hour", "day", "month", "year"):
         raise OptionError(
-            f"partition field {text}: expected hour, day, month or year, or the values themselves, got another, "
-            f"which is not written; give the table another partition spec"
+            f"partition field {text}: expected hour, day, month, year or identity, got another transform; set another "
+            f"partition spec for the table"
         )
     return text

@@ -1,9 +1,8 @@
-"""Decodes the payloads that a table keeps, by the schema of the read.
+"""A decoder for the payloads that a table keeps, by the schema of the read. Executor only.
 
-A table keeps the payload of a message whose value columns do not tell all that it says, or that did not decode
-(`layout.PAYLOAD_COLUMN`). Another schema may make more of it, or less. So what such a message is to a read is decided
-when it is read, as for a message that a broker gives. Rows that `tiered_rows` has made payloads of are decoded with
-them. Executor only.
+A table keeps the payload of a message whose value columns do not determine all its contents, or that did not decode
+(`layout.PAYLOAD_COLUMN`). Another schema may decode more of the message, or less. So the read decodes the payload, as
+it decodes a broker's message. Rows that `tiered_rows` encoded as payloads are decoded in the same way.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ PAYLOAD_FIELDS: Final = {
 
 
 class KeptPayloads:
-    """Decodes payloads of one topic partition. Used by one task."""
+    """A decoder of kept payloads of one topic partition. Used by one task."""
 
     def __init__(self, request: RowRequest, partition: TopicPartition) -> None:
         self._mode = request.mode
@@ -46,18 +45,18 @@ class KeptPayloads:
             fetch_schema=request.fetch_schema,
         )
 
-    def decoded(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Decode the kept payloads, and return all rows with the values that come out.
+    def decode(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Decode the kept payloads, and return all rows with the decoded values.
 
         Args:
             batch: Rows with `PAYLOAD_FIELDS` and the value columns of the read.
 
         Returns:
-            The rows in the same order, with the further column `BAD_COLUMN`; without bad rows where the mode is
-            DROPMALFORMED.
+            The rows in the same order, with the additional column `BAD_COLUMN`. The mode DROPMALFORMED leaves out bad
+            rows.
 
         Raises:
-            PulsarError: The error of the first bad row where the mode is FAILFAST.
+            PulsarError: The error of the first bad row, in mode FAILFAST.
 
         """
         is_kept = batch.column(IS_DECODED)
@@ -71,8 +70,8 @@ class KeptPayloads:
         if bad_rows and self._mode == "FAILFAST":
             self._rows.fail(rows, payloads, pc.index(pc.is_valid(bad), value=True).as_py())
         self._bad_rows += bad_rows
-        behind = pc.add(pc.cumulative_sum(is_kept.cast(pa.int64())), batch.num_rows - 1)
-        order = pc.if_else(is_kept, behind, pa.array(range(batch.num_rows), pa.int64()))
+        decoded_rows = pc.add(pc.cumulative_sum(is_kept.cast(pa.int64())), batch.num_rows - 1)
+        order = pc.if_else(is_kept, decoded_rows, pa.array(range(batch.num_rows), pa.int64()))
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         columns[BAD_COLUMN] = pa.nulls(batch.num_rows, pa.binary())
         for name in decoded.schema.names:
@@ -82,14 +81,14 @@ class KeptPayloads:
             merged.filter(pc.is_null(merged.column(BAD_COLUMN))) if self._mode == "DROPMALFORMED" else merged
         )
 
-    def tell_bad_rows(self) -> None:
-        """Log how many messages did not decode, since the last call."""
+    def log_bad_rows(self) -> None:
+        """Log the number of messages that did not decode since the last call."""
         if self._bad_rows:
             _log.warning(
-                "topic partition %s: messages of its table that did not decode and %s (mode=%s): %d",
-                self._partition,
+                "Messages of the topic's table that did not decode and %s: %d (mode=%s), topic partition %s",
                 DONE_WITH_BAD_ROWS[self._mode],
-                self._mode,
                 self._bad_rows,
+                self._mode,
+                self._partition,
             )
         self._bad_rows = 0

@@ -1,19 +1,19 @@
-"""Rows of data files in the order of positions. Executor only.
+"""A merge of rows of data files into the order of positions. Executor only.
 
-Files of ours are in that order, and their positions do not overlap: their row groups are read one after the other.
-Other engines may have rewritten them. Then a file holds several topic partitions, or the same ledger is in several
-files, or rows are in any order. A table with sort columns, or with partitions by other columns than times, is like
-that from the start. All of it is read by one rule, a merge of runs:
+Files of this package are in that order and do not overlap, so their row groups are read one after the other. Other
+engines may have rewritten the files. Then one file may contain several topic partitions, several files may contain the
+same ledger, or rows may be in any order. A table with sort columns, or with partitions by columns other than times, is
+like that from the start. One algorithm reads all these files, a merge of runs:
 
     run       a row group whose rows are in the order of positions, or were sorted in memory
-    frontier  the least of the last positions that the open runs hold: all up to it can be given
+    frontier  the smallest of the last positions in the open runs; all rows up to it can be returned
 
-    1. Runs that begin before the frontier are opened.
-    2. All rows up to the frontier are given, sorted if they come from several runs.
-    3. Each run goes on with its next batch.
+    1. Open the runs that begin before the frontier.
+    2. Return all rows up to the frontier, sorted if they are from several runs.
+    3. Read the next batch of each run.
 
-What is held at once is a batch of rows for each open run. A row group whose positions do not grow is held whole: it
-has 262,144 rows if it is ours, and what another engine chose if it is not.
+Memory holds one batch of rows for each open run. A row group whose positions are not in order is held completely. A row
+group of this package has 262,144 rows; other engines choose other sizes.
 """
 
 from __future__ import annotations
@@ -31,68 +31,69 @@ from pyspark_pulsar.model.position import Position
 _KEYS = ("ledger", "entry", "batchIndex")
 
 Read = Callable[[RowGroup], Iterator[pa.RecordBatch]]
-"""The rows of a row group with the columns that are wanted, and those of `row_groups.IDENTITY` and `PARTITION`."""
+"""Reads the rows of a row group, with the requested columns and the columns `layout.IDENTITY` and `layout.PARTITION`.
+"""
 
 
-def merged(groups: Iterable[RowGroup], wanted: RowRange, read: Read) -> Iterator[pa.RecordBatch]:
-    """The rows of the range, in order; no batch is empty. Raises what `read` raises."""
+def merge_groups(groups: Iterable[RowGroup], row_range: RowRange, read: Read) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a range in order, in batches that are not empty. Raises the errors of `read`."""
     waiting = [(group.first, number, group) for number, group in enumerate(groups)]
     heapq.heapify(waiting)
     runs: list[_SortedRun] = []
     while waiting or runs:
         frontier = min((run.last for run in runs), default=None)
         while waiting and (frontier is None or waiting[0][0] <= frontier):
-            run = _SortedRun(_in_range(waiting[0][2], wanted, read))
+            run = _SortedRun(_in_range(waiting[0][2], row_range, read))
             heapq.heappop(waiting)
             if run.held is not None:
                 runs.append(run)
                 frontier = run.last if frontier is None else min(frontier, run.last)
         if frontier is not None:
             parts = [part for run in runs if (part := run.take(frontier)) is not None]
-            yield from parts if len(parts) == 1 else in_order(parts)
+            yield from parts if len(parts) == 1 else sort_by_position(parts)
             runs = [run for run in runs if run.held is not None]
 
 
 class _SortedRun:
-    """A sorted run of a merge: rows in the order of positions, read a batch at a time."""
+    """A sequence of rows in the order of positions, read batch by batch."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
         self._batches = batches
         self.held: pa.RecordBatch | None = next(batches, None)
-        """The next rows; None where there are no more."""
+        """The next rows, or None at the end of the run."""
 
     @property
     def last(self) -> Position:
-        """Of the last row that is held."""
+        """Return the position of the last row in `held`."""
         if self.held is None:
-            raise ValueError("expected a run that is not at its end")
+            raise ValueError("expected a run with further rows, got one at its end")
         return position_at(self.held, self.held.num_rows - 1)
 
     def take(self, frontier: Position) -> pa.RecordBatch | None:
-        """What is held up to the frontier, inclusive; the next batch is held when nothing is left."""
+        """Return the held rows up to the frontier, inclusive. Read the next batch when no row is left."""
         if self.held is None:
             return None
-        held, count = self.held, rows_before(self.held, _behind(frontier))
+        held, count = self.held, rows_before(self.held, _position_after(frontier))
         self.held = held.slice(count) if count < held.num_rows else next(self._batches, None)
         return held.slice(0, count) if count else None
 
 
-def _in_range(group: RowGroup, wanted: RowRange, read: Read) -> Iterator[pa.RecordBatch]:
-    """The rows of a row group that are of the range, in order; no batch is empty."""
-    batches = (_of_partition(batch, wanted.partition) for batch in read(group))
-    ordered = batches if group.file.is_ordered else iter(in_order(list(batches)))
+def _in_range(group: RowGroup, row_range: RowRange, read: Read) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a row group that are in the range, in order, in batches that are not empty."""
+    batches = (_filter_partition(batch, row_range.partition) for batch in read(group))
+    ordered = batches if group.file.is_ordered else iter(sort_by_position(list(batches)))
     for batch in ordered:
-        start, end = rows_before(batch, wanted.start), rows_before(batch, wanted.end)
+        start, end = rows_before(batch, row_range.start), rows_before(batch, row_range.end)
         if start < end:
             yield batch.slice(start, end - start)
 
 
-def _of_partition(batch: pa.RecordBatch, partition: int) -> pa.RecordBatch:
+def _filter_partition(batch: pa.RecordBatch, partition: int) -> pa.RecordBatch:
     return batch.filter(pc.equal(batch.column(PARTITION), partition))
 
 
-def in_order(batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    """All the rows, sorted by position, in batches that are not empty."""
+def sort_by_position(batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """Sort all rows by position, and return batches that are not empty."""
     filled = [batch for batch in batches if batch.num_rows]
     if not filled:
         return []
@@ -104,7 +105,7 @@ def in_order(batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
 
 
 def rows_before(batch: pa.RecordBatch, end: Position) -> int:
-    """How many rows lie before a position; the rows are in order. By bisection."""
+    """Return the number of rows before a position, by bisection. The rows must be in order."""
     low, high = 0, int(batch.num_rows)
     if high and position_at(batch, high - 1) < end:
         return high
@@ -118,11 +119,11 @@ def rows_before(batch: pa.RecordBatch, end: Position) -> int:
 
 
 def position_at(batch: pa.RecordBatch, row: int) -> Position:
-    """Of the message in that row."""
+    """Return the position of the message in a row."""
     identity = batch.column(IDENTITY)
     ledger, entry, index = (identity.field(name)[row].as_py() for name in _KEYS)
     return Position(ledger, entry, max(index, 0))
 
 
-def _behind(position: Position) -> Position:
+def _position_after(position: Position) -> Position:
     return Position(position.ledger, position.entry, position.batch_index + 1)

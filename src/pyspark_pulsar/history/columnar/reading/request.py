@@ -1,4 +1,4 @@
-"""The descriptions of a table and of a query that a task reads rows by. Picklable."""
+"""The descriptions of a table and of a query by which a task reads rows. Picklable."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyspark_pulsar.schema.read_schema import ReadSchema
 
 @dataclass(frozen=True, slots=True)
 class TableRows:
-    """A table as tasks need it to read its rows."""
+    """The facts about a table that tasks need to read its rows."""
 
     name: str
     storage: TableStorage
@@ -22,7 +22,7 @@ class TableRows:
     """The schemas by which rows were tiered (`tiered_schema`), by their ids."""
 
     def of_files(self, files: Iterable[DataFile]) -> TableRows:
-        """Return the table with the schemas that rows of these files may have."""
+        """Return the table with only the schemas that rows of these files may have."""
         bounds = [file.tiered_by for file in files]
         if None in bounds:
             return self
@@ -37,12 +37,12 @@ class TableRows:
 
 @dataclass(frozen=True, slots=True)
 class RowRequest:
-    """How a query wants its rows."""
+    """The columns, filters and settings of a query."""
 
     schema: ReadSchema
     row_filter: RowFilter
     mode: str
-    """The option `mode`, which says how a read handles messages that do not decode."""
+    """The option `mode`, which decides how a read handles messages that do not decode."""
     batch_rows: int
     fetch_schema: Callable[[bytes], SchemaInfo | None] = lambda _: None
     """Returns the registry's schema of a version, for messages that are decoded again."""

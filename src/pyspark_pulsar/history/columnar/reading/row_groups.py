@@ -1,7 +1,7 @@
-"""The row groups of data files that may hold rows of a range, and where each lies. Executor only.
+"""The row groups of data files that may have rows of a range. Executor only.
 
-Statistics give the least and the largest ledger and entry of a row group. They tell its first and last row exactly
-where all is of one ledger, and else bounds.
+Statistics contain the smallest and the largest ledger and entry of a row group. If all rows are of one ledger, these
+are the exact first and last entries. Otherwise they are bounds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class RowRange:
     """The rows of one topic partition from `start` (inclusive) to `end` (exclusive)."""
 
     partition: int
-    """-1 for a topic without partitions."""
+    """The partition's index; -1 for a topic without partitions."""
     start: Position
     end: Position
 
@@ -45,59 +45,66 @@ class OpenFile:
     file: DataFile
     parquet: pq.ParquetFile
     offsets: tuple[int, ...]
-    """The number of the first row of each row group."""
+    """The number of the first row of each row group, in the file."""
     is_ordered: bool
+    """Whether the rows are in the order of positions."""
     deleted: pa.Array | None
-    """Numbers of the rows that count as deleted."""
+    """The numbers of deleted rows."""
 
     @classmethod
     def open(cls, storage: TableStorage, file: DataFile, opened: ExitStack) -> OpenFile:
-        """Closed with `opened`. Raises `OSError`, `pa.ArrowException`."""
+        """Open a file, which `opened` closes.
+
+        Raises:
+            OSError: The file cannot be read.
+            pa.ArrowException: The file is not a valid Parquet file.
+
+        """
         source = opened.enter_context(storage.open_input(file.url))
         parquet = opened.enter_context(pq.ParquetFile(source, pre_buffer=True))
         offsets, number = [], 0
         for index in range(parquet.num_row_groups):
             offsets.append(number)
             number += parquet.metadata.row_group(index).num_rows
-        told = parquet.metadata.metadata or {}
-        is_ordered = told.get(ORDER_KEY) == BY_POSITION
-        return cls(file, parquet, tuple(offsets), is_ordered, _deleted(storage, file))
+        footer_entries = parquet.metadata.metadata or {}
+        is_ordered = footer_entries.get(ORDER_KEY) == BY_POSITION
+        return cls(file, parquet, tuple(offsets), is_ordered, _read_deleted_rows(storage, file))
 
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """One row group that may hold rows of a range."""
+    """A row group that may have rows of a range."""
 
     file: OpenFile
     index: int
     first: Position
-    """Not behind its first row."""
+    """A position at or before the first row."""
     last: Position | None
-    """Not before the entry of its last row; None where nobody tells."""
+    """A position at or after the entry of the last row; None if unknown."""
     is_within: bool
-    """Whether all of its rows are of the range."""
+    """Whether all rows are in the range."""
     keeps_payloads: bool
-    """Whether some row may keep the payload of its message."""
+    """Whether some row may contain the payload of its message."""
     tiered_by: Bounds | None
-    """The least and the largest id of the schemas that tiered its rows; None where the footer does not tell."""
+    """The bounds of the ids of the schemas that tiered the rows; None if the footer does not record them."""
 
     @property
     def rows(self) -> int:
         return int(self.file.parquet.metadata.row_group(self.index).num_rows)
 
     def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """Its rows without those that are deleted, with these columns of the file, in the file's order."""
+        """Yield the rows that are not deleted, in the file's order, with these columns of the file."""
         number = self.file.offsets[self.index]
         batches = self.file.parquet.iter_batches(
             batch_rows, row_groups=[self.index], columns=list(columns), use_threads=False
         )
         for batch in batches:
-            yield _without(batch, self.file.deleted, number)
+            yield _remove_deleted_rows(batch, self.file.deleted, number)
             number += batch.num_rows
 
 
-def row_groups(file: OpenFile, wanted: RowRange) -> Iterator[RowGroup]:
-    """Those of a file, in its order."""
+def row_groups(file: OpenFile, row_range: RowRange) -> Iterator[RowGroup]:
+    """Yield the row groups of a file that may have rows of the range, in the file's order."""
     metadata = file.parquet.metadata
     leaves = {metadata.schema.column(index).path: index for index in range(len(metadata.schema))}
     for index in range(metadata.num_row_groups):
@@ -108,21 +115,27 @@ def row_groups(file: OpenFile, wanted: RowRange) -> Iterator[RowGroup]:
         if PARTITION not in leaves:
             partitions = file.file.partitions
         bound = DataFile("", 0, 0, partitions, ledgers, entries)
-        if bound.may_hold(wanted.partition, wanted.start, wanted.end):
+        if bound.may_hold(row_range.partition, row_range.start, row_range.end):
             is_within = (
-                partitions == (wanted.partition, wanted.partition)
+                partitions == (row_range.partition, row_range.partition)
                 and bound.last is not None
-                and wanted.start <= bound.first
-                and Position(bound.last.ledger, bound.last.entry + 1) <= wanted.end
+                and row_range.start <= bound.first
+                and Position(bound.last.ledger, bound.last.entry + 1) <= row_range.end
             )
             keeps_payloads = _has_values(metadata.row_group(index), leaves.get(PAYLOAD_COLUMN))
             tiered_by = _bounds_of_all(metadata.row_group(index), leaves.get(TIERED_BY))
             yield RowGroup(file, index, bound.first, bound.last, is_within, keeps_payloads, tiered_by)
 
 
-def apart(groups: Sequence[RowGroup]) -> list[list[RowGroup]]:
-    """In the order of positions, those together whose positions overlap. Row groups of one ordered file that meet
-    within an entry are apart."""
+def group_overlapping(groups: Sequence[RowGroup]) -> list[list[RowGroup]]:
+    """Group the row groups into clusters whose positions do not overlap.
+
+    Two row groups of one ordered file that share an entry are separate clusters.
+
+    Returns:
+        The clusters in the order of positions.
+
+    """
     clusters: list[list[RowGroup]] = []
     reached: Position | None = None
     for group in sorted(groups, key=lambda group: (group.first, group.index)):
@@ -135,22 +148,22 @@ def apart(groups: Sequence[RowGroup]) -> list[list[RowGroup]]:
     return clusters
 
 
-def _follows(cluster: Sequence[RowGroup], reached: Position | None, group: RowGroup) -> bool:
+def _follows(group_overlapping: Sequence[RowGroup], reached: Position | None, group: RowGroup) -> bool:
     if reached is None:
         return False
-    before = cluster[-1]
-    meet = (
-        len(cluster) == 1
+    before = group_overlapping[-1]
+    share_an_entry = (
+        len(group_overlapping) == 1
         and before.file is group.file
         and group.file.is_ordered
         and before.index < group.index
         and reached == group.first
     )
-    return reached < group.first or meet
+    return reached < group.first or share_an_entry
 
 
 def _has_values(group: Any, leaf: int | None) -> bool:
-    """Return whether some row may have a value in the column `leaf`; None is a column that the file lacks."""
+    """Return whether some row may have a value in a column. The index `leaf` is None if the file lacks the column."""
     if leaf is None:
         return False
     statistics = group.column(leaf).statistics
@@ -167,15 +180,18 @@ def _bounds(group: Any, leaf: int | None) -> Bounds | None:
 
 
 def _bounds_of_all(group: Any, leaf: int | None) -> Bounds | None:
-    """Return the bounds of a column that has a value in each row; None where the footer does not tell that."""
+    """Return the bounds of a column, or None unless the footer shows that each row has a value."""
     bounds = _bounds(group, leaf)
     if bounds is None or not group.column(leaf).statistics.has_null_count:
         return None
     return None if group.column(leaf).statistics.null_count else bounds
 
 
-def _deleted(storage: TableStorage, file: DataFile) -> pa.Array | None:
-    """By positional delete files of the Iceberg specification: columns `file_path` and `pos`."""
+def _read_deleted_rows(storage: TableStorage, file: DataFile) -> pa.Array | None:
+    """Return the numbers of deleted rows, from positional delete files of the Iceberg specification.
+
+    Such files have the columns `file_path` and `pos`.
+    """
     if not file.deletes:
         return None
     numbers: list[pa.Array] = []
@@ -186,8 +202,8 @@ def _deleted(storage: TableStorage, file: DataFile) -> pa.Array | None:
     return pc.unique(pa.chunked_array(numbers, pa.int64()))
 
 
-def _without(batch: pa.RecordBatch, deleted: pa.Array | None, number: int) -> pa.RecordBatch:
-    """`number`: of its first row."""
+def _remove_deleted_rows(batch: pa.RecordBatch, deleted: pa.Array | None, number: int) -> pa.RecordBatch:
+    """Remove deleted rows from a batch whose first row has the number `number` in the file."""
     if deleted is None or not len(deleted):
         return batch
     rows = pa.array(range(number, number + batch.num_rows), pa.int64())

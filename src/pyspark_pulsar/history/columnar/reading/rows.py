@@ -1,10 +1,9 @@
-"""The rows of a range as a query of the topic gives them: from data files, exactly what decoding its entries would
-give.
+"""A reader for the rows of a range in data files, with the values that decoding its entries returns. Executor only.
 
-Executor only. A row group that lies in the range as a whole, and overlaps no other, is read alone, and only the
-columns that the query has; all others are merged by position (`merge`). Rows are converted to the reader's schema
-(`tiered_rows`) and filtered as the kernel filters messages. Messages whose payloads the table keeps are decoded by the
-reader's schema (`kept_payloads`).
+A row group that is completely in the range and overlaps no other is read alone, with only the query's columns. All
+other row groups are merged by position (`merge`). Rows are converted to the reader's schema (`tiered_rows`), and
+filtered by the kernel's rules for messages. The reader's schema decodes the payloads that the table keeps
+(`kept_payloads`).
 """
 
 from __future__ import annotations
@@ -23,9 +22,15 @@ from pyspark_pulsar.errors import ColumnsUnavailable
 from pyspark_pulsar.history.columnar.data_file import DataFile
 from pyspark_pulsar.history.columnar.layout import IDENTITY, PARTITION, PAYLOAD_COLUMN
 from pyspark_pulsar.history.columnar.reading.kept_payloads import PAYLOAD_FIELDS, KeptPayloads
-from pyspark_pulsar.history.columnar.reading.merge import merged
+from pyspark_pulsar.history.columnar.reading.merge import merge_groups
 from pyspark_pulsar.history.columnar.reading.request import RowRequest, TableRows
-from pyspark_pulsar.history.columnar.reading.row_groups import OpenFile, RowGroup, RowRange, apart, row_groups
+from pyspark_pulsar.history.columnar.reading.row_groups import (
+    OpenFile,
+    RowGroup,
+    RowRange,
+    group_overlapping,
+    row_groups,
+)
 from pyspark_pulsar.history.columnar.reading.tiered_rows import TieredRows
 from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
@@ -38,19 +43,24 @@ _KEY: Final = "__key"
 
 @dataclass(frozen=True, slots=True)
 class RowBatch:
-    """Some rows of a range; exactly the query's output schema, and not empty."""
+    """Some rows of a range, in exactly the query's output schema. Not empty."""
 
     rows: pa.RecordBatch | None
-    """None: no more than `reached`."""
+    """The rows, or None if the batch only reports `reached`."""
     reached: Position | None
-    """Where the next rows begin, if that is known here."""
+    """The position of the next rows, if known."""
 
 
 class TableReader:
-    """Reads ranges of one topic partition. Used by one task."""
+    """A reader for ranges of one topic partition. Used by one task."""
 
     def __init__(self, table: TableRows, request: RowRequest, partition: TopicPartition) -> None:
-        """Raises `SchemaError` for a table whose columns cannot be the query's."""
+        """Resolve the query's columns.
+
+        Raises:
+            SchemaError: The table's columns do not fit the query.
+
+        """
         self._table = table
         self._request = request
         self._where = str(partition)
@@ -72,10 +82,18 @@ class TableReader:
             self._payloads = KeptPayloads(request, partition)
 
     def rows(self, files: Sequence[DataFile], wanted: RowRange) -> Generator[RowBatch, None, None]:
-        """All that the query wants of the range, in the order of positions.
+        """Yield all rows of the range that the query selects, in the order of positions.
 
-        Raises `ColumnsUnavailable` for a file that cannot be read, `SchemaError`, and the errors of `EntryDecoder` for
-        a message that does not decode, as option `mode` says.
+        Also raises the errors of `EntryDecoder` for a message that does not decode, as option `mode` selects.
+
+        Args:
+            files: The data files that may have rows of the range.
+            wanted: The range.
+
+        Raises:
+            ColumnsUnavailable: A file cannot be read.
+            SchemaError: The table's columns do not fit the query.
+
         """
         opening: DataFile | None = None
         try:
@@ -84,13 +102,13 @@ class TableReader:
                 for opening in files:
                     groups += row_groups(OpenFile.open(self._table.storage, opening, opened), wanted)
                 opening = None
-                clusters = apart(groups)
+                clusters = group_overlapping(groups)
                 for cluster, following in zip(clusters, [*clusters[1:], None], strict=True):
                     for batch in self._cluster(cluster, wanted):
                         yield from (RowBatch(rows, None) for rows in self._output(batch))
-                    yield RowBatch(None, _behind(cluster, following, wanted))
+                    yield RowBatch(None, _next_position(cluster, following, wanted))
             if self._payloads is not None:
-                self._payloads.tell_bad_rows()
+                self._payloads.log_bad_rows()
         except (OSError, pa.ArrowException) as fault:
             raise ColumnsUnavailable(
                 f"{self._where}, from {wanted.start} up to {wanted.end}: expected to read "
@@ -112,13 +130,13 @@ class TableReader:
             IDENTITY: metadata_columns.FIELDS[IDENTITY],
             PARTITION: metadata_columns.FIELDS[PARTITION],
         }
-        return merged(cluster, wanted, lambda group: self._rows.batches(group, needed))
+        return merge_groups(cluster, wanted, lambda group: self._rows.batches(group, needed))
 
     def _output(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """As the query wants them; no batch is empty, nor has more than `batch_rows` rows."""
-        kept = self._filtered(batch)
+        """Yield rows in the query's output schema, in batches of 1 to `batch_rows` rows."""
+        kept = self._filter_rows(batch)
         if self._payloads is not None and PAYLOAD_COLUMN in kept.schema.names:
-            kept = self._payloads.decoded(kept)
+            kept = self._payloads.decode(kept)
         output = self._request.schema.output_schema
         columns = [self._column(kept, field) for field in output]
         rows = pa.RecordBatch.from_arrays(columns, schema=output) if columns else kept
@@ -132,7 +150,7 @@ class TableReader:
             batch.column(BAD_COLUMN) if BAD_COLUMN in batch.schema.names else pa.nulls(len(batch), field.type)
         )
 
-    def _filtered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def _filter_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         row_filter, window = self._request.row_filter, self._request.row_filter.window
         masks = []
         if window.published_from is not None:
@@ -156,18 +174,18 @@ class TableReader:
         return batch.filter(masks[0]) if masks else batch
 
 
-def _behind(
+def _next_position(
     cluster: Sequence[RowGroup], following: Sequence[RowGroup] | None, wanted: RowRange
 ) -> Position | None:
-    """Where the rows behind a cluster begin at the earliest, where that is known."""
+    """Return the earliest position of rows after a cluster, or None if unknown."""
     if following is None:
         return wanted.end
     lasts = [group.last for group in cluster]
     if None in lasts:
         return None
     last = max(last for last in lasts if last is not None)
-    behind = Position(last.ledger, last.entry + 1)
-    return behind if behind <= following[0].first else None
+    next_entry = Position(last.ledger, last.entry + 1)
+    return next_entry if next_entry <= following[0].first else None
 
 
 def _instant(milliseconds: int) -> pa.Scalar:

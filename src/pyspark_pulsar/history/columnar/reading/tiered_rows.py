@@ -1,7 +1,7 @@
-"""Converts rows of data files to the columns of a read, by the schema that each row was tiered by. Executor only.
+"""Conversion of rows of data files to the columns of a read, by the schema that tiered each row. Executor only.
 
-The columns of the read are found in the table's (`columns.resolution`). Where that is not enough, the columns that the
-table has become a payload again, and the read decodes it like one that the table keeps (`kept_payloads`).
+The columns of the read are found among the table's columns (`columns.resolution`). If the columns do not suffice, they
+are encoded as a payload, and the read decodes the payload like a kept payload (`kept_payloads`).
 """
 
 from __future__ import annotations
@@ -32,14 +32,15 @@ from pyspark_pulsar.schema.protobuf.registry import PROTOBUF_VALUE
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
 
 IS_DECODED: Final = "__isDecoded"
-"""The column that says which rows get their values from `PAYLOAD_COLUMN`, where null is a null value."""
+"""The column that marks the rows whose values are decoded from `PAYLOAD_COLUMN`. A null payload is a null value there.
+"""
 _SIZE: Final = "__messageSize"
 _KEY: Final = "__key"
 _RECORDS: Final = frozenset([*RECORD_TYPES.values(), PROTOBUF_VALUE])
 
 
 class TieredRows:
-    """Converts rows of one topic partition. Used by one task."""
+    """A converter for rows of one topic partition. Used by one task."""
 
     def __init__(self, table: TableRows, request: RowRequest, partition: TopicPartition) -> None:
         self._table = table
@@ -53,10 +54,10 @@ class TieredRows:
         self._payloads: PayloadRows | None = None
 
     def decodes(self, group: RowGroup, names: frozenset[str]) -> bool:
-        """Return whether some row of a row group must be decoded again to give the columns `names`.
+        """Return whether some row of a row group must be decoded again to return the columns `names`.
 
         Raises:
-            ColumnsUnavailable: The table does not tell one of the columns.
+            ColumnsUnavailable: The table does not determine one of the columns.
 
         """
         if not names & set(self._reader.value_columns.names):
@@ -68,10 +69,10 @@ class TieredRows:
 
         Args:
             group: The row group.
-            fields: The columns that the batches get, by their names.
+            fields: The columns of the batches, by name.
 
         Raises:
-            ColumnsUnavailable: The table does not tell one of the columns, or another engine has dropped it.
+            ColumnsUnavailable: The table does not determine one of the columns, or another engine has dropped it.
 
         """
         numbers, file = self._schemas(group), FieldIndex(group.file.parquet.schema_arrow)
@@ -85,9 +86,9 @@ class TieredRows:
             sources[tiered_by] = None
         for batch in group.batches(list(sources) or [self._source(file, IDENTITY)], self._batch_rows):
             if tiered_by is None:
-                yield from (one.of(batch) for one in rows.values())
+                yield from (one.convert(batch) for one in rows.values())
             else:
-                yield _of_several(batch, batch.column(tiered_by), rows)
+                yield _combine_rows(batch, batch.column(tiered_by), rows)
 
     def _schemas(self, group: RowGroup) -> tuple[int, ...]:
         """Return the ids of the schemas that tiered rows of the row group. Raises `ColumnsUnavailable`."""
@@ -97,7 +98,7 @@ class TieredRows:
             if bounds is not None and bounds[0] == bounds[1]:
                 numbers: tuple[int | None, ...] = bounds[:1]
             else:
-                # Another engine has put rows of several schemas together.
+                # Another engine has combined rows of several schemas.
                 name = self._source(FieldIndex(group.file.parquet.schema_arrow), TIERED_BY)
                 column = group.file.parquet.read_row_group(group.index, [name], use_threads=False).column(0)
                 numbers = tuple(column.unique().to_pylist())
@@ -111,9 +112,9 @@ class TieredRows:
 
     def _unavailable(self, group: RowGroup, expected: str) -> ColumnsUnavailable:
         return ColumnsUnavailable(
-            f"{self._partition}: expected data file {group.file.file.url} of table {self._table.name} to hold "
-            f"{expected}; restore what another engine has changed, read other columns, or drop the tier and make it "
-            f"again (pyspark-pulsar tier drop)"
+            f"{self._partition}: expected data file {group.file.file.url} of table {self._table.name} to contain "
+            f"{expected}; undo the other engine's change, read other columns, or drop the table with pyspark-pulsar "
+            f"tier drop and tier the topic again"
         )
 
     def _tiered(self, number: int) -> TieredSchema:
@@ -127,9 +128,9 @@ class TieredRows:
         unclear = sorted(found.unclear.keys() & names)
         if unclear:
             raise ColumnsUnavailable(
-                f"{self._partition}: expected table {self._table.name} to tell column {unclear[0]} of rows that an "
-                f"earlier schema tiered, but {found.unclear[unclear[0]]}; read other columns, read by the earlier "
-                f"schema (option schema), or from the broker as long as it has the messages (readFrom=broker)"
+                f"{self._partition}: expected table {self._table.name} to determine column {unclear[0]} for rows that "
+                f"an earlier schema tiered, but {found.unclear[unclear[0]]}; read other columns, read by the earlier "
+                f"schema (option schema), or read from the broker while it has the messages (readFrom=broker)"
             )
         return found
 
@@ -164,7 +165,7 @@ class TieredRows:
         return rows
 
     def _payload_rows(self) -> PayloadRows:
-        """Return a decoder of messages whose values are their payloads."""
+        """Return a decoder for messages whose values are their payloads."""
         topic = str(self._partition.topic)
         return PayloadRows(
             resolve_read_schema(None, topic=topic),
@@ -174,31 +175,33 @@ class TieredRows:
         )
 
     def _source(self, file: FieldIndex, name: str) -> str:
-        """Return the name of a column of each schema in a file. Raises `ColumnsUnavailable` where it is not there."""
+        """Return the name in a file of a column that all schemas have. Raises `ColumnsUnavailable` if the file lacks
+        it.
+        """
         for text in self._table.schemas.values():
             column = parse_tiered_schema(text, f"table {self._table.name}").stored.field(name)
             found = file.matching(column)
             if found is not None:
                 return str(found[1].name)
         raise ColumnsUnavailable(
-            f"{self._partition}: expected table {self._table.name} to keep the schemas of its rows as properties, and "
-            f"column {name} in its files, got others; restore the table, or drop the tier and make it again "
-            f"(pyspark-pulsar tier drop)"
+            f"{self._partition}: expected table {self._table.name} to have the rows' schemas in its properties, "
+            f"and column {name} in its files, got a table without them; restore the table, or drop it with "
+            f"pyspark-pulsar tier drop and tier the topic again"
         )
 
 
 @dataclass(frozen=True)
 class _Columns:
-    """Columns of a table, as they are in one of its files."""
+    """The columns of a table in one of its files."""
 
     file: FieldIndex
     columns: Mapping[str, pa.Field]
     """The table's columns, by the reader's names."""
     constants: Mapping[str, Any]
-    """The values of columns that have one in all rows, by their names in the table; the file does not hold them."""
+    """The values of columns that the file omits because all rows have the same value, by the table's names."""
 
     def projection(self, target: pa.Field, absent: Absent = NULL) -> ColumnProjection:
-        """Return the conversion to a column of the reader. Raises ValueError as `ColumnProjection`."""
+        """Return the conversion to a column of the reader. Raises ValueError like `ColumnProjection`."""
         column = self.columns.get(target.name)
         if column is not None and stored_name(column) in self.constants:
             absent = constant(target, column, self.constants[stored_name(column)])
@@ -208,60 +211,60 @@ class _Columns:
 
 @dataclass
 class _SchemaRows:
-    """Converts rows of one file that one schema tiered."""
+    """A converter for rows of one file that one schema tiered."""
 
     payload: PayloadSchema
     """The schema that tiered the rows."""
     is_decoded: bool
     """True if the read decodes the rows again."""
     projections: dict[str, ColumnProjection | None] = field(default_factory=dict)
-    """The conversion to each column of the read, by its name; None for `IS_DECODED`."""
+    """The conversion to each column of the read, by its name. `IS_DECODED` has None."""
     tiered: dict[str, ColumnProjection] = field(default_factory=dict)
     """The conversion to each value column of the schema, by its name; empty unless the rows are decoded again."""
     further: dict[str, ColumnProjection] = field(default_factory=dict)
-    """Metadata columns that are needed beside those of the read."""
+    """The conversions to metadata columns that are needed in addition to the columns of the read."""
     payloads: PayloadRows | None = None
     defaults: list[str] = field(default_factory=list)
-    """The columns of the read that are defaults of a record's fields, which a null value does not have."""
+    """The columns of the read that are defaults of a record's fields. A null value does not have these defaults."""
 
     @property
     def sources(self) -> list[str]:
-        """The columns of the file that must be read."""
+        """Return the names of the file's columns to read."""
         all_of_them = [*self.projections.values(), *self.tiered.values(), *self.further.values()]
         return [one.source for one in all_of_them if one is not None and one.source is not None]
 
-    def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        columns = {name: one.of(batch) for name, one in self.projections.items() if one is not None}
+    def convert(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        columns = {name: one.convert(batch) for name, one in self.projections.items() if one is not None}
         if self.defaults:
-            is_null = pc.equal(self.further[_SIZE].of(batch), 0)
+            is_null = pc.equal(self.further[_SIZE].convert(batch), 0)
             for name in self.defaults if pc.any(is_null).as_py() else ():
                 columns[name] = pc.if_else(is_null, pa.scalar(None, columns[name].type), columns[name])
         if IS_DECODED in self.projections:
             is_kept = pc.is_valid(columns[PAYLOAD_COLUMN])
             columns[IS_DECODED] = is_kept
             if self.is_decoded:
-                columns[PAYLOAD_COLUMN] = self._encoded(batch, columns[PAYLOAD_COLUMN], is_kept)
+                columns[PAYLOAD_COLUMN] = self._encode_missing(batch, columns[PAYLOAD_COLUMN], is_kept)
                 columns[IS_DECODED] = pa.repeat(pa.scalar(value=True), batch.num_rows)
         return pa.RecordBatch.from_arrays(
             [columns[name] for name in self.projections], names=list(self.projections)
         )
 
-    def _encoded(self, batch: pa.RecordBatch, payloads: pa.Array, is_kept: pa.Array) -> pa.Array:
-        """Return the payloads, with those of the other rows made of their columns."""
+    def _encode_missing(self, batch: pa.RecordBatch, payloads: pa.Array, is_kept: pa.Array) -> pa.Array:
+        """Return the payloads, with payloads encoded from the columns for the rows that keep none."""
         rest = pc.invert(is_kept)
         rows = batch.filter(rest)
         if self.payloads is None or not rows.num_rows:
             return payloads
-        columns = {name: one.of(rows) for name, one in self.tiered.items()}
-        columns[_KEY] = self.further[_KEY].of(rows)
+        columns = {name: one.convert(rows) for name, one in self.tiered.items()}
+        columns[_KEY] = self.further[_KEY].convert(rows)
         columns |= {
             name: pa.nulls(rows.num_rows, metadata_columns.FIELDS[name].type)
             for name in NEEDED_COLUMNS
             if name != _KEY
         }
         if self._is_record:
-            # A message of no bytes that is not a null value keeps its payload.
-            columns[TOMBSTONE] = pc.equal(self.further[_SIZE].of(rows), 0)
+            # A message of size 0 without a kept payload is a null value.
+            columns[TOMBSTONE] = pc.equal(self.further[_SIZE].convert(rows), 0)
         table = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
         made = self.payloads.decode_columns(table, self.payload).column(VALUE_COLUMN)
         return pc.replace_with_mask(payloads, rest, made)
@@ -274,14 +277,14 @@ class _SchemaRows:
         return pair.separated and pair.value.value_type in _RECORDS
 
 
-def _of_several(
+def _combine_rows(
     batch: pa.RecordBatch, tiered_by: pa.Array, rows: Mapping[int, _SchemaRows]
 ) -> pa.RecordBatch:
     """Return the columns of rows that several schemas tiered, in their order."""
     parts, places = [], []
     for number, one in rows.items():
         chosen = pc.indices_nonzero(pc.equal(tiered_by, number))
-        parts.append(one.of(batch.take(chosen)))
+        parts.append(one.convert(batch.take(chosen)))
         places.append(chosen)
     order = pc.sort_indices(pa.concat_arrays(places))
     (ordered,) = pa.Table.from_batches(parts).take(order).combine_chunks().to_batches() or parts[:1]

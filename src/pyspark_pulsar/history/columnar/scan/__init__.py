@@ -1,5 +1,8 @@
-"""What Spark's own scan of Parquet must know of a table to give what the data source gives. Driver only.
+"""The facts about a table with which Spark's own Parquet scan returns the same rows as the data source. Driver only.
 
-spark_columns  how each column is asked of files
-hadoop         names and settings of stores as Hadoop's file systems have them
+Modules:
+
+    spark_columns   how Spark reads each column from files
+    tiered_columns  checks that rows of other schemas have the reader's fields under the same names
+    hadoop          URLs and settings of stores in the form of Hadoop's file systems
 """

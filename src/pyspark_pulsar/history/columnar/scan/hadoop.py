@@ -1,7 +1,8 @@
-"""What Hadoop's file systems, with which Spark reads Parquet, must be told to reach a table's files. Pure.
+"""URLs and settings of a table's files for Hadoop's file systems, by which Spark reads Parquet. Pure.
 
-Folders and HDFS need nothing. S3 needs Hadoop's S3A (https://hadoop.apache.org/docs/stable/hadoop-aws), which pip's
-PySpark does not have; Iceberg's settings of it become Hadoop's. Of any other place Hadoop has to know by itself.
+Local folders and HDFS need no settings. S3 needs Hadoop's S3A (https://hadoop.apache.org/docs/stable/hadoop-aws), which
+PySpark from pip does not contain. Iceberg's settings of S3 are converted to Hadoop's. For all other stores, Hadoop's
+own configuration must contain the settings.
 """
 
 from __future__ import annotations
@@ -22,20 +23,20 @@ _S3: Final = {
     "session-token": "fs.s3a.session.token",
     "region": "fs.s3a.endpoint.region",
 }
-_ELSEWHERE: Final = {
+_OTHER_S3_SETTINGS: Final = {
     "anonymous", "connect-timeout", "force-virtual-addressing", "request-timeout", "resolve-region",
     "retry-strategy-impl", "server-side-encryption", "sse-kms-key-id",
 }  # fmt: skip
-"""Told below, or not about what is read."""
+"""Settings that are converted below, or do not affect reads."""
 _PROVIDER: Final = "fs.s3a.aws.credentials.provider"
 _PROVIDERS: Final = "org.apache.hadoop.fs.s3a."
 
 
 def hadoop_url(url: str) -> str:
-    """As Hadoop takes it, which knows no escapes in paths."""
+    """Convert a URL to Hadoop's form, without escapes in paths."""
     if url.startswith(_FILE):
         path = url.removeprefix(_FILE)
-        # A host may stand before the path; it is this one.
+        # The URL may contain a host, which is always the local one.
         path = path[path.find("/", 2) :] if path.startswith("//") else path
         return f"{_FILE}//{unquote(path)}"
     scheme, separator, place = url.partition("://")
@@ -45,15 +46,22 @@ def hadoop_url(url: str) -> str:
 
 
 def hadoop_settings(storage: TableStorage, url: str) -> dict[str, str]:
-    """For the place of `url`; they hold secrets. Raises `NotScannable` for settings that Hadoop has no equal for."""
-    given = dict(storage.settings)
+    """Return Hadoop's settings for the store of `url`. They contain secrets.
+
+    Raises:
+        NotScannable: Hadoop has no equivalent of a setting.
+
+    """
+    iceberg_settings = dict(storage.settings)
     scheme = urlsplit(url).scheme
     if scheme in ("", "file"):
         return {}
     if scheme in _S3_SCHEMES:
-        return _s3a(given)
-    if any(key.startswith(f"{prefix}.") for key in given for prefix in _prefixes(scheme)):
-        raise NotScannable(f"its catalog has settings for {scheme}:// which Hadoop is not told")
+        return _s3a(iceberg_settings)
+    if any(key.startswith(f"{prefix}.") for key in iceberg_settings for prefix in _prefixes(scheme)):
+        raise NotScannable(
+            f"the table's catalog has settings for {scheme}:// that have no equivalent in Hadoop"
+        )
     return {}
 
 
@@ -61,13 +69,13 @@ def _prefixes(scheme: str) -> tuple[str, ...]:
     return {"gs": ("gcs",), "abfs": ("adls", "abfs"), "abfss": ("adls", "abfs")}.get(scheme, (scheme,))
 
 
-def _s3a(given: Mapping[str, str]) -> dict[str, str]:
-    own = {key.partition(".")[2]: text for key, text in given.items() if key.startswith("client.")}
-    own |= {key.partition(".")[2]: text for key, text in given.items() if key.startswith("s3.")}
-    unknown = sorted(own.keys() - _S3.keys() - _ELSEWHERE)
+def _s3a(iceberg_settings: Mapping[str, str]) -> dict[str, str]:
+    own = {key.partition(".")[2]: text for key, text in iceberg_settings.items() if key.startswith("client.")}
+    own |= {key.partition(".")[2]: text for key, text in iceberg_settings.items() if key.startswith("s3.")}
+    unknown = sorted(own.keys() - _S3.keys() - _OTHER_S3_SETTINGS)
     if unknown:
         raise NotScannable(
-            f"its catalog has the settings {', '.join(unknown)} of S3, which Hadoop is not told"
+            f"the table's catalog has the S3 settings {', '.join(unknown)}, which have no equivalent in Hadoop"
         )
     settings = {_S3[key]: text for key, text in own.items() if key in _S3}
     is_virtual = own.get("force-virtual-addressing", "").strip().lower() == "true"

@@ -1,20 +1,20 @@
-"""How Spark's own Parquet scan gets the columns of a reader from a table's files. Pure.
+"""A plan for reads of a reader's columns from a table's files by Spark's own Parquet scan. Pure.
 
-Spark is asked for columns by their names in the files, with the types of the reader, and does by itself what a reader
-of ours does (`projection`) where this holds:
+Spark reads columns by their names in the files, with the reader's types. It reads the same values as our own reader
+(`projection`) in these cases:
 
-    in the file                     asked of Spark              why it is the same
+    in the file                     Spark reads                 why the result is the same
     the type of the reader          that type
-    a narrower number: int, float,  the reader's type           Spark widens as it reads, at any depth
+    a narrower number: int, float,  the reader's type           Spark widens values as it reads, at any depth
       a decimal of the same scale
-    int for tinyint and smallint    int, then cast              the values are of the narrower type
+    int for tinyint and smallint    int, then casts             the values fit into the narrower type
     no such column                  nothing                     a constant: null, or the field's default
-    no such column in some files    the reader's type           null, or the field's default as the metadata
-                                                                `EXISTS_DEFAULT` of Spark's own tables says it
+    no such column in some files    the reader's type           null, or the field's default in the metadata
+                                                                `EXISTS_DEFAULT` of Spark's own tables
     no such field inside a column   the reader's type           null
 
-All else is `NotScannable`: times of day and intervals, which Spark reads otherwise; a default inside a column, of which
-Spark knows nothing; names that do not tell which field is meant (`TableFiles.unclear_names`).
+All other cases are `NotScannable`. Spark reads times of day and intervals differently. It does not know defaults inside
+a column. Some names do not identify a field (`TableFiles.unclear_names`).
 """
 
 from __future__ import annotations
@@ -39,27 +39,40 @@ _SMALL: Final = (pa.int8(), pa.int16())
 
 @dataclass(frozen=True, slots=True)
 class ScannedColumn:
-    """One column of a reader."""
+    """A column of a reader, and how Spark reads it."""
 
     field: pa.Field
-    """As the reader has it."""
+    """The column in the reader's schema."""
     scanned: pa.DataType | None
-    """The type to ask of files; where it is not the reader's, values are cast. None: no file has the column."""
+    """The type with which Spark reads files. If the reader's type differs, values are cast. None: no file has the
+    column.
+    """
     default: str | None
-    """What the column is where a file lacks it, as text that Spark casts to its type; None for null."""
+    """The value in files that lack the column, as text that Spark casts to the column's type; None means null."""
 
 
 def scanned_column(
     column: pa.Field, table: pa.Schema, files: TableFiles, absent: Absent = NULL
 ) -> ScannedColumn:
-    """`table`: its columns, with field ids. Raises `NotScannable`."""
+    """Plan how Spark reads a column of the reader.
+
+    Args:
+        column: The column in the reader's schema.
+        table: The table's columns, with field ids.
+        files: The table's files.
+        absent: The value if the table lacks the column.
+
+    Raises:
+        NotScannable: Spark cannot read the column correctly.
+
+    """
     if column.name.lower() in files.unclear_names:
         raise NotScannable(f"names of fields in column {column.name} have changed in the table")
     if column.name not in table.names:
         return ScannedColumn(column, None, _default(column, absent))
     stored = table.field(column.name)
     scanned = _scanned_type(column.name, column.type, stored.type)
-    for leaves in _defaulted(column.type, stored.type, absent, column.name):
+    for leaves in _leaves_with_default(column.type, stored.type, absent, column.name):
         _require(column.name, leaves, files)
     try:
         default = _default(column, absent)
@@ -70,7 +83,7 @@ def scanned_column(
 
 
 def _scanned_type(path: str, kind: pa.DataType, stored: pa.DataType) -> pa.DataType:
-    """Raises `NotScannable`."""
+    """Return the type with which Spark reads a column. Raises `NotScannable`."""
     if types.is_struct(kind) and types.is_struct(stored):
         return pa.struct([_scanned_member(path, member, stored) for member in kind])
     if types.is_map(kind) and types.is_map(stored):
@@ -92,7 +105,7 @@ def _scanned_type(path: str, kind: pa.DataType, stored: pa.DataType) -> pa.DataT
 def _scanned_member(path: str, member: pa.Field, stored: pa.StructType) -> pa.Field:
     position = stored.get_field_index(member.name)
     if position < 0:
-        # Files may not have it either; what it is then is asked of `_defaulted`.
+        # Files may lack the member too. `_leaves_with_default` checks its value.
         return member.with_type(_unstored_type(f"{path}.{member.name}", member.type))
     return member.with_type(_scanned_type(f"{path}.{member.name}", member.type, stored.field(position).type))
 
@@ -104,7 +117,7 @@ def _unstored_type(path: str, kind: pa.DataType) -> pa.DataType:
 
 
 def _has_parquet(kind: pa.DataType) -> bool:
-    """Whether Spark reads a leaf of this type from Parquet as we write it."""
+    """Return whether Spark reads a leaf of this type correctly from our Parquet files."""
     return not (
         types.is_null(kind) or types.is_time(kind) or types.is_duration(kind) or types.is_interval(kind)
     )
@@ -119,28 +132,31 @@ def _is_wider_decimal(stored: pa.DataType, kind: pa.DataType) -> bool:
     )
 
 
-# What files lack
+def _leaves_with_default(
+    kind: pa.DataType, stored: pa.DataType, absent: Absent, path: str
+) -> Iterator[frozenset[int]]:
+    """Yield the leaves that a file must contain, for each field inside a column that has a default other than null.
 
+    Raises:
+        NotScannable: No file contains such a field.
 
-def _defaulted(kind: pa.DataType, stored: pa.DataType, absent: Absent, path: str) -> Iterator[frozenset[int]]:
-    """Of each field inside a column that has a default other than null, the leaves that a file must have. Raises
-    `NotScannable` for one that no file has."""
+    """
     if types.is_struct(kind) and types.is_struct(stored):
         for member in kind:
             inner, position = absent.members.get(member.name, NULL), stored.get_field_index(member.name)
             below = f"{path}.{member.name}"
             if inner.value is not None:
                 if position < 0:
-                    raise NotScannable(f"{below} has a default, and the table does not have it")
+                    raise NotScannable(f"{below} has a default, and the table has no column for it")
                 yield frozenset(_leaf_ids(stored.field(position)))
             if position >= 0:
-                yield from _defaulted(member.type, stored.field(position).type, inner, below)
+                yield from _leaves_with_default(member.type, stored.field(position).type, inner, below)
         return
     item = absent.members.get(ITEM, NULL)
     if types.is_map(kind) and types.is_map(stored):
-        yield from _defaulted(kind.item_type, stored.item_type, item, f"{path}.value")
+        yield from _leaves_with_default(kind.item_type, stored.item_type, item, f"{path}.value")
     elif types.is_list(kind) and types.is_list(stored):
-        yield from _defaulted(kind.value_type, stored.value_type, item, f"{path}.element")
+        yield from _leaves_with_default(kind.value_type, stored.value_type, item, f"{path}.element")
 
 
 def _leaf_ids(field: pa.Field) -> Iterator[int]:
@@ -152,34 +168,34 @@ def _leaf_ids(field: pa.Field) -> Iterator[int]:
 
 
 def _require(path: str, leaves: frozenset[int], files: TableFiles) -> None:
-    """Raises `NotScannable` unless every file has these."""
+    """Raise `NotScannable` unless every file contains the leaves."""
     if not all(present is not None and leaves <= present for present in files.leaves):
-        raise NotScannable(f"files lack fields of column {path} that have a default which Spark cannot give")
+        raise NotScannable(f"files lack fields of column {path} whose default Spark cannot fill in")
 
 
 def _default(column: pa.Field, absent: Absent) -> str | None:
-    """Raises `NotScannable` for a value that is not simple."""
+    """Return the text of a column's default. Raises `NotScannable` for a value that is not simple."""
     if absent.value is None:
         return None
     text = _text(absent.value[0].as_py())
     if text is None:
-        raise NotScannable(f"column {column.name} has a default that Spark cannot give")
+        raise NotScannable(f"column {column.name} has a default that Spark cannot fill in")
     return text
 
 
 def _text(value: Any) -> str | None:
-    """What Spark's CAST makes the same value of; None where that is not sure."""
+    """Return the text that Spark's CAST converts to the value, or None if this is uncertain."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
         return repr(value) if math.isfinite(value) else None
     if isinstance(value, int | Decimal):
         return str(value)
-    # Spark may be told to read literals of text in two ways, which agree where nothing is escaped.
+    # Spark has two settings for reading text literals, which agree only for texts without escapes.
     is_plain = isinstance(value, str) and value.isprintable() and not set(value) & set("'\"\\")
     return value if is_plain else None
 
 
 def statistics_columns(columns: Mapping[str, ScannedColumn]) -> list[str]:
-    """Those whose filters can leave files out: what the file has is what the query sees."""
+    """Return the columns whose statistics can exclude files, because the query sees the values unchanged."""
     return [name for name, column in columns.items() if column.scanned == column.field.type]

@@ -1,9 +1,11 @@
-"""Checks that Spark's own Parquet scan sees the fields of a reader's schema in rows of other schemas. Pure.
+"""Checks that Spark's own Parquet scan reads a reader's fields correctly from rows of other schemas. Pure.
 
-Spark finds columns by their names in files, and gives a column that a file lacks one value. So each schema that tiered
-rows must have the reader's fields under the reader's names, or lack them under any name. A default other than null is
-right only for files that our writer made, because another engine fills columns that rows lack with null, and only
-where no message is a null value, which has no default.
+Spark finds columns by their names in files. A column that a file lacks has one value in all its rows. So each schema
+that tiered rows must either have the reader's fields under the reader's names, or lack them completely. A default other
+than null is right only under two conditions:
+
+  * Our writer wrote the file, because other engines fill absent columns with null.
+  * No message is a null value, because null values have no default.
 """
 
 from __future__ import annotations
@@ -29,32 +31,34 @@ def check_tiered(
     files: TableFiles,
     absent: Mapping[str, Absent],
 ) -> None:
-    """Check that a scan by names gives the value columns of a query.
+    """Check that a scan by names returns the value columns of a query.
 
     Args:
         columns: The value columns that the query needs.
         reader: The reader's schema.
-        schemas: The schemas that the table keeps, by their ids.
+        schemas: The schemas that the table stores, by their ids.
         files: The table's files.
         absent: The values of the reader's fields that a schema lacks.
 
     Raises:
-        NotScannable: It does not, or this is not sure.
+        NotScannable: A scan by names may return other values.
 
     """
-    asked = list(columns)
-    for bounds, leaves in files.layouts if asked else ():
+    requested = list(columns)
+    for bounds, leaves in files.layouts if requested else ():
         if bounds is None:
-            raise NotScannable("its metadata does not say which schemas tiered the rows of some files")
+            raise NotScannable(
+                "the table's metadata does not record which schemas tiered the rows of some files"
+            )
         present = [tiered for number, tiered in schemas.items() if bounds[0] <= number <= bounds[1]]
         if not present:
-            raise NotScannable("it has lost a schema by which rows were tiered")
+            raise NotScannable("the table's properties lack a schema by which rows were tiered")
         for tiered in present:
-            _check(asked, reader, tiered, leaves, absent, files.least_size)
+            _check(requested, reader, tiered, leaves, absent, files.least_size)
 
 
 def _check(
-    asked: Iterable[pa.Field],
+    requested: Iterable[pa.Field],
     reader: PayloadSchema,
     tiered: TieredSchema,
     leaves: frozenset[int] | None,
@@ -64,15 +68,15 @@ def _check(
     values = tiered.stored_values
     resolution = resolve(tiered.payload, values, reader)
     if resolution.columns is None:
-        raise NotScannable("it has rows of an earlier schema, which must be decoded by the query's")
+        raise NotScannable("the table has rows of an earlier schema, which the query's schema must decode")
     found = by_name(resolution.columns)
     is_ours = leaves == _leaf_ids(tiered.stored)
-    for column in asked:
+    for column in requested:
         source = found.get(column.name)
-        lacks = _lacks([column], [] if source is None else [source], values, absent)
+        defaults = _absent_values([column], [] if source is None else [source], values, absent)
         if source is not None and (leaves is None or not leaves.issuperset(_leaf_ids([source]))):
             raise NotScannable(f"files lack column {column.name}, which another engine has dropped")
-        for default in lacks:
+        for default in defaults:
             if default.value is None:
                 continue
             if not is_ours:
@@ -83,8 +87,8 @@ def _check(
                 raise NotScannable(f"column {column.name} has a default, which null values do not have")
 
 
-def _lacks(
-    asked: Iterable[pa.Field],
+def _absent_values(
+    requested: Iterable[pa.Field],
     found: Iterable[pa.Field],
     stored: Iterable[pa.Field],
     absent: Mapping[str, Absent],
@@ -92,11 +96,11 @@ def _lacks(
     """Yield the value of each field, at any depth, that the schema of the rows lacks.
 
     Raises:
-        NotScannable: The name of a field is that of another field in files.
+        NotScannable: The files use the name of a field for another field.
 
     """
     sources, names = by_name(found), {column.name.lower(): column for column in stored}
-    for column in asked:
+    for column in requested:
         source, own = sources.get(column.name), absent.get(column.name, NULL)
         if source is None:
             if column.name.lower() in names:
@@ -106,7 +110,7 @@ def _lacks(
         if STORED_NAME in (source.metadata or {}):
             raise NotScannable(f"column {column.name} has another name in files")
         below = names.get(column.name.lower(), source)
-        yield from _lacks(
+        yield from _absent_values(
             inner_fields(column.type), inner_fields(source.type), inner_fields(below.type), own.members
         )
 

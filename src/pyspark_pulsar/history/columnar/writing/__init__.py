@@ -1,6 +1,8 @@
-"""Rows of a split to data files. Executors only.
+"""A writer for the rows of a split to data files. Executors only.
 
-writer    which rows go into which file, and when a file is complete
-encoding  how columns are encoded, by a sample of their values
-footer    what a file's footer says of its columns, for the statistics of a commit
+Modules:
+
+    writer    assigns rows to files, and completes files
+    encoding  chooses the encodings of columns, by a sample of their values
+    footer    computes the statistics of a commit from a file's footer
 """

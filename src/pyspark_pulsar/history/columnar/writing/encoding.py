@@ -1,17 +1,17 @@
-"""How a column of a data file is encoded: what a file costs to write and how small it gets is decided here.
+"""The encoding of each column of a data file, which decides the cost of writing the file and its size.
 
-Measured on 150,000 rows with 23 columns: a dictionary for each column and zstd level 3
-takes three times the processor time of what follows, for files that are a third larger.
+The choices were measured on 150,000 rows with 23 columns. A dictionary for each column and zstd level 3 need three
+times the processor time of these choices, and the files are a third larger.
 
-  * Whole numbers that mostly grow or repeat (positions, times, sequence ids): differences to the number before
+  * Integers that mostly grow or repeat (positions, times, sequence ids) are encoded as differences
     (DELTA_BINARY_PACKED).
-  * Columns with few distinct values, as the first rows show: a dictionary.
-  * All else: plain. Everything is compressed with zstd level 1.
+  * Columns with few distinct values in the first rows get a dictionary.
+  * All other columns are plain. All columns are compressed with zstd level 1.
 
-Row groups have statistics of all columns but fractions. Parquet's leave NaN out, and engines that sort NaN after all
-numbers, as Spark and DuckDB do, would skip rows by them. The table has bounds of fractions instead (`footer`).
+Row groups have statistics for all columns except floating-point columns. Parquet's statistics leave out NaN. Spark and
+DuckDB sort NaN after all numbers, so they would skip rows. The table has their bounds instead (`footer`).
 
-The names of columns are those of Parquet's leaves, `__messageId.ledger`, `tags.list.element`.
+Names of columns are the names of Parquet's leaves: `__messageId.ledger`, `tags.list.element`.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ ROW_GROUP_ROWS: Final = 262_144
 
 _DELTA: Final = "DELTA_BINARY_PACKED"
 _SAMPLE_ROWS: Final = 4096
-_FEW: Final = 0.1
-"""Distinct values for each row, at most, that a dictionary is worth its time for."""
+_LARGEST_DISTINCT_SHARE: Final = 0.1
+"""The largest number of distinct values per row for which a dictionary is worth its time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Encodings:
-    """How the leaves of a file's schema are written."""
+    """The encodings of the leaves of a file's schema."""
 
     dictionary: tuple[str, ...]
     delta: tuple[str, ...]
-    """None of these is also in `dictionary`."""
+    """Leaves with DELTA_BINARY_PACKED. None of them is also in `dictionary`."""
     described: tuple[str, ...]
-    """Those with statistics of row groups."""
+    """The leaves with statistics in row groups."""
 
     def writer_arguments(self) -> dict[str, Any]:
-        """For `pyarrow.parquet.ParquetWriter`."""
+        """Return the arguments for `pyarrow.parquet.ParquetWriter`."""
         return {
             "compression": COMPRESSION,
             "compression_level": COMPRESSION_LEVEL,
@@ -54,7 +54,7 @@ class Encodings:
 
 
 def encodings_of(sample: pa.RecordBatch) -> Encodings:
-    """By the first rows of what a file will hold. Pure."""
+    """Choose the encodings from the first rows of a file. Pure."""
     leaves = list(_leaves(sample.slice(0, _SAMPLE_ROWS)))
     dictionary = {name for name, values in leaves if _has_few(values)}
     delta = (name for name, values in leaves if name not in dictionary and _is_whole(values.type))
@@ -65,7 +65,7 @@ def encodings_of(sample: pa.RecordBatch) -> Encodings:
 def _has_few(values: pa.Array) -> bool:
     if pa.types.is_boolean(values.type) or len(values) == 0:
         return False
-    return bool(pc.count_distinct(values).as_py() <= _FEW * len(values))
+    return bool(pc.count_distinct(values).as_py() <= _LARGEST_DISTINCT_SHARE * len(values))
 
 
 def _is_whole(kind: pa.DataType) -> bool:

@@ -1,13 +1,13 @@
-"""What is known of a data file's columns, for the statistics that a table's commit holds. Pure.
+"""The statistics of a data file's columns, for a table's commit. Pure.
 
-Engines skip files by these statistics, so a bound that leaves out one value loses rows. A column has both bounds or
-none. It has none in these cases:
+Engines skip files by these statistics, so a bound that excludes one value loses rows. A column has both bounds or none.
+A column has no bounds in these cases:
 
-  * It is inside a list or map.
-  * A row group that has values of the column does not tell both, as for texts of more than 4 kB.
-  * It has fractions of which one is NaN: some engines sort it after all numbers, and some before.
+  * The column is inside a list or map.
+  * A row group with values of the column has no bounds, for example because of texts of more than 4 kB.
+  * The column is floating point and contains NaN: some engines sort NaN after all numbers, and some before.
 
-The footer tells all but what fractions there are, which is seen when they are written.
+The footer has no statistics of floating-point values. The writer collects them while it writes the values.
 """
 
 from __future__ import annotations
@@ -23,25 +23,26 @@ import pyarrow.parquet as pq
 from pyarrow import types
 
 Path = tuple[str, ...]
-"""Names of a column and of members of structs, from the top."""
+"""The names of a column and of members of structs, from the top."""
 
 _FIRST_SURROGATE: Final = 0xD800
-_BEHIND_SURROGATES: Final = 0xE000
+_AFTER_SURROGATES: Final = 0xE000
 _LARGEST_BYTE: Final = 0xFF
 
 
 @dataclass(frozen=True, slots=True)
 class Fractions:
-    """What is known of a leaf of fractions. Picklable."""
+    """The statistics of a floating-point leaf. Picklable."""
 
     nulls: int
     nans: int
-    """The number of NaN."""
+    """The number of NaN values."""
     bounds: tuple[float, float] | None
-    """The least and the largest of the others; None where there are none. NaN where there is NaN, in some cases."""
+    """The smallest and the largest number, or None if there are no numbers. They may be NaN if the leaf contains NaN.
+    """
 
-    def joined(self, others: Fractions) -> Fractions:
-        """What is known of both together."""
+    def join(self, others: Fractions) -> Fractions:
+        """Return the statistics of both together."""
         nulls, nans = self.nulls + others.nulls, self.nans + others.nans
         if self.bounds is None or others.bounds is None:
             return Fractions(nulls, nans, self.bounds or others.bounds)
@@ -51,35 +52,39 @@ class Fractions:
 
 @dataclass(frozen=True, slots=True)
 class LeafStatistics:
-    """Statistics of one leaf column of a file."""
+    """The statistics of one leaf column of a file."""
 
     path: Path
-    """Without what is inside lists and maps."""
+    """The path to the leaf, without names inside lists and maps."""
     field: pa.Field
     is_repeated: bool
     """Whether the leaf is inside a list or map."""
     size: int
-    """Compressed bytes."""
+    """In compressed bytes."""
     values: int
-    """Nulls included."""
+    """The number of values, including nulls."""
     nulls: int | None
     nans: int | None
-    """None for other than fractions, and where the writer did not tell."""
+    """None unless the leaf is floating point and the writer recorded its statistics."""
     bounds: tuple[Any, Any] | None
-    """The least and the largest value, both inclusive; dates and times as integers."""
+    """The smallest and the largest value, both inclusive; dates and times as integers."""
 
 
 def leaf_statistics(footer: pq.FileMetaData, fractions: Mapping[Path, Fractions]) -> Iterator[LeafStatistics]:
-    """Yield statistics of each leaf, in the file's order."""
+    """Yield the statistics of each leaf, in the file's order."""
     groups = [footer.row_group(index) for index in range(footer.num_row_groups)]
     for number, (path, field, is_repeated) in enumerate(_leaves((), list(footer.schema.to_arrow_schema()))):
         chunks = [group.column(number) for group in groups]
         statistics = [chunk.statistics if chunk.is_stats_set else None for chunk in chunks]
         nulls, nans, bounds = _nulls(statistics), None, None
         if types.is_floating(field.type):
-            told = None if is_repeated else fractions.get(path)
-            if told is not None:
-                nulls, nans, bounds = told.nulls, told.nans, None if told.nans else told.bounds
+            collected = None if is_repeated else fractions.get(path)
+            if collected is not None:
+                nulls, nans, bounds = (
+                    collected.nulls,
+                    collected.nans,
+                    None if collected.nans else collected.bounds,
+                )
         elif not is_repeated:
             bounds = _bounds(field.type, statistics)
         size = sum(chunk.total_compressed_size for chunk in chunks)
@@ -88,27 +93,27 @@ def leaf_statistics(footer: pq.FileMetaData, fractions: Mapping[Path, Fractions]
 
 
 def fractions_of(rows: pa.Table) -> dict[Path, Fractions]:
-    """Look at each leaf of fractions that is in no list and no map."""
-    told: dict[Path, Fractions] = {}
+    """Collect the statistics of each floating-point leaf outside lists and maps."""
+    collected: dict[Path, Fractions] = {}
     for name, column in zip(rows.column_names, rows.columns, strict=True):
-        _look((name,), column, told)
-    return told
+        _collect_fractions((name,), column, collected)
+    return collected
 
 
-def _look(path: Path, values: pa.ChunkedArray, told: dict[Path, Fractions]) -> None:
+def _collect_fractions(path: Path, values: pa.ChunkedArray, collected: dict[Path, Fractions]) -> None:
     if types.is_struct(values.type):
         for index, member in enumerate(values.type):
-            _look((*path, member.name), pc.struct_field(values, [index]), told)
+            _collect_fractions((*path, member.name), pc.struct_field(values, [index]), collected)
     elif types.is_floating(values.type):
         nans = pc.sum(pc.is_nan(values)).as_py() or 0
         least, largest = (pc.min_max(values)[side].as_py() for side in ("min", "max"))
-        # Zero is both -0.0 and 0.0 to some engines and not to others.
+        # Some engines treat -0.0 and 0.0 as equal, and some do not.
         bounds = None if least is None else (least or -0.0, largest or 0.0)
-        told[path] = Fractions(values.null_count, nans, bounds)
+        collected[path] = Fractions(values.null_count, nans, bounds)
 
 
 def _leaves(path: Path, fields: Sequence[pa.Field]) -> Iterator[tuple[Path, pa.Field, bool]]:
-    """In the file's order, and whether each is inside a list or map."""
+    """Yield the path and field of each leaf in the file's order, and whether the leaf is inside a list or map."""
     for field in fields:
         kind, own = field.type, (*path, field.name)
         if types.is_struct(kind):
@@ -133,7 +138,7 @@ def _bounds(kind: pa.DataType, statistics: Sequence[Any]) -> tuple[Any, Any] | N
     filled = [one for one in statistics if one.num_values]
     if not filled or not all(one.has_min_max for one in filled):
         return None
-    # Python has no dates and times outside the years 1 to 9999.
+    # Python cannot represent dates and times outside the years 1 to 9999.
     is_raw = types.is_temporal(kind)
     return (
         min(one.min_raw if is_raw else one.min for one in filled),
@@ -141,24 +146,28 @@ def _bounds(kind: pa.DataType, statistics: Sequence[Any]) -> tuple[Any, Any] | N
     )
 
 
-def largest_text(value: str, letters: int | None) -> str | None:
-    """Return a text of at most so many letters that no text which begins like `value` exceeds, in the order of UTF-8.
+def largest_text(value: str, length: int | None) -> str | None:
+    """Return a text that no text with the first characters of `value` exceeds, in the order of UTF-8.
+
+    Args:
+        value: A text.
+        length: The largest length of the result, in characters, or None if the length is unlimited.
 
     Returns:
-        None where there is none: all the letters are the last one of Unicode.
+        The text, or None if all characters are the last one of Unicode.
 
     """
-    if letters is None or len(value) <= letters:
+    if length is None or len(value) <= length:
         return value
-    head = value[:letters].rstrip(chr(sys.maxunicode))
+    head = value[:length].rstrip(chr(sys.maxunicode))
     if not head:
         return None
     following = ord(head[-1]) + 1
-    return head[:-1] + chr(_BEHIND_SURROGATES if following == _FIRST_SURROGATE else following)
+    return head[:-1] + chr(_AFTER_SURROGATES if following == _FIRST_SURROGATE else following)
 
 
 def largest_bytes(value: bytes, count: int | None) -> bytes | None:
-    """The same of bytes."""
+    """Return bytes that no bytes with the first `count` bytes of `value` exceed, or None if these are all 255."""
     if count is None or len(value) <= count:
         return value
     head = value[:count].rstrip(bytes([_LARGEST_BYTE]))

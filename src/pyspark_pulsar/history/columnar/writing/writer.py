@@ -1,14 +1,15 @@
-"""Rows of a split to data files, in the process that reads the split. Executor only.
+"""A writer for the rows of a split to data files, in the process that reads the split. Executor only.
 
-A file holds rows of one topic partition and of one value of the table's partition, such as one day. Rows are in the
-order of positions, but within a row group by the sort columns where the table has some.
+A file contains rows of one topic partition and of one value of the table's partition, such as one day. Rows are in the
+order of positions. If the table has sort columns, the rows of each row group are sorted by these instead.
 
-A file either holds whole ledgers of its split, or a part of one ledger. So the least and the largest ledger and
-entry, which are all that a table's statistics say of positions, tell exactly where one file ends and the next begins.
+A file contains either whole ledgers of its split, or a part of one ledger. The table's statistics record only the
+smallest and the largest ledger and entry of a file. Because of this rule, they show exactly where one file ends and the
+next begins.
 
-A name tells which rows are inside: `{partition}-{ledger}-{entry}-{uuid}.parquet`, the position being that of the
-first row. A task that fails leaves files behind that no commit names; one that runs again, or beside another attempt,
-writes other files. Nothing is ever overwritten.
+The name of a file identifies its rows: `{partition}-{ledger}-{entry}-{uuid}.parquet`, with the position of the first
+row. A failed task leaves files that no commit names. A task that runs again, or at the same time as another attempt,
+writes other files. No file is ever overwritten.
 """
 
 from __future__ import annotations
@@ -41,23 +42,23 @@ from pyspark_pulsar.history.columnar.writing.footer import Fractions, Path, frac
 from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
 
-_MOST_OPEN: Final = 8
-"""Partition keys that are written at once. Publish times hardly go back, so there is mostly one day."""
+_MOST_OPEN_FILES: Final = 8
+"""The most partition keys that are written at the same time. Publish times rarely decrease, so one day is usual."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenFile:
-    """A file that is there, and that no commit names yet. Picklable."""
+    """A complete file that no commit names yet. Picklable."""
 
     url: str
     partition: TopicPartition
     key: PartitionKey
-    """The table's partition of all its rows."""
+    """The table's partition of all rows of the file."""
     size: int
-    """Bytes."""
+    """In bytes."""
     footer: pq.FileMetaData
     fractions: Mapping[Path, Fractions] = field(default_factory=dict)
-    """Of each leaf of fractions outside lists and maps: the footer tells nothing of them."""
+    """The statistics of each floating-point leaf outside lists and maps, because the footer has none."""
 
     @property
     def rows(self) -> int:
@@ -73,14 +74,14 @@ class _OpenFile:
     """Empty until the writer is closed."""
     ledgers: set[int]
     is_part: bool
-    """Of a ledger of which other files hold the rest."""
-    held: list[pa.RecordBatch] = field(default_factory=list)
+    """Whether other files contain the rest of the file's ledger."""
+    pending: list[pa.RecordBatch] = field(default_factory=list)
     rows: int = 0
     fractions: dict[Path, Fractions] = field(default_factory=dict)
 
 
 class DataFileWriter:
-    """Of one split. Used by one task."""
+    """A writer for the rows of one split. Used by one task."""
 
     def __init__(self, layout: FileLayout, storage: TableStorage, partition: TopicPartition) -> None:
         self._layout = layout
@@ -89,48 +90,53 @@ class DataFileWriter:
         self._encodings: Encodings | None = None
         self._projections: list[ColumnProjection] | None = None
         self._open: dict[PartitionKey, _OpenFile] = {}
-        self._begun: list[str] = []
+        self._created_urls: list[str] = []
         self._ledger = -1
-        self._cut: set[PartitionKey] = set()
-        """Of the present ledger, the keys of which a file has been closed."""
+        self._split_keys: set[PartitionKey] = set()
+        """The keys for which a file with rows of the present ledger has been closed."""
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[WrittenFile]:
-        """The files, when they are complete; all are when the batches end. Raises `ColumnsUnavailable` for a file that
-        cannot be written, and `SchemaError` for a value that the table's columns cannot hold."""
-        with ExitStack() as broken:
-            broken.callback(self._abandon)
-            for batch in map(self._labelled, batches):
+        """Write batches, and yield each file when it is complete. All files are complete when the batches end.
+
+        Raises:
+            ColumnsUnavailable: A file cannot be written.
+            SchemaError: A value does not fit into the table's columns.
+
+        """
+        with ExitStack() as cleanup:
+            cleanup.callback(self._abandon)
+            for batch in map(self._with_schema_id, batches):
                 for ledger, rows in by_ledger(batch):
-                    yield from self._begin_ledger(ledger)
-                    yield from self._take(ledger, rows)
+                    yield from self._close_before_ledger(ledger)
+                    yield from self._add_rows(ledger, rows)
             for key in list(self._open):
                 yield self._close(key)
-            broken.pop_all()
+            cleanup.pop_all()
 
-    def _labelled(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def _with_schema_id(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the batch with the column that names the schema of its rows."""
         number = self._layout.tiered_by
         if number is None:
             return batch
         return batch.append_column(TIERED_BY, pa.repeat(pa.scalar(number, pa.int64()), batch.num_rows))
 
-    def _begin_ledger(self, ledger: int) -> Iterator[WrittenFile]:
-        """Files that hold a part of the ledger before, or enough, end with it."""
+    def _close_before_ledger(self, ledger: int) -> Iterator[WrittenFile]:
+        """Close files that contain a part of the previous ledger, and files that are full."""
         if ledger == self._ledger:
             return
         for key, file in list(self._open.items()):
             if file.is_part or self._is_full(file):
                 yield self._close(key)
-        self._ledger, self._cut = ledger, set()
+        self._ledger, self._split_keys = ledger, set()
 
-    def _take(self, ledger: int, batch: pa.RecordBatch) -> Iterator[WrittenFile]:
+    def _add_rows(self, ledger: int, batch: pa.RecordBatch) -> Iterator[WrittenFile]:
         for key, rows in by_key(batch, self._layout.partition_fields):
-            if key not in self._open and len(self._open) == _MOST_OPEN:
+            if key not in self._open and len(self._open) == _MOST_OPEN_FILES:
                 yield self._close(next(iter(self._open)))
-            file = self._open.pop(key, None) or self._begin(key, rows)
-            self._open[key] = file  # The last of the dictionary: the first is the one not used for longest.
+            file = self._open.pop(key, None) or self._create_file(key, rows)
+            self._open[key] = file  # Move the file to the end, so the first one is the least recently used.
             file.ledgers.add(ledger)
-            file.held.append(rows)
+            file.pending.append(rows)
             file.rows += rows.num_rows
             if file.rows >= ROW_GROUP_ROWS:
                 self._flush(file)
@@ -140,9 +146,9 @@ class DataFileWriter:
     def _is_full(self, file: _OpenFile) -> bool:
         return bool(file.sink.tell() >= self._layout.file_bytes)
 
-    def _begin(self, key: PartitionKey, rows: pa.RecordBatch) -> _OpenFile:
+    def _create_file(self, key: PartitionKey, rows: pa.RecordBatch) -> _OpenFile:
         if self._encodings is None:
-            self._encodings = encodings_of(self._stored(rows))
+            self._encodings = encodings_of(self._convert_rows(rows))
         first = position_of(rows, 0)
         name = f"{self._partition.index}-{first.ledger}-{first.entry}-{uuid.uuid4().hex}.parquet"
         url = f"{self._layout.folder_of(key)}/{name}"
@@ -151,28 +157,30 @@ class DataFileWriter:
         schema = self._layout.schema
         if not self._layout.sort_columns:
             schema = schema.with_metadata({**(schema.metadata or {}), ORDER_KEY: BY_POSITION})
-        self._begun.append(url)
+        self._created_urls.append(url)
         with self._storing(url):
             sink = self._storage.open_output(url)
             writer = pq.ParquetWriter(sink, schema, metadata_collector=footers, **arguments)
-        return _OpenFile(url, sink, writer, footers, set(), key in self._cut)
+        return _OpenFile(url, sink, writer, footers, set(), key in self._split_keys)
 
     def _flush(self, file: _OpenFile) -> None:
-        if not file.held:
+        if not file.pending:
             return
-        rows = pa.Table.from_batches([self._stored(batch) for batch in file.held])
+        rows = pa.Table.from_batches([self._convert_rows(batch) for batch in file.pending])
         sorted_by = [name for name in self._layout.sort_columns if name in rows.column_names]
         if sorted_by:
             rows = rows.sort_by([(name, "ascending") for name in sorted_by])
-        for path, told in fractions_of(rows).items():
-            file.fractions[path] = file.fractions[path].joined(told) if path in file.fractions else told
+        for path, collected in fractions_of(rows).items():
+            file.fractions[path] = (
+                file.fractions[path].join(collected) if path in file.fractions else collected
+            )
         with self._storing(file.url):
             file.writer.write_table(rows, row_group_size=ROW_GROUP_ROWS)
-        file.held.clear()
+        file.pending.clear()
         file.rows = 0
 
-    def _stored(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the columns as the table has them. Raises `SchemaError`."""
+    def _convert_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Convert a batch to the table's columns. Raises `SchemaError`."""
         try:
             if self._projections is None:
                 fields = FieldIndex(batch.schema)
@@ -180,17 +188,17 @@ class DataFileWriter:
                     ColumnProjection(column, batch.schema.field(column.name), fields)
                     for column in self._layout.schema
                 ]
-            columns = [projection.of(batch) for projection in self._projections]
+            columns = [projection.convert(batch) for projection in self._projections]
             return pa.RecordBatch.from_arrays(columns, schema=self._layout.schema)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError, KeyError) as fault:
             raise SchemaError(
-                f"{self._partition}: expected values that the table's columns can hold, got others ({fault}); leave "
-                f"the topic out of tiering"
+                f"{self._partition}: expected values that fit into the table's columns, got others ({fault}); remove "
+                f"the topic from tiering"
             ) from None
 
     def _close(self, key: PartitionKey) -> WrittenFile:
         file = self._open[key]
-        self._cut.add(key)
+        self._split_keys.add(key)
         self._flush(file)
         with self._storing(file.url):
             file.writer.close()
@@ -207,26 +215,27 @@ class DataFileWriter:
         except OSError as fault:
             secrets = secret_values(dict(self._storage.settings))
             raise ColumnsUnavailable(
-                f"{self._partition}: expected to write data file {url}, got {one_line(fault, secrets)}; nothing of "
-                f"this round is in the table, and the next run begins with it again"
+                f"{self._partition}: expected to write data file {url}, got {one_line(fault, secrets)}; this "
+                f"round is not committed, and the next run repeats it"
             ) from None
 
     def _abandon(self) -> None:
-        """Delete what was written: nobody knows these files, and each round that fails would leave more of them."""
+        """Delete all files of a failed write, because no commit names them and each failed round would leave more."""
         for file in self._open.values():
             with suppress(OSError, pa.ArrowException, RuntimeError):
                 file.writer.close()
-            file.writer.is_open = False  # Or it is closed once more when it is collected, and complains.
+            # Otherwise the garbage collector closes the writer again, which fails.
+            file.writer.is_open = False
             with suppress(OSError):
                 file.sink.close()
-        for url in self._begun:
+        for url in self._created_urls:
             with suppress(OSError):
-                system, path = self._storage.located(url)
+                system, path = self._storage.locate(url)
                 system.delete_file(path)
 
 
 def by_ledger(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The rows of each ledger, in their order, which is that of positions."""
+    """Yield the rows of each ledger, in the order of positions. The rows must be in that order."""
     if batch.num_rows == 0:
         return
     ledgers = batch.column(IDENTITY).field("ledger")
@@ -238,6 +247,6 @@ def by_ledger(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
 
 
 def position_of(batch: pa.RecordBatch, row: int) -> Position:
-    """Of the message in that row."""
+    """Return the position of the message in a row."""
     identity = batch.column(IDENTITY)[row].as_py()
     return Position(identity["ledger"], identity["entry"], max(identity["batchIndex"], 0))

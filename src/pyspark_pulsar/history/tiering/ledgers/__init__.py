@@ -1,1 +1,1 @@
-"""Complete ledgers of a topic, which a round may tier, and how close they are to the end of retention."""
+"""The complete ledgers of a topic, which a round may tier, and the used share of their retention."""

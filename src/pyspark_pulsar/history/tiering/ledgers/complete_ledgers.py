@@ -1,15 +1,14 @@
-"""Which ledgers of a topic partition are complete, so that they may be tiered. Pure.
+"""The complete ledgers of a topic partition, which may be tiered. Pure.
 
-A ledger is complete when nothing can come into it any more, and when it is known of all that is in it whether
-consumers see it:
+A ledger is complete when no message can be added to it, and when the visibility of all its messages is decided:
 
-  * it is closed;
-  * what consumers may see ends behind it. An open transaction holds that end back, to its first message, so no ledger
-  that one
-    reaches into is complete; nor is any behind it, since a table has no holes.
+  * The ledger is closed.
+  * The end of visible messages is after the ledger. An open transaction holds this end back to its first message. So no
+    ledger with messages of an open transaction is complete, and neither are later ledgers, because a table has no gaps.
 
-A topic partition is tiered from its first ledger on, in order. What retention has removed before that is an error,
-or, if that is asked for, remembered as lost. What a table says of the end is told in `columnar.positions`.
+A topic partition is tiered in order, from its first ledger. If retention has removed ledgers before they were tiered,
+this is an error. On request, the range is recorded as lost instead. `columnar.positions` describes the end in the
+table.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
 
 @dataclass(frozen=True, slots=True)
 class CompletePart:
-    """What comes next of a topic partition."""
+    """The next part of a topic partition to tier."""
 
     start: Position
-    """Where the rows begin that are to be written."""
+    """The position of the first row to write."""
     tiered: TieredPartition
-    """What the table says when they are there; its `end` is `start` where there are no rows."""
+    """The table's entry after the commit. Its `end` is `start` if there are no rows."""
     is_cut: bool = False
-    """Whether more was complete than one round takes."""
+    """Whether more ledgers were complete than one round tiers."""
 
     @property
     def is_empty(self) -> bool:
@@ -44,7 +43,7 @@ class CompletePart:
 def complete_part(
     partition: TopicPartition,
     present: TopicLedgers,
-    former: TieredPartition | None,
+    previous: TieredPartition | None,
     readable_end: Position,
     now_ms: int,
     *,
@@ -53,18 +52,29 @@ def complete_part(
     kept_ms: Callable[[], int | None],
     fail: bool,
 ) -> CompletePart | None:
-    """None if the table needs to learn nothing.
+    """Return the next part of a topic partition, or None if the table needs no commit.
 
-    `readable_end`: behind the last entry that no open transaction holds back. `max_bytes`: about how much a round
-    takes, one ledger at least. `kept_ms`: for how long retention keeps what is acknowledged, None for ever; it
-    matters only where `former.empty_at` is there. Raises `DataLossError` where ledgers are gone that are not tiered;
-    without `fail` that is logged.
+    Args:
+        partition: The topic partition.
+        present: Its present ledgers.
+        previous: The table's entry for the partition; None if no message is tiered.
+        readable_end: The position after the last entry that no open transaction holds back.
+        now_ms: The present time, in Unix milliseconds.
+        max_bytes: The approximate size of a part, in bytes. A part has at least one ledger.
+        before: The first ledger that may not be tiered yet, if there is one.
+        kept_ms: Returns how long retention keeps acknowledged messages, in milliseconds; None means forever. Called
+            only if the answer matters.
+        fail: Whether lost ledgers are an error; otherwise they are logged.
+
+    Raises:
+        DataLossError: Ledgers that were not tiered are gone.
+
     """
     ledgers = present.ledgers
     if not ledgers:
         return None
-    tiered = former or TieredPartition(EARLIEST, created=present.created)
-    start, is_loss = _start(partition, tiered, ledgers, now_ms, kept_ms, fail=fail)
+    tiered = previous or TieredPartition(EARLIEST, created=present.created)
+    start, is_loss = _find_start(partition, tiered, ledgers, now_ms, kept_ms, fail=fail)
     lost = ((tiered.end, start),) if is_loss else ()
     last, size, is_cut = None, 0, False
     for ledger in ledgers:
@@ -77,22 +87,22 @@ def complete_part(
         if not is_whole or is_cut:
             break
         last, size = ledger, size + ledger.size
-    reached = _reached(tiered, start, last, ledgers, now_ms)
+    reached = _tiered_up_to(tiered, start, last, ledgers, now_ms)
     if reached is None:
         return None
     reached = replace(reached, lost=tiered.lost + lost)
-    return CompletePart(start, reached, is_cut) if _is_news(former, reached, kept_ms) else None
+    return CompletePart(start, reached, is_cut) if _needs_commit(previous, reached, kept_ms) else None
 
 
-def _reached(
+def _tiered_up_to(
     tiered: TieredPartition, start: Position, last: Ledger | None, ledgers: Sequence[Ledger], now_ms: int
 ) -> TieredPartition | None:
-    """Tiered up to a ledger, inclusive; None where it is none and never was."""
+    """Return the table's entry for a partition that is tiered up to `last`, or None if no ledger is or was tiered."""
     if last is None and tiered.end.is_earliest:
         return None
     end = start if last is None else Position(last.id, last.entries)
     if end.entry == 0:
-        # Before a ledger of which nothing is tiered.
+        # The end is before the first entry of a ledger that is not tiered.
         return replace(tiered, end=end, next=None, closed_at=None, seen_at=None)
     following = next((ledger for ledger in ledgers if ledger.id > end.ledger and ledger.entries), None)
     if following is not None:
@@ -102,7 +112,7 @@ def _reached(
     return replace(tiered, end=end, next=empty, closed_at=closed_at or 0, seen_at=now_ms)
 
 
-def _start(
+def _find_start(
     partition: TopicPartition,
     tiered: TieredPartition,
     ledgers: Sequence[Ledger],
@@ -111,27 +121,34 @@ def _start(
     *,
     fail: bool,
 ) -> tuple[Position, bool]:
-    """And whether something is lost before it."""
+    """Return the position at which the next part begins, and whether ledgers before it are lost."""
     first = ledgers[0].id
     if tiered.end.is_earliest or tiered.end.ledger >= first or tiered.is_outlived(first, now_ms, kept_ms):
         return tiered.end, False
     report_loss(
-        f"{partition}: expected the ledgers from {tiered.end.ledger} on, which are not tiered yet, but the first "
-        f"that is left is {first}: retention or truncation has removed what was between",
-        "Tier more often than retention removes. To go on with what is left, set failOnDataLoss=false",
+        f"{partition}: expected the ledgers from {tiered.end.ledger}, which are not tiered yet, but the first "
+        f"remaining ledger is {first}; retention or truncation has removed the ledgers between them",
+        "Tier more often than retention removes ledgers. To tier the remaining ledgers, set failOnDataLoss=false",
         fail=fail,
     )
     return Position(first, 0), True
 
 
-def _is_news(
-    former: TieredPartition | None, reached: TieredPartition, kept_ms: Callable[[], int | None]
+def _needs_commit(
+    previous: TieredPartition | None, reached: TieredPartition, kept_ms: Callable[[], int | None]
 ) -> bool:
-    """Whether a commit is due. That nothing follows has to be seen often enough to be known when the ledger is gone."""
-    if former is None or (former.end, former.next, former.lost) != (reached.end, reached.next, reached.lost):
+    """Return whether a commit is due.
+
+    The commit also refreshes `seen_at`, so that it is recent enough when retention removes the ledger.
+    """
+    if previous is None or (previous.end, previous.next, previous.lost) != (
+        reached.end,
+        reached.next,
+        reached.lost,
+    ):
         return True
-    if former.seen_at is None or reached.seen_at is None:
+    if previous.seen_at is None or reached.seen_at is None:
         return False
     kept = kept_ms()
-    # Without retention it may be removed at once, and nothing is ever known.
-    return kept is not None and kept > 0 and reached.seen_at - former.seen_at > kept / 4
+    # Without retention, the ledger may be removed immediately, so refreshing `seen_at` is useless.
+    return kept is not None and kept > 0 and reached.seen_at - previous.seen_at > kept / 4

@@ -1,10 +1,10 @@
-"""Chunked messages that reach over the end of what is tiered.
+"""Chunked messages that continue after the end of the tiered range. Pure.
 
-A message that is cut into chunks lies where its last chunk lies. If only its first chunks were tiered, retention
-could remove them with their ledger, and the message could never be put together when its last chunk is tiered. So a
-table ends before the ledger in which such a message begins, until it has ended. A producer that has died leaves one
-open for ever: an hour after its ledger was closed it is not waited for any more, as consumers do not wait either
-(`expireTimeOfIncompleteChunkedMessage`, a minute by default). Pure.
+The position of a chunked message is the position of its last chunk. If only its first chunks were tiered, retention
+could remove them with their ledger. Then the message could never be assembled when its last chunk is tiered. So a table
+ends before the ledger in which such a message begins, until the message has ended. If its producer has died, the
+message never ends. An hour after its ledger was closed, tiering stops waiting for the message. Consumers do the same
+(`expireTimeOfIncompleteChunkedMessage`, a minute by default).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
 from pyspark_pulsar.read.split import Split
 
-PATIENCE_MS: Final = 3_600_000
+WAIT_MS: Final = 3_600_000
 
 
 def ledgers_with_open_chunks(
@@ -35,7 +35,7 @@ def ledgers_with_open_chunks(
         now_ms: The present time, in Unix milliseconds.
 
     Returns:
-        No entry for a topic partition of which all may be tiered.
+        The ledger's id by topic partition. A topic partition that may be tiered completely has no entry.
 
     """
     open_since: dict[TopicPartition, dict[bytes, int]] = {}
@@ -47,9 +47,7 @@ def ledgers_with_open_chunks(
     first_kept: dict[TopicPartition, int] = {}
     for partition, still_open in open_since.items():
         closed = {ledger.id: ledger.closed_ms or 0 for ledger in ledgers[partition].ledgers}
-        waited_for = [
-            number for number in still_open.values() if now_ms - closed.get(number, 0) < PATIENCE_MS
-        ]
+        waited_for = [number for number in still_open.values() if now_ms - closed.get(number, 0) < WAIT_MS]
         if waited_for:
             first_kept[partition] = min(waited_for)
     return first_kept

@@ -1,4 +1,4 @@
-"""How close the ledgers that are not tiered yet are to the end of retention."""
+"""The share of retention that has passed for ledgers that are not tiered yet."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pyspark_pulsar.errors import PermissionDenied
 from pyspark_pulsar.model.topic import TopicName
 
 WARNING_SHARE: Final = 0.5
-"""The used share of retention from which on tiering warns: as much time is left to act as has passed."""
+"""The used share of retention from which tiering warns: the remaining time equals the time that has passed."""
 _MEGABYTE: Final = 1 << 20
 
 
 def retention_policy(admin: AdminClient, topic: TopicName) -> Mapping[str, int]:
-    """Return the topic's policy as Pulsar has it; empty where this role may not see it, or there is none."""
+    """Return the topic's retention policy in Pulsar's form; empty if the topic has none, or the role may not see it."""
     try:
         policy = admin.policies.applied(topic, "retention")
     except PermissionDenied:
@@ -24,19 +24,19 @@ def retention_policy(admin: AdminClient, topic: TopicName) -> Mapping[str, int]:
 
 
 def used_share(policy: Mapping[str, int], seconds: float, size: int) -> float | None:
-    """Return which part of retention has passed for the first ledger that is not tiered.
+    """Return the share of retention that has passed for the first ledger that is not tiered.
 
-    Retention removes ledgers by age and by the bytes that follow them, whichever comes first, once all subscriptions
-    have acknowledged them.
+    Retention removes ledgers by age and by the bytes that follow them, whichever limit is reached first, after all
+    subscriptions have acknowledged them.
 
     Args:
         policy: The topic's retention policy.
-        seconds: How long ago that ledger was closed; 0 if there is none.
-        size: Bytes of that ledger and of all that follow.
+        seconds: The time since that ledger was closed; 0 if there is none.
+        size: The bytes of that ledger and of all later ledgers.
 
     Returns:
-        1.0 or more where retention may have removed it; None where the policy does not keep what is acknowledged, or
-        is not known.
+        1.0 or more if retention may have removed the ledger. None if the policy is unknown, or does not keep
+        acknowledged messages.
 
     """
     minutes, megabytes = int(policy.get("retentionTimeInMinutes", 0)), int(policy.get("retentionSizeInMB", 0))

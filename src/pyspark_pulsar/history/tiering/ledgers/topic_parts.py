@@ -1,4 +1,4 @@
-"""Step `look` of a round: what of a topic is complete and not tiered yet."""
+"""The step `look` of a round: finds the complete ledgers of a topic that are not tiered yet."""
 
 from __future__ import annotations
 
@@ -35,41 +35,41 @@ def complete_parts(
     held: Mapping[TopicPartition, int],
     round_bytes: int,
 ) -> tuple[dict[TopicPartition, CompletePart], dict[TopicPartition, TopicLedgers]]:
-    """Return what the next round of each topic partition takes, and the ledgers of all.
+    """Return the part of each topic partition that the next round tiers, and the ledgers of all partitions.
 
     Args:
-        client: Asks where the topic partitions end. The caller closes it.
+        client: Finds the ends of the topic partitions. The caller closes it.
         admin: Lists their ledgers. The caller closes it.
         options: The options of the round.
         topic: The topic that is tiered.
-        table: The table, as it is now.
-        note: The table that the topic names, if it names one.
-        held: The ledgers from which on chunked messages are still open.
+        table: The table in its present state.
+        note: The topic's note, or None if the topic names no table.
+        held: The first ledger with an open chunked message, for each partition that has one.
         round_bytes: Limit on the stored bytes of each topic partition.
 
     Raises:
-        DataLossError: Ledgers are gone that were not tiered.
-        TierMismatch: The table is that of another topic, or has lost rows.
-        PulsarError: And the errors of `LogEnds.ends` and `fetch_ledgers`.
+        DataLossError: Ledgers that were not tiered are gone.
+        TierMismatch: The table belongs to another topic, or has lost rows.
+        PulsarError: The errors of `LogEnds.ends` and `fetch_ledgers`.
 
     """
     partitions = discover_partitions(client, [topic])
     with closing(LogEnds(client)) as log_ends:
-        # What is hidden now is a part of a later round.
+        # Messages that are hidden now are a part of a later round.
         ends = log_ends.ends(partitions, comes_again=True)
     ledgers = fetch_ledgers(admin, partitions)
     positions, parts = table.positions, {}
     for partition in partitions:
-        former = positions.of(partition)
-        if former is not None:
-            present, place = ledgers[partition], (f"table {table.name}", table.id)
-            check_same_topic(partition, former, place, present, lambda: note)
-            if note is not None and options.fail_on_data_loss and is_cut_off(former.end, present):
-                _check_end(admin, partition, former, present, note)
+        tiered = positions.of(partition)
+        if tiered is not None:
+            present, location = ledgers[partition], (f"table {table.name}", table.id)
+            check_same_topic(partition, tiered, location, present, lambda: note)
+            if note is not None and options.fail_on_data_loss and is_cut_off(tiered.end, present):
+                _check_end(admin, partition, tiered, present, note)
         part = complete_part(
             partition,
             ledgers[partition],
-            former,
+            tiered,
             _readable_end(admin, partition, ledgers[partition], ends[partition]),
             time.time_ns() // 1_000_000,
             max_bytes=round_bytes,
@@ -82,12 +82,12 @@ def complete_parts(
     return parts, ledgers
 
 
-def leaves_over(
+def has_left_over(
     table: ColumnarTable,
     parts: Mapping[TopicPartition, CompletePart],
     ledgers: Mapping[TopicPartition, TopicLedgers],
 ) -> bool:
-    """Return whether a closed ledger with entries follows what is tiered and what is about to be."""
+    """Return whether a closed ledger with entries follows the tiered ranges and the parts of this round."""
     for partition, present in ledgers.items():
         tiered = parts[partition].tiered if partition in parts else table.positions.of(partition)
         end = EARLIEST if tiered is None else tiered.end
@@ -113,7 +113,7 @@ def _check_end(
     present: TopicLedgers,
     note: TierNote,
 ) -> None:
-    """Raise `TierMismatch` where a table that went back ends before the ledgers that are left."""
+    """Raise `TierMismatch` if a table that was restored to an earlier state ends before the remaining ledgers."""
     kept_ms = partial(retention_ms, admin, partition)
     if not tiered.is_outlived(present.ledgers[0].id, time.time_ns() // 1_000_000, kept_ms):
         note.check_end(partition, tiered)
@@ -122,8 +122,9 @@ def _check_end(
 def _readable_end(
     admin: AdminClient, partition: TopicPartition, present: TopicLedgers, end: Position
 ) -> Position:
-    """Return the position after the last visible message, or after markers and aborted messages that follow it in
-    closed ledgers."""
+    """Return the position after the last visible message, or after later markers and aborted messages in closed
+    ledgers.
+    """
     closed = [ledger for ledger in present.ledgers if not ledger.is_open and ledger.entries]
     if not closed or Position(closed[-1].id, closed[-1].entries) <= end:
         return end

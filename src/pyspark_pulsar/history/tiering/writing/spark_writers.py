@@ -1,9 +1,11 @@
-"""Splits written by tasks of a Spark job: one task for each, which Spark runs again when its executor is lost. An
-error of ours is an answer and fails no task: it is the topic's, and the next run tries again.
+"""Writers of splits in a Spark job: one task for each split, which Spark repeats if the executor is lost.
 
-The job reads from a data source made for it, whose rows say what the tasks have written. That needs neither pandas
-nor RDDs, so it is the same for classic sessions and for Spark Connect. What a task must know goes with the pickled
-class, and so into no plan or log.
+An error of this package is a task's result and fails no task: the error belongs to the topic, and the next run tries
+again.
+
+The job reads from its own data source, whose rows contain the results of the tasks. This needs neither pandas nor RDDs,
+so it works in classic sessions and in Spark Connect. The tasks are in the pickled class of the data source, so they
+appear in no plan or log.
 """
 
 from __future__ import annotations
@@ -23,19 +25,26 @@ from pyspark_pulsar.history.tiering.writing.split_writers import WriteTask, Writ
 _NAME: Final = "pyspark_pulsar_tiering"
 _SCHEMA: Final = "number bigint, split binary"
 _ONE_JOB: Final = Lock()
-"""The name of the data source is the session's, or the server's: between registering it and running the job nobody else
-may."""
+"""The session or the server stores the data source by name, so only one job may register it and run at a time."""
 
 
 class SparkWriters:
-    """Used by several threads; a process has one job of it at a time, which takes all the room that there is."""
+    """A set of writers in a Spark session. Used by several threads. A process runs one job at a time, on all free
+    executors.
+    """
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
 
     def write(self, tasks: Sequence[WriteTask]) -> list[WrittenSplit]:
-        """One for each task, in order. Raises the error of the first split that cannot be written, and what Spark
-        raises for a task that failed again and again."""
+        """Write the splits, and return a result for each task, in order.
+
+        Also raises Spark's error for a task that failed repeatedly.
+
+        Raises:
+            PulsarError: The error of the first split that could not be written.
+
+        """
         if not tasks:
             return []
         with _ONE_JOB:
@@ -67,7 +76,7 @@ class _Reader(DataSourceReader):
 
 def _source(tasks: tuple[WriteTask, ...]) -> type[DataSource]:
     class TieringSource(DataSource):
-        """Pickled by value, with its tasks."""
+        """A data source that is pickled by value, with its tasks."""
 
         @classmethod
         def name(cls) -> str:

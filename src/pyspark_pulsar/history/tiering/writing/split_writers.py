@@ -1,7 +1,7 @@
-"""Where splits are written to data files: processes of this machine (or tasks of a Spark job, `spark_writers`).
+"""Writers of splits in processes of this machine, and the protocol of all writers (see also `spark_writers`).
 
-A split is written by one call of `write_split`, wherever that is: the product's own reader reads it, and a
-`DataFileWriter` in the same process writes its rows. What comes back are names and footers.
+One call of `write_split` writes a split, in any process. The product's own reader reads the split, and a
+`DataFileWriter` in the same process writes its rows. The result contains names and footers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pyspark_pulsar.schema.read_schema import ReadSchema
 
 @dataclass(frozen=True, slots=True)
 class WriteTask:
-    """One split to be written. Picklable; holds secrets, and shows none."""
+    """A split to write. Picklable; `repr` shows no secrets."""
 
     options: ReadOptions
     schema: ReadSchema
@@ -38,7 +38,7 @@ class WriteTask:
 
 @dataclass(frozen=True, slots=True)
 class WrittenSplit:
-    """What became of one. Picklable."""
+    """The result of writing a split. Picklable."""
 
     files: tuple[WrittenFile, ...]
     chunked: ChunkedMessages
@@ -48,9 +48,8 @@ def write_split(task: WriteTask) -> WrittenSplit:
     """Write the rows of a split to data files.
 
     Raises:
-        TieringFailed: An error that is none of ours; the process that wrote may be another one, and some errors of
-            libraries cannot be pickled.
-        PulsarError: What `read_split` and `DataFileWriter.write` raise.
+        TieringFailed: Another library's error, in a form that can be pickled.
+        PulsarError: The errors of `read_split` and `DataFileWriter.write`.
 
     """
     split = task.split
@@ -60,35 +59,40 @@ def write_split(task: WriteTask) -> WrittenSplit:
         return WrittenSplit(tuple(writer.write(rows)), chunked)
     except PulsarError:
         raise
-    except Exception as fault:  # noqa: BLE001 - it is named, and pickled by a process
+    except Exception as fault:  # noqa: BLE001 - the error is converted, because the process pickles it
         where = f"{split.partition}, from {split.start} up to {split.end}"
         raise topic_fault(where, fault, dict(task.storage.settings)) from None
 
 
 class Writers(Protocol):
-    """Writes splits. Used by several threads, each with tasks of its own topic."""
+    """A writer of splits. Used by several threads, each with tasks of its own topic."""
 
     def write(self, tasks: Sequence[WriteTask]) -> list[WrittenSplit]:
-        """One for each task, in order; or an error: that of the first task that failed."""
+        """Write the splits, and return a result for each task, in order.
+
+        Raises:
+            PulsarError: The error of the first task that failed.
+
+        """
 
 
 class ProcessWriters:
-    """Some processes of this machine; with one, the caller's own.
+    """A set of writers in a number of processes of this machine; if the number is 1, in the caller's process.
 
-    Each process is a pool of its own, since a pool fails as a whole when one of its processes is killed.
+    Each process has its own pool, because a pool fails as a whole when one of its processes is killed.
     """
 
     def __init__(self, processes: int) -> None:
         count = processes if processes > 1 else 0
         self._free: queue.SimpleQueue[ProcessPoolExecutor] = queue.SimpleQueue()
         for _ in range(count):
-            self._free.put(_process())
+            self._free.put(_start_process())
         self._count = count
-        # Each thread waits for one process.
+        # Each thread waits for the result of one process.
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="writers") if count else None
 
     def write(self, tasks: Sequence[WriteTask]) -> list[WrittenSplit]:
-        """Write each task; see `Writers`. Raises `WriterKilled` for a task whose process was killed over it."""
+        """Write each task; see `Writers`. Raises `WriterKilled` if the process of a task was killed."""
         return list(
             map(write_split, tasks) if self._threads is None else self._threads.map(self._write, tasks)
         )
@@ -98,18 +102,18 @@ class ProcessWriters:
         try:
             return process.submit(write_split, task).result()
         except BrokenExecutor:
-            process = _process()
+            process = _start_process()
             split = task.split
             raise WriterKilled(
                 f"{split.partition}, from {split.start} up to {split.end}: expected a process of this machine to write "
-                f"the data files, but the process was killed; nothing of this round is committed. Run it again; if "
-                f"the machine ran out of memory, use fewer --processes"
+                f"the data files, but the process was killed. This round is not committed; run tiering again, with "
+                f"fewer --processes if the machine ran out of memory"
             ) from None
         finally:
             self._free.put(process)
 
     def close(self) -> None:
-        """End the processes. Tasks that have not begun are not written."""
+        """End the processes. Tasks that have not started are not written."""
         if self._threads is None:
             return
         self._threads.shutdown(cancel_futures=True)
@@ -117,7 +121,7 @@ class ProcessWriters:
             self._free.get().shutdown()
 
 
-def _process() -> ProcessPoolExecutor:
-    """Return one process, which starts with its first task."""
-    # A copy of a process with threads may hold their locks for ever.
+def _start_process() -> ProcessPoolExecutor:
+    """Return a process, which starts with its first task."""
+    # In a forked copy of a process with threads, the locks of these threads may never be released.
     return ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
