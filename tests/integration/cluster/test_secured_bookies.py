@@ -134,7 +134,7 @@ def test_no_message_crosses_in_plain_text(reading: Reading, secured: dict[str, A
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        ("another authority", "certificate is not believed: .*bookkeeperTLSTrustCertsFilePath"),
+        ("another authority", "certificate is not trusted: .*bookkeeperTLSTrustCertsFilePath"),
         ("no certificate", "refused TLS.*bookkeeperTLSCertificateFilePath"),
         ("an expired certificate", "refused TLS.*bookkeeperTLSCertificateFilePath"),
         ("another host", "mismatch.*bookkeeper_tlsHostnameVerificationEnabled=false"),

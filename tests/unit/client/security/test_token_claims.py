@@ -12,7 +12,7 @@ def token(claims: object) -> bytes:
 
 
 def test_a_token_that_has_ended_says_when() -> None:
-    assert why_refused(token({"sub": "amy", "exp": 0})) == "; the token ended at 1970-01-01T00:00:00+00:00"
+    assert why_refused(token({"sub": "amy", "exp": 0})) == "; the token expired at 1970-01-01T00:00:00+00:00"
     assert why_refused(token({"sub": "amy", "exp": time.time() - 1})) != ""
 
 
