@@ -43,7 +43,7 @@ class DigestMd5:
         """Return the client's proof in answer to a challenge."""
         directives = _directives(challenge)
         if "nonce" not in directives or "auth" not in directives.get("qop", "auth").split(","):
-            raise ProtocolError("expected a challenge of DIGEST-MD5 with qop=auth, got another one")
+            raise ProtocolError("challenge of the bookie: expected DIGEST-MD5 with qop=auth, got another one")
         realm, theirs = directives.get("realm", ""), directives["nonce"]
         known = hashlib.md5(
             b":".join(_encoded(text) for text in (self._user, realm, self._password)), usedforsecurity=False
