@@ -217,7 +217,7 @@ def test_an_identity_provider_that_does_not_answer(black_hole: BrokerAddress) ->
     )
     for _ in range(3):
         began = time.monotonic()
-        with pytest.raises(DeadlineExceeded, match=r"getting the credentials of pulsar\.client\.authParams"):
+        with pytest.raises(DeadlineExceeded, match=r"reading the credentials of pulsar\.client\.authParams"):
             open_connection(black_hole, SECONDS, security_of(given))
         assert time.monotonic() - began < 2 * SECONDS
     assert [thread.name for thread in threading.enumerate()].count("pulsar-token") == 1
