@@ -255,12 +255,17 @@ INSTALLED := $(DOCS_DONE) $(WHEELS_DONE) $(CONNECT_DONE) $(SPARK_CLASSES) $(SPAR
   $(FORMER_SPARK)/.requirements-installed
 
 .PHONY: docs
-docs: $(BUILD_DONE) $(DOCS_DONE) ## Write the generated pages and build the site into site/
+docs: export PYTHONPATH := src
+docs: $(VENV_DONE) $(DOCS_DONE) ## Write the generated pages and build the site into site/
 	$(BIN)/python scripts/generate_docs.py
 	$(BIN)/python scripts/generate_charts.py
 	$(BIN)/python scripts/server_matrix.py
 	rm -rf site
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs site
+
+.PHONY: docs-output
+docs-output: server $(SPARK_CLASSES) $(SPARK_BYTECODE) ## Run the programs of the pages, and write their output below them
+	WRITE_OUTPUT=1 $(BIN)/python -m pytest tests/integration/package/test_docs_snippets.py
 
 .PHONY: check-browser test-docs
 check-browser:

@@ -43,7 +43,7 @@ from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.metadata_columns import FIELDS as METADATA
 from pyspark_pulsar.schema.payload import with_times_as_numbers
 from pyspark_pulsar.schema.read_schema import ReadSchema, resolve_read_schema
-from pyspark_pulsar.schema.write.columns import resolve_write_schema
+from pyspark_pulsar.schema.write.write_schema import resolve_write_schema
 
 RESULT = Path(__file__).parent / "results" / "kernel_codec.json"
 TOPIC = "persistent://public/default/bench"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyspark_pulsar.client.broker import commands
+from pyspark_pulsar.client.broker.connection import commands
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.tools.sizing.entries import encoder_of, made_up_rows, schema_of_rows
 

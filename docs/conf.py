@@ -6,14 +6,16 @@ The pages are Markdown, and read well in the repository too. What the site adds 
 from __future__ import annotations
 
 import sys
-from importlib.metadata import version as installed_version
+import tomllib
+from importlib.util import find_spec
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
 project = "pyspark-pulsar"
 copyright = "the pyspark-pulsar authors, Apache License 2.0"  # noqa: A001  # Sphinx's name
-release = version = installed_version("pyspark-pulsar")
+_CARGO = Path(__file__).parents[1] / "kernel" / "Cargo.toml"
+release = version = tomllib.loads(_CARGO.read_text())["package"]["version"]
 
 extensions = [
     "myst_parser",
@@ -34,6 +36,8 @@ myst_enable_extensions = ["attrs_block"]
 myst_links_external_new_tab = False
 
 default_role = "code"  # docstrings write `names` with single backticks
+# Docstrings are the same without the kernel, so a clone in which it was not compiled builds the site too.
+autodoc_mock_imports = [] if find_spec("pyspark_pulsar._kernel") else ["pyspark_pulsar._kernel"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True

@@ -1,6 +1,10 @@
-// How search orders what it has found: Sphinx's own scores, but pages for users before those of the project.
+// The order of search results: options and functions by name first, then guides, then pages for contributors.
 var Scorer = {
-  score: ([page, , , , score]) => (/^(decisions\/|changelog|where-to-change|architecture|contributing)/.test(page) ? score - 12 : score),
+  score: ([page, , , , score]) => {
+    if (/^(decisions\/|changelog|where-to-change|architecture|contributing|style|releasing)/.test(page)) return score - 40;
+    if (/^(benchmarks|project|formats)/.test(page)) return score - 20;
+    return score;
+  },
   objNameMatch: 11,
   objPartialMatch: 6,
   objPrio: { 0: 15, 1: 5, 2: -5 },

@@ -14,8 +14,15 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import MISSING, fields
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+# Pages need the names that modules import from the kernel, and none of its functions: no kernel has to be compiled.
+if find_spec("pyspark_pulsar._kernel") is None:
+    from sphinx.ext.autodoc.mock import MockFinder
+
+    sys.meta_path.insert(0, MockFinder(["pyspark_pulsar._kernel"]))
 
 from pyspark_pulsar import errors
 from pyspark_pulsar.errors import PulsarError
@@ -28,7 +35,7 @@ from pyspark_pulsar.options import (
     WriteOptions,
     option_fields,
 )
-from pyspark_pulsar.tools.cli.size import shown
+from pyspark_pulsar.tools.cli.commands.size import shown
 from pyspark_pulsar.tools.sizing.costs import default_costs
 from pyspark_pulsar.tools.sizing.estimate import Estimate, estimate
 from pyspark_pulsar.tools.sizing.quantity import Quantity

@@ -15,13 +15,24 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-_LINK: Final = re.compile(r"\]\((?!\w+:|#)([^)\s]+)\)")
-"""Of Markdown, to what is neither a URL nor a place on the same page."""
+_LINK: Final = re.compile(r"(!?)\[([^\]]*)\]\((?!\w+:|#)([^)\s]+)\)")
+"""A link or picture of Markdown whose target is a file of the repository."""
+_FROM_A_CLONE: Final = re.compile(r"<!-- clone -->.*?<!-- /clone -->\n", re.DOTALL)
 
 
-def with_absolute_links(readme: str, repository: str, tag: str) -> str:
-    """`repository` has no slash at its end."""
-    return _LINK.sub(lambda link: f"]({repository}/blob/{tag}/{link.group(1)})", readme)
+def page(readme: str, repository: str, tag: str) -> str:
+    """Return the README with absolute links, and with the installation from PyPI.
+
+    Args:
+        readme: The text of README.md.
+        tag: The tag of the release, such as `v0.1.0`.
+        repository: The URL of the repository, without a slash at its end.
+
+    """
+    released = _FROM_A_CLONE.sub("", readme).replace("\npip install .\n", "\npip install pyspark-pulsar\n")
+    return _LINK.sub(
+        lambda link: f"{link[1]}[{link[2]}]({repository}/{'raw' if link[1] else 'blob'}/{tag}/{link[3]})", released
+    )
 
 
 def with_urls(pyproject: str, repository: str, tag: str) -> str:
@@ -45,7 +56,7 @@ def main() -> None:
     parser.add_argument("tag")
     given = parser.parse_args()
     repository = given.repository.rstrip("/")
-    for name, changed in (("README.md", with_absolute_links), ("pyproject.toml", with_urls)):
+    for name, changed in (("README.md", page), ("pyproject.toml", with_urls)):
         path = ROOT / name
         path.write_text(changed(path.read_text(), repository, given.tag))
 

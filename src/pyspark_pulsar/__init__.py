@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         history_and_live as history_and_live,
     )
     from pyspark_pulsar.session.tier import tier as tier
-    from pyspark_pulsar.spark.shipped import check_workers as check_workers
+    from pyspark_pulsar.spark.shipped_objects import check_workers as check_workers
     from pyspark_pulsar.tools.monitoring.listener import PulsarProgressListener as PulsarProgressListener
     from pyspark_pulsar.tools.monitoring.stop_at_end import stop_at_end as stop_at_end
     from pyspark_pulsar.tools.monitoring.watch import watch as watch
@@ -44,7 +44,7 @@ _MODULES = {
     "PulsarProgressListener": "tools.monitoring.listener",
     "audit": "inspect.tables",
     "catalog_jar": "session.configure",
-    "check_workers": "spark.shipped",
+    "check_workers": "spark.shipped_objects",
     "configure": "session.configure",
     "history_and_live": "session.history_and_live",
     "install_error_hook": "session.error_hook",

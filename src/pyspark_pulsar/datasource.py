@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql.datasource import DataSource
 
 from pyspark_pulsar.options import ReadOptions, WriteOptions, parse_options
-from pyspark_pulsar.spark.shipped import Shipped, runs_in
+from pyspark_pulsar.spark.shipped_objects import Shipped, runs_in
 from pyspark_pulsar.spark.tracebacks import hides_tracebacks
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def register(spark: SparkSession) -> None:
         InterpreterError: Workers lack this package, or have another version.
 
     """
-    from pyspark_pulsar.spark.shipped import check_workers
+    from pyspark_pulsar.spark.shipped_objects import check_workers
 
     check_workers(spark)
     spark.dataSource.register(PulsarDataSource)

@@ -9,7 +9,7 @@ import time
 from typing import Self
 
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.commands import PRODUCER, SEND_RECEIPT
+from pyspark_pulsar.client.broker.connection.commands import PRODUCER, SEND_RECEIPT
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ConnectionFailed
 from pyspark_pulsar.model.position import Position

@@ -9,8 +9,8 @@ import sys
 from pyspark_pulsar.history.columnar.iceberg import catalog as iceberg
 from pyspark_pulsar.history.tiering.definition import TableSettings
 from pyspark_pulsar.history.tiering.round import TierRound
-from pyspark_pulsar.history.tiering.run import tier_topics, tiered_topics
-from pyspark_pulsar.history.tiering.writers import ProcessWriters
+from pyspark_pulsar.history.tiering.topic_rounds import tier_topics, tiered_topics
+from pyspark_pulsar.history.tiering.writing.split_writers import ProcessWriters
 from pyspark_pulsar.options import ReadOptions, parse_options
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import DataLossError
 from pyspark_pulsar.history.columnar.positions import TieredPartition, TieredPositions
-from pyspark_pulsar.history.tiering.complete import complete_part
+from pyspark_pulsar.history.tiering.ledgers.complete_ledgers import complete_part
 from pyspark_pulsar.model.position import EARLIEST, Position
 from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.planning.ledgers.ledger_range import ledger_ranges

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from pyspark_pulsar.client.bookkeeper import read_state, requests
-from pyspark_pulsar.client.bookkeeper.connection import status
+from pyspark_pulsar.client.bookkeeper.connection import response_status
 from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress
 from pyspark_pulsar.client.bookkeeper.connection.connections import Arrival, ConnectionLost
 from pyspark_pulsar.client.bookkeeper.discovery import GuessedWriteSets
@@ -79,12 +79,12 @@ class Bookie:
                 self.outgoing.clear()
             return b""
         code, damaged = self._fault()
-        if code == status.OK and entry not in self.entries:
-            code = status.NO_ENTRY if self.entries else status.NO_LEDGER
+        if code == response_status.OK and entry not in self.entries:
+            code = response_status.NO_ENTRY if self.entries else response_status.NO_LEDGER
         body = b""
-        if code == status.OK and operation == READ_ENTRY:
+        if code == response_status.OK and operation == READ_ENTRY:
             body = self._body(entry, damaged)
-        elif code == status.OK:
+        elif code == response_status.OK:
             most = self.random.randint(1, struct.unpack(">i", frame[28:32])[0])
             for each in itertools.takewhile(self.entries.__contains__, range(entry, entry + most)):
                 stored = self._body(each, damaged and self.random.random() < 0.5)
@@ -95,16 +95,16 @@ class Bookie:
     def _fault(self) -> tuple[int, bool]:
         if self.busy > 0 and self.random.random() < 0.5:
             self.busy -= 1
-            return status.TOO_MANY_REQUESTS, False
+            return response_status.TOO_MANY_REQUESTS, False
         if self.random.random() >= self.faults:
-            return status.OK, False
+            return response_status.OK, False
         kind = self.random.choice(("damage", "lack", "disk", "hang up", "silence"))
         if kind == "hang up":
             self.lost, self.hung_up = "closed the connection", True
         if kind == "silence":
             self.silent = True
-        codes = {"lack": status.NO_ENTRY, "disk": 101}
-        return codes.get(kind, status.OK), kind == "damage"
+        codes = {"lack": response_status.NO_ENTRY, "disk": 101}
+        return codes.get(kind, response_status.OK), kind == "damage"
 
     def _body(self, entry: int, damaged: bool) -> bytes:
         data = self.entries[entry]
@@ -257,7 +257,7 @@ class BusyBookie(Bookie):
         if entry != 2 or self.refusals == 0:
             return super()._answer(frame)
         self.refusals -= 1
-        answer = struct.pack(">Iiqq", header, status.TOO_MANY_REQUESTS, ledger, entry)
+        answer = struct.pack(">Iiqq", header, response_status.TOO_MANY_REQUESTS, ledger, entry)
         return struct.pack(">I", len(answer)) + answer
 
 

@@ -14,7 +14,7 @@ from unit.codec.handmade_entries import TOPIC, no_fetch, proto
 
 from pyspark_pulsar._kernel import EntryBatch
 from pyspark_pulsar.codec.decode import EntryDecoder
-from pyspark_pulsar.codec.intake import Intake, Runs
+from pyspark_pulsar.codec.intake import EarlierRanges, Intake
 from pyspark_pulsar.codec.row_filter import RowFilter
 from pyspark_pulsar.model.time_window import TimeWindow
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
@@ -106,7 +106,7 @@ filters = st.builds(
 def read(
     topic: list[Stored], wanted: RowFilter, batch_rows: int, pushes: int, aborted: set[int]
 ) -> list[dict[str, Any]]:
-    def earlier(_ledger: int, entry: int, _chunks: int) -> Runs:
+    def earlier(_ledger: int, entry: int, _chunks: int) -> EarlierRanges:
         for start in (max(0, entry - 2), 0):
             # A broker's entries.
             yield iter([_entries(topic, start, entry + 1, hidden=aborted)])

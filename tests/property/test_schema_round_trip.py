@@ -13,7 +13,7 @@ from pyspark_pulsar.schema.avro.to_arrow import list_of, map_of, record_schema
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
 from pyspark_pulsar.schema.types.spark import arrow_schema, spark_schema
-from pyspark_pulsar.schema.write.columns import resolve_write_schema
+from pyspark_pulsar.schema.write.write_schema import resolve_write_schema
 
 
 def in_avro(kind: pa.DataType) -> pa.DataType:

@@ -4,7 +4,7 @@
 //! with one nullable member for each of them.
 //!
 //! A record that contains itself is a tree whose leaves refer back to it ([`AvroType::Reference`]). No column has
-//! such a type: readers are given documents that end (`schema/avro/held.py`), writers' documents may recur.
+//! such a type: readers are given documents that end (`schema/avro/column_document.py`), writers' documents may recur.
 
 pub mod json_form;
 pub mod json_tags;

@@ -16,7 +16,7 @@ const MAX_DEPTH: usize = 128;
 /// Types that a schema unfolds to: names that refer to each other many times over grow without end long before
 /// a table of them is of use.
 const MAX_TYPES: usize = 100_000;
-/// Key of a node by which `schema/avro/held.py` says how a column holds it: "omitted" or "text".
+/// Key of a node by which `schema/avro/column_document.py` says how a column holds it: "omitted" or "text".
 const HELD: &str = "pyspark_pulsar";
 
 /// Named types already complete (`Some`) or still open (`None`: a use inside is recursion).

@@ -1,5 +1,5 @@
-"""The Spark catalog for Pulsar: the process that the JVM's half of it asks, one JSON document a line.
+"""The Spark catalog for Pulsar, which runs in a process of its own.
 
-Spark can have a catalog only on the JVM. That half (`jvm/`) decides nothing: it starts
-`python -m pyspark_pulsar.catalog`, and puts every question to it (`service`).
+Spark accepts catalogs on the JVM only. The jar's half (`jvm/`) decides nothing: it starts
+`python -m pyspark_pulsar.catalog` and sends every call to that process (`process.service`).
 """

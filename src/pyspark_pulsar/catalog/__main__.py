@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark_pulsar.catalog.service import CatalogService
+from pyspark_pulsar.catalog.process.service import CatalogService
 from pyspark_pulsar.spark.service import run
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from functools import cached_property
 from types import TracebackType
 from typing import Final, Self
 
-from pyspark_pulsar.catalog.known_files import KnownFiles
+from pyspark_pulsar.catalog.scan.known_files import KnownFiles
 from pyspark_pulsar.catalog.settings import CatalogSettings
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient

@@ -11,7 +11,7 @@ from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.model.topic import Namespace, TopicName
 from pyspark_pulsar.options import ConnectionOptions, ReadOptions, WriteOptions, option_fields, parse_options
 from pyspark_pulsar.options.parsers import names, topic_text, yes_or_no
-from pyspark_pulsar.options.unknown import unknown_options
+from pyspark_pulsar.options.unknown_options import unknown_options
 
 DEFAULT_NAMESPACE: Final = "public/default"
 

@@ -25,7 +25,7 @@ from pyspark_pulsar.read.bounds.topics import partitions_of
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import split
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
-from pyspark_pulsar.schema.types.text import type_text
+from pyspark_pulsar.schema.types.type_text import type_text
 
 _TIME: Final = pa.timestamp("us", "UTC")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)

@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark_pulsar.catalog.cluster import Cluster
 from pyspark_pulsar.catalog.comments import commented
 from pyspark_pulsar.catalog.names import COLUMNS_TABLE, Table, parse_namespace, parse_table, tenant_of
-from pyspark_pulsar.catalog.properties.table import key_column
+from pyspark_pulsar.catalog.properties.table_properties import key_column
 from pyspark_pulsar.catalog.system_tables import SCHEMAS, with_tables
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.errors import NamespaceNotFoundError, PermissionDenied, TopicNotFoundError

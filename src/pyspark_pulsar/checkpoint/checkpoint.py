@@ -290,7 +290,7 @@ class Checkpoint:
         logs = self.mine(owner, deadline)
         outcome = upload.commit(deadline)
         if outcome is Outcome.STALE:
-            fetched = logs.places.fetch(upload.chunks, self._text(upload.path))
+            fetched = logs.chunk_locations.fetch(upload.chunks, self._text(upload.path))
             with contextlib.suppress(CheckpointLost):
                 outcome = upload.commit_again(logs.content_writer, (data for _, data in fetched), deadline)
         self._settle(logs, upload.path, outcome, owner)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from pyspark_pulsar.checkpoint.address import CheckpointName
 from pyspark_pulsar.checkpoint.clients import CALL_SECONDS, Cluster
-from pyspark_pulsar.checkpoint.content.inline import InlineBodies
-from pyspark_pulsar.checkpoint.content.places import ChunkPlaces
-from pyspark_pulsar.checkpoint.content.reading import ContentReader
+from pyspark_pulsar.checkpoint.content.chunk_locations import ChunkLocations
+from pyspark_pulsar.checkpoint.content.content_reader import ContentReader
+from pyspark_pulsar.checkpoint.content.inline_bodies import InlineBodies
 from pyspark_pulsar.checkpoint.deadline import Deadline
 from pyspark_pulsar.checkpoint.index.log import IndexLog
 from pyspark_pulsar.checkpoint.messages.writer import LogWriter
@@ -28,7 +28,7 @@ class Logs:
     content_partition: TopicPartition
     content: ContentReader
     inline: InlineBodies
-    places: ChunkPlaces
+    chunk_locations: ChunkLocations
 
     def close(self) -> None:
         self.index.close()
@@ -55,7 +55,7 @@ def open_logs(cluster: Cluster, name: CheckpointName, deadline: Deadline, *, cre
         index = index or cluster.partition(name.index, create=True)
     if index is None or content is None:
         raise not_there(str(name))
-    places = ChunkPlaces(cluster, content)
+    chunk_locations = ChunkLocations(cluster, content)
     writer = LogWriter(cluster.new_client(), index.name, CALL_SECONDS)
     content_writer = LogWriter(cluster.new_client(), content.name, CALL_SECONDS)
     if create:
@@ -73,9 +73,9 @@ def open_logs(cluster: Cluster, name: CheckpointName, deadline: Deadline, *, cre
         index_partition=index,
         content_writer=content_writer,
         content_partition=content,
-        content=ContentReader(places),
+        content=ContentReader(chunk_locations),
         inline=InlineBodies(cluster, index, log),
-        places=places,
+        chunk_locations=chunk_locations,
     )
 
 

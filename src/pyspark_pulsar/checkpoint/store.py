@@ -11,8 +11,8 @@ from pyspark_pulsar.checkpoint.address import CheckpointName
 from pyspark_pulsar.checkpoint.checkpoint import Checkpoint
 from pyspark_pulsar.checkpoint.clients import Cluster, ClusterSettings
 from pyspark_pulsar.checkpoint.deadline import Deadline
-from pyspark_pulsar.checkpoint.upkeep.loop import GRACE_SECONDS, Round, Upkeep
 from pyspark_pulsar.checkpoint.upkeep.policies import check_policies
+from pyspark_pulsar.checkpoint.upkeep.upkeep_thread import GRACE_SECONDS, Upkeep, UpkeepPass
 from pyspark_pulsar.checkpoint.upload import Upload
 from pyspark_pulsar.errors import CheckpointError
 
@@ -79,10 +79,10 @@ class Store:
 
     def maintain(
         self, checkpoint: Checkpoint, owner: str, *, snapshot: bool, grace_seconds: float | None
-    ) -> Round:
-        """A round of upkeep, now. Raises what `Upkeep.round` raises."""
+    ) -> UpkeepPass:
+        """Run one pass of upkeep now. Raises what `Upkeep.run_once` raises."""
         seconds = GRACE_SECONDS if grace_seconds is None else grace_seconds
-        return self._upkeep(checkpoint, owner).round(snapshot=snapshot, grace_seconds=seconds)
+        return self._upkeep(checkpoint, owner).run_once(snapshot=snapshot, grace_seconds=seconds)
 
     def _upkeep(self, checkpoint: Checkpoint, owner: str) -> Upkeep:
         with self._lock:

@@ -4,7 +4,7 @@
     buffered   all bytes are here, at most `INLINE_BYTES`                   more bytes: streaming; commit: PUT with body
     streaming  chunks are on their way, `MOST_UNCONFIRMED` at a time        commit: all stored, then PUT names them
 
-A chunk that fails, or whose place the broker keeps to itself, is sent again. Nothing counts before the one PUT: a
+A chunk that fails, or whose position the broker keeps to itself, is sent again. Nothing counts before the one PUT: a
 process that dies leaves chunks that nobody names, which go with their ledger.
 """
 
@@ -21,7 +21,7 @@ from pyspark_pulsar.checkpoint.index.log import IndexLog
 from pyspark_pulsar.checkpoint.index.records import Chunk, Kind, new_id
 from pyspark_pulsar.checkpoint.index.state import path_text
 from pyspark_pulsar.checkpoint.index.tree import Outcome, Path
-from pyspark_pulsar.checkpoint.messages.place import Place, place_text
+from pyspark_pulsar.checkpoint.messages.message_position import MessagePosition, position_text
 from pyspark_pulsar.checkpoint.messages.writer import LogWriter
 from pyspark_pulsar.codec.digests import crc32c
 from pyspark_pulsar.errors import ConnectionFailed, SendError
@@ -36,7 +36,7 @@ MOST_UNCONFIRMED: Final = 8
 @dataclass(slots=True)
 class _Sent:
     payload: bytes
-    answer: Future[Place | None]
+    answer: Future[MessagePosition | None]
 
 
 class ChunkWriter:
@@ -69,16 +69,16 @@ class ChunkWriter:
         sent = self._sent[0]
         while True:
             try:
-                place = self._writer.wait(sent.answer, deadline)
+                position = self._writer.wait(sent.answer, deadline)
             except (SendError, ConnectionFailed) as fault:
                 deadline.left(f"writing a chunk to {self._writer.topic}", fault)
-                place = None
-            if place is not None:
+                position = None
+            if position is not None:
                 break
             # Stored somewhere, or not: another one is.
             sent.answer = self._writer.send(sent.payload, deadline)
         self._sent.popleft()
-        self.chunks.append(Chunk(*place, len(sent.payload), crc32c(sent.payload)))
+        self.chunks.append(Chunk(*position, len(sent.payload), crc32c(sent.payload)))
 
 
 class Upload:
@@ -159,5 +159,5 @@ class Upload:
         if self._is_announced or self._sent_chunks == 1:
             return
         self._is_announced = True
-        at = place_text(self._writer.first(deadline).place)
+        at = position_text(self._writer.first(deadline).position)
         self._index.append(Kind.UPLOAD, self._owner, deadline, {"file": self.id, "at": at}, wait=False)

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema import metadata_columns
-from pyspark_pulsar.schema.types.text import type_text
+from pyspark_pulsar.schema.types.type_text import type_text
 
 INSERT, UPSERT, DELETE = "insert", "update_postimage", "delete"
 COLUMNS: Final = pa.schema(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from pyspark_pulsar.errors import OptionError, PrerequisiteMissing
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.options.regular_file import read_regular_file
+from pyspark_pulsar.options.values.regular_file import read_regular_file
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey

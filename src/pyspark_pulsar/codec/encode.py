@@ -16,7 +16,7 @@ from pyspark_pulsar.codec.public_keys import DataKey, new_data_key
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.schema.metadata_columns import TOMBSTONE
-from pyspark_pulsar.schema.write.columns import WriteSchema
+from pyspark_pulsar.schema.write.write_schema import WriteSchema
 
 if TYPE_CHECKING:
     from pyspark_pulsar._kernel import SendFrames

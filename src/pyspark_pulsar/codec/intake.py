@@ -18,8 +18,8 @@ from pyspark_pulsar.model.transaction_id import TransactionId
 if TYPE_CHECKING:
     from pyspark_pulsar._kernel import Decoder, EntryBatch
 
-Runs = Generator["Iterator[EntryBatch]", None, None]
-"""Entries in order, again and again from further back."""
+EarlierRanges = Generator["Iterator[EntryBatch]", None, None]
+"""Ranges of entries before a message, in order within a range; each range begins further back than the one before."""
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ def _no_private_keys(name: str, _: bytes) -> str:
     return f"no private key is given for {name!r}"
 
 
-def _nothing_before(_ledger: int, _entry: int, _chunks: int) -> Runs:
+def _nothing_before(_ledger: int, _entry: int, _chunks: int) -> EarlierRanges:
     yield from ()
 
 
@@ -53,9 +53,9 @@ class Intake:
 
     unwrap: Callable[[str, bytes], bytes | str] = _no_private_keys
     """`unwrap(name, wrapped)`: the data key that was wrapped for the key `name`, or why there is none."""
-    earlier: Callable[[int, int, int], Runs] = _nothing_before
-    """`earlier(ledger, entry, chunks)`: runs of entries that end before that entry, the last of so many chunks;
-    each run reaches further back than the one before, the last to the topic's first entry."""
+    earlier: Callable[[int, int, int], EarlierRanges] = _nothing_before
+    """`earlier(ledger, entry, chunks)`: ranges of entries that end before that entry, the last of so many chunks;
+    each range reaches further back than the one before, the last to the topic's first entry."""
     aborted: Callable[[Sequence[TransactionId]], Mapping[TransactionId, bool]] = _nobody_knows
     """`aborted(transactions)`: for each whether the broker counts it as aborted. Raises a `PulsarError` where that
     cannot be found out."""
@@ -120,11 +120,11 @@ def _decide(decoder: Decoder, intake: Intake, topic: str, undecided: Sequence[Tr
         decoder.add_transaction(most, least, outcomes[most, least])
 
 
-def _look_back(decoder: Decoder, runs: Runs) -> None:
-    with closing(runs):
-        for run in runs:
+def _look_back(decoder: Decoder, ranges: EarlierRanges) -> None:
+    with closing(ranges):
+        for entry_range in ranges:
             restart, has_first = True, False
-            for entries in run:
+            for entries in entry_range:
                 has_first = decoder.look_back(entries, restart)
                 restart = False
             if has_first:

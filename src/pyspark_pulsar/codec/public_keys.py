@@ -12,7 +12,7 @@ from typing import Final
 
 from pyspark_pulsar.errors import OptionError, PrerequisiteMissing
 from pyspark_pulsar.options import WriteOptions
-from pyspark_pulsar.options.regular_file import read_regular_file
+from pyspark_pulsar.options.values.regular_file import read_regular_file
 
 _OPTION: Final = "pulsar.producer.cryptoKeyReader"
 _KEY_BYTES: Final = 32

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options.connection import ConnectionOptions
 from pyspark_pulsar.options.fields import OptionField, option_fields
-from pyspark_pulsar.options.unknown import unknown_options
+from pyspark_pulsar.options.unknown_options import unknown_options
 
 T = TypeVar("T", bound=ConnectionOptions)
 

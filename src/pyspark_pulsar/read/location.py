@@ -32,7 +32,7 @@ from pyspark_pulsar.options import ReadOptions
 
 if TYPE_CHECKING:
     from pyspark_pulsar.client.broker.client import BrokerClient
-    from pyspark_pulsar.client.broker.transport import EntryBatch
+    from pyspark_pulsar.client.broker.connection.transport import EntryBatch
     from pyspark_pulsar.history.columnar.reading.request import RowRequest
     from pyspark_pulsar.history.columnar.reading.rows import RowBatch
     from pyspark_pulsar.read.sources.ahead import ConsumersAhead

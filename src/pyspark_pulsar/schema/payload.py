@@ -7,14 +7,14 @@ from typing import Final
 
 import pyarrow as pa
 
-from pyspark_pulsar.schema.avro.held import held_document
+from pyspark_pulsar.schema.avro.column_document import column_document
 from pyspark_pulsar.schema.avro.json_document import json_document, times_as_numbers
 from pyspark_pulsar.schema.avro.to_arrow import record_schema
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import split
 from pyspark_pulsar.schema.primitive import PRIMITIVES, RECORD_TYPES, VALUE_COLUMN, primitive_of
+from pyspark_pulsar.schema.protobuf.column_plan import column_plan
 from pyspark_pulsar.schema.protobuf.descriptor import DescriptorFile, descriptor_plan
-from pyspark_pulsar.schema.protobuf.held import held_plan
 from pyspark_pulsar.schema.protobuf.plan import ProtobufPlan
 from pyspark_pulsar.schema.protobuf.registry import (
     PROTOBUF_TYPES,
@@ -96,10 +96,10 @@ def payload_schema(
     if primitive is not None:
         return PayloadSchema(primitive.value_type)
     where = f"topic {topic}, {info.type.name} schema"
-    held = held_document(value_document(info), unfolding, where=where)
-    fields = record_schema(held.text, where=where)
+    shown = column_document(value_document(info), unfolding, where=where)
+    fields = record_schema(shown.text, where=where)
     return PayloadSchema(
-        RECORD_TYPES[info.type], fields, held.text, omitted=held.omitted, shows_more=held.shows_more
+        RECORD_TYPES[info.type], fields, shown.text, omitted=shown.omitted, shows_more=shown.shows_more
     )
 
 
@@ -138,8 +138,8 @@ def with_times_as_numbers(payload: PayloadSchema, *, where: str) -> PayloadSchem
     if payload.value_type != RECORD_TYPES[SchemaType.JSON] or payload.definition is None:
         return payload
     document = times_as_numbers(payload.definition)
-    held = held_document(document, where=where).text
-    return replace(payload, value_schema=record_schema(held, where=where), definition=document)
+    shown = column_document(document, where=where).text
+    return replace(payload, value_schema=record_schema(shown, where=where), definition=document)
 
 
 def for_reading(payload: PayloadSchema) -> PayloadSchema:
@@ -158,9 +158,9 @@ def protobuf_payload(
     plan: ProtobufPlan, where: str, version: str = "", *, unfolding: Unfolding = UNFOLDED_ONCE
 ) -> PayloadSchema:
     """How messages of the plan lie in bytes; `where` and `version` are for errors. Raises SchemaError."""
-    held = held_plan(plan, unfolding, where=where)
-    fields, document = held.plan.fields(where=where), held.plan.document(version)
-    return PayloadSchema(PROTOBUF_VALUE, fields, document, omitted=held.omitted, shows_more=held.shows_more)
+    shown = column_plan(plan, unfolding, where=where)
+    fields, document = shown.plan.fields(where=where), shown.plan.document(version)
+    return PayloadSchema(PROTOBUF_VALUE, fields, document, omitted=shown.omitted, shows_more=shown.shows_more)
 
 
 def written_schema(info: SchemaInfo, *, topic: str) -> PayloadSchema:

@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING, Any
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.history.tiering.definition import parse_table_settings
 from pyspark_pulsar.history.tiering.round import TierRound
-from pyspark_pulsar.history.tiering.run import TopicOutcome, namespace_pattern, tier_topics, tiered_topics
-from pyspark_pulsar.history.tiering.spark_writers import SparkWriters
+from pyspark_pulsar.history.tiering.topic_rounds import (
+    TopicOutcome,
+    namespace_pattern,
+    tier_topics,
+    tiered_topics,
+)
+from pyspark_pulsar.history.tiering.writing.spark_writers import SparkWriters
 from pyspark_pulsar.inspect.tables import option_texts
 from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.session.catalog_table import table_options

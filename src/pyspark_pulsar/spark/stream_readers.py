@@ -107,7 +107,7 @@ def _partitions(reader: Any, start: str, end: str) -> bytes:
 
 
 def _pickled(split: Any) -> bytes:
-    """Pickle a split as Spark does for workers: functions of this package by value (`spark.shipped`)."""
+    """Pickle a split as Spark does for workers: functions of this package by value (`spark.shipped_objects`)."""
     from pyspark import cloudpickle
 
     pickled: bytes = cloudpickle.dumps(split)  # type: ignore[no-untyped-call]

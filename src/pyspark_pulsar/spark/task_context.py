@@ -1,8 +1,18 @@
-"""Which task Spark has started, and which attempt of it, as Spark tells it on the executor."""
+"""The task that runs in this process: its partition, epoch and attempt, and the counts that it reports to the jar.
+
+Spark returns nothing from a task in Python but its rows. So the jar's reader makes an empty file in the folder of the
+executor's own blocks, whose path Spark gives to its Python workers and which it deletes with the executor. The task
+fills the file with counts. When the task has ended, the reader removes the file, and the driver shows the sums in the
+query's progress (`CountsFile.java`).
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import uuid
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from pyspark import TaskContext
@@ -54,3 +64,17 @@ def present_attempt(run: str) -> Attempt:
     """Executor only; without a task of Spark's, it is the first."""
     task = TaskContext.get()
     return Attempt(run) if task is None else Attempt(run, task.attemptNumber(), task.taskAttemptId())
+
+
+def hand_over(counts: Mapping[str, int]) -> None:
+    """Report counts of this task to the jar.
+
+    Executor only. Does nothing if the jar waits for no counts, and never fails a task.
+    """
+    task = TaskContext.get()
+    folder = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
+    if task is None or not folder:
+        return
+    path = f"{folder}/pyspark-pulsar-{task.taskAttemptId()}.counts"
+    with suppress(OSError), os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND), "w") as file:
+        file.write(json.dumps(dict(counts)) + "\n")

@@ -20,7 +20,7 @@ from inspect import isfunction
 from typing import Any, Final, TypeVar
 
 from pyspark_pulsar.errors import PulsarError
-from pyspark_pulsar.spark.shipped import runs_in
+from pyspark_pulsar.spark.shipped_objects import runs_in
 
 KEEPS_TRACEBACKS: Final = "PYSPARK_PULSAR_TRACEBACK"
 """The environment variable; any text that is not empty."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from pyspark_pulsar.spark.shipped import Shipped
+from pyspark_pulsar.spark.shipped_objects import Shipped
 from pyspark_pulsar.spark.tracebacks import hides_tracebacks
 from pyspark_pulsar.write.delivery import Delivery
 from pyspark_pulsar.write.exactly_once.state import EPOCH_OF_A_JOB

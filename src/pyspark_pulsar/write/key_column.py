@@ -14,7 +14,7 @@ from pyspark_pulsar.errors import OptionError, SchemaError
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import split
 from pyspark_pulsar.schema.read_schema import suggestion
-from pyspark_pulsar.schema.types.text import type_text
+from pyspark_pulsar.schema.types.type_text import type_text
 
 KEY: Final = "__key"
 _METADATA: Final = "__"

@@ -18,8 +18,8 @@ from pyarrow import types
 from pyspark_pulsar.errors import OptionError, SchemaError, SendError
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.schema.metadata_columns import FIELDS, SEQUENCE_ID
-from pyspark_pulsar.schema.types.text import type_text
-from pyspark_pulsar.schema.write.columns import WriteSchema
+from pyspark_pulsar.schema.types.type_text import type_text
+from pyspark_pulsar.schema.write.write_schema import WriteSchema
 
 _OPTION: Final = "pulsar.producer.producerName"
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
 from pyspark_pulsar.errors import PulsarError
-from pyspark_pulsar.spark.shipped import Shipped
+from pyspark_pulsar.spark.shipped_objects import Shipped
 from pyspark_pulsar.spark.tracebacks import hides_tracebacks
 from pyspark_pulsar.write.delivery import Delivery
 from pyspark_pulsar.write.target import RowTargets, Target

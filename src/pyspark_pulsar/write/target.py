@@ -23,8 +23,8 @@ from pyspark_pulsar.schema.metadata_columns import ROUTING
 from pyspark_pulsar.schema.payload import with_times_as_numbers
 from pyspark_pulsar.schema.protobuf.descriptor import DescriptorFile
 from pyspark_pulsar.schema.protobuf.descriptor_file import read_descriptor_file
-from pyspark_pulsar.schema.types.text import type_text
-from pyspark_pulsar.schema.write.columns import WriteSchema, resolve_write_schema
+from pyspark_pulsar.schema.types.type_text import type_text
+from pyspark_pulsar.schema.write.write_schema import WriteSchema, resolve_write_schema
 from pyspark_pulsar.write.key_column import KEY, keyed_columns, refuse_separated
 from pyspark_pulsar.write.sequence_ids import check_sequence_ids, with_sequence_ids
 

@@ -10,7 +10,7 @@ from typing import Any
 import pulsar as official_client
 import pytest
 
-from pyspark_pulsar.catalog.properties.table import format_properties, stored_properties
+from pyspark_pulsar.catalog.properties.table_properties import format_properties, stored_properties
 from pyspark_pulsar.catalog.statements.alter_table import alter_table
 from pyspark_pulsar.catalog.statements.create_table import create_table
 from pyspark_pulsar.catalog.statements.drop_table import drop_table

@@ -12,7 +12,7 @@ from integration.cluster.administration import ClusterAdmin
 from integration.cluster.everywhere import Builder, Everywhere
 from integration.official import python_client
 
-from pyspark_pulsar.client.bookkeeper.health import BOOKIE_HEALTH, BookieHealth
+from pyspark_pulsar.client.bookkeeper.bookie_health import BOOKIE_HEALTH, BookieHealth
 from pyspark_pulsar.read.planning.placement import bookies as bookies_module
 
 

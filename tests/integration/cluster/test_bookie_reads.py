@@ -29,7 +29,7 @@ from integration.cluster.wire import (
 )
 
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.client.bookkeeper.health import BOOKIE_HEALTH, BookieHealth
+from pyspark_pulsar.client.bookkeeper.bookie_health import BOOKIE_HEALTH, BookieHealth
 from pyspark_pulsar.errors import DataLossError, LedgerUnavailable, OptionError
 from pyspark_pulsar.model.position import EARLIEST, Position
 from pyspark_pulsar.options import ReadOptions

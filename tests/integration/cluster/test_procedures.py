@@ -11,7 +11,7 @@ from integration.cluster.offloaded import send
 from integration.official import await_true
 
 from pyspark_pulsar.catalog.cluster import Cluster
-from pyspark_pulsar.catalog.procedures.calls import call_procedure, follow_procedure
+from pyspark_pulsar.catalog.procedures.procedure_calls import call_procedure, follow_procedure
 from pyspark_pulsar.catalog.settings import parse_settings
 
 

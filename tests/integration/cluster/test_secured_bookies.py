@@ -19,11 +19,11 @@ from fixtures.cluster.server import Server
 from integration.cluster.administration import ClusterAdmin
 from integration.cluster.test_bookie_reads import Reading, locations
 
+from pyspark_pulsar.client.bookkeeper.bookie_health import BOOKIE_HEALTH, BookieHealth
 from pyspark_pulsar.client.bookkeeper.connection.address import bookie_address
 from pyspark_pulsar.client.bookkeeper.connection.channel import BookieSecurity
 from pyspark_pulsar.client.bookkeeper.connection.connections import ConnectionLost
 from pyspark_pulsar.client.bookkeeper.connection.probe import ask_bookies
-from pyspark_pulsar.client.bookkeeper.health import BOOKIE_HEALTH, BookieHealth
 from pyspark_pulsar.client.security.tls import Tls
 from pyspark_pulsar.errors import LedgerUnavailable, OptionError, PermissionDenied, PulsarError, TlsFailed
 from pyspark_pulsar.read.batch.batch_plan import plan_batch

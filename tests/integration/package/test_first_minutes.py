@@ -74,7 +74,7 @@ def beginner(tmp_path: Path) -> Beginner:
 def test_from_an_empty_environment_to_rows(beginner: Beginner, wheel: Path) -> None:
     (block,) = BLOCK.findall(README.read_text())
     make, activate, install, start = block.splitlines()
-    assert (make, install) == ("python3 -m venv trial", "pip install pyspark-pulsar")
+    assert (make, install) == ("python3 -m venv trial", "pip install .")
     first, second, *_ = snippets(README)
     (beginner.home / "first.py").write_text(
         f"{first.code}{second.code}".replace("6650", beginner.ports["6650"]).replace(

@@ -15,7 +15,7 @@ import pytest
 from fixtures.forwarder import Forwarder, Seen
 from integration.official import await_true, messages_of
 
-from pyspark_pulsar.client.broker.commands import SEND_RECEIPT
+from pyspark_pulsar.client.broker.connection.commands import SEND_RECEIPT
 from pyspark_pulsar.errors import DeadlineExceeded
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.tools.standalone import LocalPulsar

@@ -23,7 +23,12 @@ from fixtures.spark_cluster import spark_cluster
 from integration.official import Admin, JavaClient, await_true
 from soak.query import Query
 
-from pyspark_pulsar.client.broker.commands import ADD_PARTITION_TO_TXN, END_TXN, NEW_TXN, SEND_RECEIPT
+from pyspark_pulsar.client.broker.connection.commands import (
+    ADD_PARTITION_TO_TXN,
+    END_TXN,
+    NEW_TXN,
+    SEND_RECEIPT,
+)
 from pyspark_pulsar.tools.standalone import LocalPulsar
 
 ROWS, KEYS = 300, 7

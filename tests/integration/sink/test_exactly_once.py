@@ -17,7 +17,7 @@ from fixtures.forwarder import Forwarder, Seen
 from integration.official import Admin, messages_of
 from pyspark.sql import DataFrame, SparkSession
 
-from pyspark_pulsar.client.broker.commands import END_TXN
+from pyspark_pulsar.client.broker.connection.commands import END_TXN
 from pyspark_pulsar.tools.standalone import LocalPulsar
 
 RunStream = Callable[..., None]

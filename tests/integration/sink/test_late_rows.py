@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
 
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.commands import ADD_PARTITION_TO_TXN
+from pyspark_pulsar.client.broker.connection.commands import ADD_PARTITION_TO_TXN
 from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators, OpenTransaction
 from pyspark_pulsar.errors import TransactionEnded, WriterFenced
 from pyspark_pulsar.model.transaction_id import TransactionId

@@ -15,7 +15,7 @@ from integration.official import Admin, JavaClient, as_base64, await_true, messa
 from pyspark.sql import SparkSession
 
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.commands import SEND_RECEIPT
+from pyspark_pulsar.client.broker.connection.commands import SEND_RECEIPT
 from pyspark_pulsar.client.broker.producer import Producer
 from pyspark_pulsar.errors import SendError
 from pyspark_pulsar.options import WriteOptions

@@ -78,7 +78,7 @@ def read(server: LocalPulsar, topic: str, interrupt: Callable[[BrokerClient, int
 
 def cut(client: BrokerClient) -> None:
     """Break the connections under the client, as a failing network does."""
-    for connection in list(client._connections.values()):
+    for connection in list(client._connections._open.values()):
         if connection.is_open:
             connection._transport._stream.shutdown(socket.SHUT_RDWR)
 

@@ -13,7 +13,7 @@ from integration.official import Admin
 from integration.raw_producer import RawProducer
 
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.commands import SUBSCRIBE
+from pyspark_pulsar.client.broker.connection.commands import SUBSCRIBE
 from pyspark_pulsar.errors import DeadlineExceeded
 from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition

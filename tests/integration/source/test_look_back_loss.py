@@ -22,7 +22,7 @@ from integration.source.test_look_back import (
     spread,
 )
 
-from pyspark_pulsar.client.broker.commands import SUBSCRIBE
+from pyspark_pulsar.client.broker.connection.commands import SUBSCRIBE
 from pyspark_pulsar.errors import DataLossError, PulsarError, TopicNotFoundError
 from pyspark_pulsar.model.position import EARLIEST, after_entry
 from pyspark_pulsar.tools.standalone import LocalPulsar

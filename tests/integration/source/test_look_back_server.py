@@ -14,7 +14,7 @@ from fixtures.forwarder import MESSAGE, Cut
 from integration.official import Admin
 from integration.source.test_look_back import WHOLE, Once, read, spread
 
-from pyspark_pulsar.client.broker.commands import CLOSE_CONSUMER, CONNECT, FLOW, LOOKUP, SUBSCRIBE
+from pyspark_pulsar.client.broker.connection.commands import CLOSE_CONSUMER, CONNECT, FLOW, LOOKUP, SUBSCRIBE
 from pyspark_pulsar.errors import ConnectionFailed
 from pyspark_pulsar.tools.standalone import LocalPulsar
 

@@ -13,9 +13,12 @@ from typing import Any
 import pytest
 from integration.official import SPECIAL_MESSAGES, Admin, JavaClient, as_base64, await_true, send_entries
 
-from pyspark_pulsar.client.broker import connection as connection_module, transport as transport_module
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.connection import Connection
+from pyspark_pulsar.client.broker.connection import (
+    connection as connection_module,
+    transport as transport_module,
+)
+from pyspark_pulsar.client.broker.connection.connection import Connection
 from pyspark_pulsar.client.broker.subscribe import Subscribing, subscribe
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.model.position import EARLIEST, Position

@@ -145,11 +145,14 @@ def test_a_silent_broker_holds_up_nobody_who_needs_another(
     options = parse_options(ConnectionOptions, given)
     (broker,) = parse_service_url(pulsar.service_url)
     with BrokerClient(options) as client, ThreadPoolExecutor(4) as pool:
-        waiting = [pool.submit(client._connection, black_hole) for _ in range(4)]
+        waiting = [pool.submit(client._connections.connection, black_hole) for _ in range(4)]
         began = time.monotonic()
-        await_true("a thread that connects", lambda: client._lock.locked() or bool(client._opening))
+        await_true(
+            "a thread that connects",
+            lambda: client._connections._lock.locked() or bool(client._connections._opening),
+        )
         # One that is to be made, then one that is there.
-        assert client._connection(broker).is_open
+        assert client._connections.connection(broker).is_open
         assert client.partition_count(TopicName.parse(filled)) == 0
         assert client.owner_connection(filled).is_open
         assert time.monotonic() - began < _CONNECT_SECONDS / 2
@@ -164,16 +167,16 @@ def test_several_silent_brokers_take_the_time_of_one(pulsar: LocalPulsar, filled
     listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(4)]
     try:
         with BrokerClient(parse_options(ConnectionOptions, given)) as client:
-            client._owners.update(
+            client._owners._owners.update(
                 {f"t{index}": BrokerAddress(*each.getsockname()) for index, each in enumerate(listeners)}
             )
             began = time.monotonic()
-            found = client.owner_connections([*client._owners, filled])
+            found = client.owner_connections([*client._owners._owners, filled])
             assert time.monotonic() - began < 4
             assert [name for name, each in found.items() if isinstance(each, ConnectionFailed)] == [
                 "t0", "t1", "t2", "t3",
             ]  # fmt: skip
-            assert set(client._owners) == {filled}
+            assert set(client._owners._owners) == {filled}
     finally:
         for each in listeners:
             each.close()

@@ -20,9 +20,12 @@ from integration.official import Admin, await_true
 from integration.streams import send_numbers, to_files, values_in
 from pyspark.sql import SparkSession
 
-from pyspark_pulsar.client.broker import connection as connection_module, transport as transport_module
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.connection import Connection
+from pyspark_pulsar.client.broker.connection import (
+    connection as connection_module,
+    transport as transport_module,
+)
+from pyspark_pulsar.client.broker.connection.connection import Connection
 from pyspark_pulsar.client.broker.subscribe import subscribe
 from pyspark_pulsar.client.security.url import BrokerAddress
 from pyspark_pulsar.codec.decode import EntryDecoder
@@ -173,7 +176,7 @@ def test_a_reader_that_is_slow_keeps_its_connection(
     opened: dict[BrokerAddress, list[Connection]] = defaultdict(list)
 
     def slow(client: BrokerClient, index: int) -> None:
-        for address, connection in client._connections.items():
+        for address, connection in client._connections._open.items():
             if connection not in opened[address]:
                 opened[address].append(connection)
         if index == 0 and pings:

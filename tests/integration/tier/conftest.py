@@ -23,8 +23,8 @@ from pyspark_pulsar.history.columnar.table import ColumnarTable
 from pyspark_pulsar.history.columnar.topic_tables import TopicTables
 from pyspark_pulsar.history.tiering.definition import TableSettings
 from pyspark_pulsar.history.tiering.round import TierRound
-from pyspark_pulsar.history.tiering.run import TopicOutcome, tier_topics
-from pyspark_pulsar.history.tiering.writers import ProcessWriters
+from pyspark_pulsar.history.tiering.topic_rounds import TopicOutcome, tier_topics
+from pyspark_pulsar.history.tiering.writing.split_writers import ProcessWriters
 from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.read.batch.batch_plan import BatchPlan, plan_batch

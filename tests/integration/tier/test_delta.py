@@ -43,7 +43,7 @@ from pyspark_pulsar.history.tiering.commit import RoundResult
 from pyspark_pulsar.history.tiering.definition import TableSettings
 from pyspark_pulsar.history.tiering.round import TierRound
 from pyspark_pulsar.history.tiering.upkeep import keep_up
-from pyspark_pulsar.history.tiering.writers import ProcessWriters, WriteTask, WrittenSplit
+from pyspark_pulsar.history.tiering.writing.split_writers import ProcessWriters, WriteTask, WrittenSplit
 from pyspark_pulsar.model.topic import TopicName
 
 Same = Callable[..., pa.Table]
@@ -152,7 +152,7 @@ def test_a_table_in_an_object_store(tier: Tier, endpoint: str, same: Same) -> No
     assert tier.run().rows > 0
     assert "columns" in tier.places()
     assert same().num_rows == 600
-    place = tier.table._state.place
+    place = tier.table._state.location
     assert not {file.url for file in tier.table.files()} - tier.table.known_urls()
     storage = {name: value for name, value in place.options.items() if name.startswith("aws_")}
     seen = pl.scan_delta(place.url, storage_options=storage).select("item", "amount").collect()
@@ -369,5 +369,5 @@ def test_an_answer_is_lost_on_the_way(gate: HttpGate, endpoint: str) -> None:
 
 
 def s3_values(table: Any) -> list[int]:
-    delta = deltalake.DeltaTable(table.name, storage_options=dict(table._state.place.options))
+    delta = deltalake.DeltaTable(table.name, storage_options=dict(table._state.location.options))
     return sorted(pa.table(delta.scan(columns=["value"]).read_all())["value"].to_pylist())

@@ -22,7 +22,7 @@ from integration.tier.conftest import DELTA, ENTRIES, ICEBERG, Tier, both_format
 
 from pyspark_pulsar.history.columnar.iceberg import catalog as iceberg
 from pyspark_pulsar.history.columnar.iceberg.table import IcebergTable
-from pyspark_pulsar.history.tiering import chunked
+from pyspark_pulsar.history.tiering.ledgers import open_chunks
 from pyspark_pulsar.options import WriteOptions, parse_options
 from pyspark_pulsar.write.commit_message import RowsPrepared
 from pyspark_pulsar.write.exactly_once.delivery import ExactlyOnce
@@ -98,7 +98,7 @@ def test_a_chunked_message_over_the_end_of_a_ledger(
         producer.send(b"first ", (26, b"dead"), (27, 2), (28, 11), (29, 0))
     tier.roll()
     assert not tier.run().rounds[-1].parts
-    monkeypatch.setattr(chunked, "PATIENCE_MS", 0)
+    monkeypatch.setattr(open_chunks, "PATIENCE_MS", 0)
     assert tier.run().rounds[0].parts
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from integration.raw_producer import proto
 
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.commands import PRODUCER, SEND_RECEIPT
+from pyspark_pulsar.client.broker.connection.commands import PRODUCER, SEND_RECEIPT
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ConnectionFailed
 from pyspark_pulsar.options import ReadOptions

@@ -19,8 +19,8 @@ from soak.evolution.steps import BAD_ROWS, Message, Read
 from pyspark_pulsar.history.columnar.topic_tables import TopicTables
 from pyspark_pulsar.history.tiering.definition import TableSettings
 from pyspark_pulsar.history.tiering.round import TierRound
-from pyspark_pulsar.history.tiering.run import tier_topics
-from pyspark_pulsar.history.tiering.writers import ProcessWriters
+from pyspark_pulsar.history.tiering.topic_rounds import tier_topics
+from pyspark_pulsar.history.tiering.writing.split_writers import ProcessWriters
 from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.read.batch.batch_plan import plan_batch

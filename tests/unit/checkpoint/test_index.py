@@ -221,7 +221,10 @@ def test_the_cleaner_leaves_no_more_than_a_ledger_that_no_file_needs(
     left = sum(sizes[ledger][1] for ledger in closed if ledger not in overdue)
     assert left <= max(sum(pair) for pair in sizes.values())
     assert {chunk for old in files_in(state, overdue) for chunk in old.moved} == {
-        chunk.place for file in state.tree.files.values() for chunk in file.chunks if chunk.ledger in overdue
+        chunk.position
+        for file in state.tree.files.values()
+        for chunk in file.chunks
+        if chunk.ledger in overdue
     }
 
 

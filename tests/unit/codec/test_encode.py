@@ -15,7 +15,7 @@ from pyspark_pulsar.errors import SchemaError, SendError
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.payload import with_times_as_numbers
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
-from pyspark_pulsar.schema.write.columns import WriteSchema, resolve_write_schema
+from pyspark_pulsar.schema.write.write_schema import WriteSchema, resolve_write_schema
 
 TOPIC = "persistent://public/default/orders"
 NOW_MS = 1_795_230_103_082

@@ -19,7 +19,7 @@ from pyspark_pulsar.errors import DecodeError, SchemaError
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import KeyValueSchemas, join, split
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
-from pyspark_pulsar.schema.write.columns import resolve_write_schema
+from pyspark_pulsar.schema.write.write_schema import resolve_write_schema
 
 TOPIC = "persistent://public/default/orders"
 GOLDEN = java_pairs()

@@ -17,7 +17,7 @@ from pyspark_pulsar.schema.avro.to_arrow import list_of
 from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.schema.read_schema import ColumnChoice, ReadSchema, resolve_read_schema
 from pyspark_pulsar.schema.user_schema import restrict_to
-from pyspark_pulsar.schema.write.columns import resolve_write_schema
+from pyspark_pulsar.schema.write.write_schema import resolve_write_schema
 
 TOPIC = "persistent://public/default/orders"
 VERSION = bytes(8)

@@ -11,7 +11,7 @@ from unit.codec.handmade_entries import TOPIC, no_fetch, proto
 
 from pyspark_pulsar._kernel import EntryBatch
 from pyspark_pulsar.codec.decode import EntryDecoder
-from pyspark_pulsar.codec.intake import Intake, Runs
+from pyspark_pulsar.codec.intake import EarlierRanges, Intake
 from pyspark_pulsar.errors import DataLossError
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
 
@@ -19,7 +19,7 @@ from pyspark_pulsar.schema.read_schema import resolve_read_schema
 def rows(*, trimmed_is_loss: bool) -> list[dict[str, Any]]:
     """Of the last of two chunks and a message behind it."""
 
-    def earlier(_ledger: int, _entry: int, _chunks: int) -> Runs:
+    def earlier(_ledger: int, _entry: int, _chunks: int) -> EarlierRanges:
         raise DataLossError("the topic now ends before it")
         yield
 

@@ -12,7 +12,7 @@ from pyspark_pulsar.codec.encode import BatchEncoder
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import KeyValueSchemas, join
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
-from pyspark_pulsar.schema.write.columns import resolve_write_schema
+from pyspark_pulsar.schema.write.write_schema import resolve_write_schema
 
 UUID = "12121212-1212-1212-1212-121212121212"
 STRICT = record(

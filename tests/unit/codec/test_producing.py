@@ -19,7 +19,7 @@ from pyspark_pulsar.codec.public_keys import new_data_key
 from pyspark_pulsar.errors import DecryptionError, OptionError
 from pyspark_pulsar.options import WriteOptions, parse_options
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
-from pyspark_pulsar.schema.write.columns import resolve_write_schema
+from pyspark_pulsar.schema.write.write_schema import resolve_write_schema
 
 TOPIC = "persistent://public/default/orders"
 KEYS = "pulsar.producer.cryptoKeyReader"

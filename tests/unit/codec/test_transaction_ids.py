@@ -13,7 +13,7 @@ from pyspark_pulsar.codec.encode import BatchEncoder, Producing
 from pyspark_pulsar.codec.public_keys import DataKey
 from pyspark_pulsar.model.transaction_id import TransactionId
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
-from pyspark_pulsar.schema.write.columns import resolve_write_schema
+from pyspark_pulsar.schema.write.write_schema import resolve_write_schema
 
 TOPIC = "persistent://public/default/t"
 ROWS = pa.record_batch({"value": pa.array([b"a", b"b"])})

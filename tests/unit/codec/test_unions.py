@@ -14,7 +14,7 @@ from unit.codec.sent_entries import entries_of
 from pyspark_pulsar.codec.encode import BatchEncoder
 from pyspark_pulsar.errors import DecodeError, SchemaError
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
-from pyspark_pulsar.schema.write.columns import resolve_write_schema
+from pyspark_pulsar.schema.write.write_schema import resolve_write_schema
 
 POINT = record(("x", "int"), ("y", ["null", "int"], None), name="n.Point")
 SUIT = {"type": "enum", "name": "n.Suit", "symbols": ["HEARTS", "CLUBS"]}

@@ -30,7 +30,7 @@ from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import KeyValueSchemas, join, split
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
 from pyspark_pulsar.schema.types.spark import arrow_schema, spark_schema
-from pyspark_pulsar.schema.write.columns import WriteSchema, resolve_write_schema
+from pyspark_pulsar.schema.write.write_schema import WriteSchema, resolve_write_schema
 
 PAGE = ROOT / "docs" / "schema-mapping.md"
 TOPIC = "persistent://public/default/t"

@@ -26,7 +26,7 @@ from unit.docs.type_notation import noted
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema.info import SchemaType
 from pyspark_pulsar.schema.types.spark import arrow_schema
-from pyspark_pulsar.schema.write.columns import resolve_write_schema
+from pyspark_pulsar.schema.write.write_schema import resolve_write_schema
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)

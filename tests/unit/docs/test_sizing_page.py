@@ -11,7 +11,7 @@ from fixtures.doc_pages import ROOT
 from fixtures.scripts import script
 
 from pyspark_pulsar.tools.cli import cli
-from pyspark_pulsar.tools.cli.size import size
+from pyspark_pulsar.tools.cli.commands.size import size
 from pyspark_pulsar.tools.sizing.costs import DEFAULTS, default_costs
 
 _PAGE = (ROOT / "docs" / "sizing.md").read_text()

@@ -30,7 +30,14 @@ from pyspark_pulsar.read.sources.broker import FromBroker
 from pyspark_pulsar.read.sources.columns import FromColumns
 from pyspark_pulsar.read.sources.offloaded import FromTieredStorage
 from pyspark_pulsar.read.split import Split, SplitRange
-from pyspark_pulsar.tools.cli.plan import json_lines, print_plan, pruned, skipped_segments, totals, unknown
+from pyspark_pulsar.tools.cli.commands.plan import (
+    json_lines,
+    print_plan,
+    pruned,
+    skipped_segments,
+    totals,
+    unknown,
+)
 
 MINUTE = 60_000
 PARTITION = TopicPartition.parse("persistent://public/default/t")

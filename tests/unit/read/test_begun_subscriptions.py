@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.commands import CLOSE_CONSUMER, GET_LAST_MESSAGE_ID, SUBSCRIBE
-from pyspark_pulsar.client.broker.connection import Listener
+from pyspark_pulsar.client.broker.connection.commands import CLOSE_CONSUMER, GET_LAST_MESSAGE_ID, SUBSCRIBE
+from pyspark_pulsar.client.broker.connection.connection import Listener
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ConnectionFailed, OptionError, PermissionDenied, PulsarError
 from pyspark_pulsar.model.position import EARLIEST, Position

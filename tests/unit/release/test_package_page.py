@@ -8,13 +8,13 @@ from fixtures.scripts import script
 
 REPOSITORY = "https://forge.example/owner/name"
 _PAGE = script("package_page")
-with_absolute_links, with_urls = _PAGE.with_absolute_links, _PAGE.with_urls
+package_page, with_urls = _PAGE.page, _PAGE.with_urls
 LINK = re.compile(r"\]\(([^)]+)\)")
 
 
 def test_each_link_of_the_readme_leads_to_a_file_at_the_tag() -> None:
     readme = (ROOT / "README.md").read_text()
-    page = with_absolute_links(readme, REPOSITORY, "v1.2.3")
+    page = package_page(readme, REPOSITORY, "v1.2.3")
     before, after = LINK.findall(readme), LINK.findall(page)
     assert len(before) == len(after)
     changed = 0
@@ -23,11 +23,13 @@ def test_each_link_of_the_readme_leads_to_a_file_at_the_tag() -> None:
             assert new == old
             continue
         changed += 1
-        assert new == f"{REPOSITORY}/blob/v1.2.3/{old}"
+        kind = "raw" if old.endswith(".svg") else "blob"  # a page for readers of the file is no picture
+        assert new == f"{REPOSITORY}/{kind}/v1.2.3/{old}"
         assert (ROOT / old.partition("#")[0]).exists(), old
     assert changed > 10
-    assert LINK.sub("", page) == LINK.sub("", readme)
-    assert with_absolute_links(page, REPOSITORY, "v9") == page
+    assert "\npip install pyspark-pulsar\n" in page
+    assert "clone" not in page
+    assert package_page(page, REPOSITORY, "v9") == page
 
 
 def test_the_page_links_to_the_repository() -> None:

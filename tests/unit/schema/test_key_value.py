@@ -15,7 +15,7 @@ from pyspark_pulsar.schema.family.same_schema import identity, schema_text
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import KeyValueSchemas, join, split
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
-from pyspark_pulsar.schema.write.columns import resolve_write_schema
+from pyspark_pulsar.schema.write.write_schema import resolve_write_schema
 
 GOLDEN = java_pairs()
 EMPTY = b"\0\0\0\0"

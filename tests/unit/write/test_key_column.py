@@ -10,8 +10,8 @@ from pyspark_pulsar.errors import OptionError, SchemaError
 from pyspark_pulsar.options import WriteOptions, parse_options
 from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
-from pyspark_pulsar.schema.write.columns import resolve_write_schema
 from pyspark_pulsar.schema.write.registration import pair_info
+from pyspark_pulsar.schema.write.write_schema import resolve_write_schema
 from pyspark_pulsar.write.key_column import key_bytes, keyed, keyed_columns, refuse_separated
 from pyspark_pulsar.write.target import RowTargets, settle_target
 

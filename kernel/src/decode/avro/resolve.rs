@@ -44,7 +44,7 @@
 //!   logical type takes the meaning that the other side gives it.
 //! * A nullable field that a writer lacks needs no default.
 //!
-//! Why it ends: the reader's schema is a tree of bounded depth (`schema/avro/held.py` sees to that), and each step
+//! Why it ends: the reader's schema is a tree of bounded depth (`schema/avro/column_document.py` sees to that), and each step
 //! into a record of the writer, which may contain itself, is one into a record of the reader.
 
 use super::default::encode_default;

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from pyspark_pulsar.catalog.columns import arrow_column
+from pyspark_pulsar.catalog.json_columns import arrow_column
 from pyspark_pulsar.catalog.properties import retention
 from pyspark_pulsar.catalog.properties.retention import RETENTION_PROPERTIES, apply_retention, keep_messages
-from pyspark_pulsar.catalog.properties.table import (
+from pyspark_pulsar.catalog.properties.table_properties import (
     FORMAT_PROPERTIES,
     KEY_COLUMN_PROPERTY,
     KNOWN,

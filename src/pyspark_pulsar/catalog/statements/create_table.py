@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from pyspark_pulsar.catalog.columns import arrow_columns, comments
+from pyspark_pulsar.catalog.json_columns import arrow_columns, comments
 from pyspark_pulsar.catalog.properties.retention import apply_retention, keep_messages
-from pyspark_pulsar.catalog.properties.table import (
+from pyspark_pulsar.catalog.properties.table_properties import (
     KEY_COLUMN_PROPERTY,
     TableProperties,
     has_separated_keys,
@@ -27,7 +27,7 @@ from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.schema.primitive import RECORD_TYPES
 from pyspark_pulsar.schema.protobuf.descriptor_file import read_descriptor_file
-from pyspark_pulsar.schema.write.columns import resolve_write_schema
+from pyspark_pulsar.schema.write.write_schema import resolve_write_schema
 from pyspark_pulsar.write.key_column import keyed_columns, refuse_separated
 
 _METADATA: Final = "__"

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pyspark_pulsar.catalog.cluster import Cluster
 from pyspark_pulsar.catalog.names import parse_table
-from pyspark_pulsar.catalog.properties.table import (
+from pyspark_pulsar.catalog.properties.table_properties import (
     OWN_PREFIX,
     format_properties,
     key_column,

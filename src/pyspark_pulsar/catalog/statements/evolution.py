@@ -13,12 +13,12 @@ from typing import Any, Final
 import pyarrow as pa
 
 from pyspark_pulsar.errors import CatalogUnsupported, SchemaError
+from pyspark_pulsar.schema.avro.column_document import column_document
 from pyspark_pulsar.schema.avro.from_arrow import record_document
-from pyspark_pulsar.schema.avro.held import held_document
 from pyspark_pulsar.schema.avro.json_document import json_document
 from pyspark_pulsar.schema.avro.to_arrow import record_schema
 from pyspark_pulsar.schema.read_schema import suggestion
-from pyspark_pulsar.schema.types.text import type_text
+from pyspark_pulsar.schema.types.type_text import type_text
 
 Node = dict[str, Any]
 Path = Sequence[str]
@@ -65,7 +65,7 @@ class EditedRecord:
         text = json.dumps(self._node, separators=(",", ":"), ensure_ascii=False)
         document = json_document(text) if self._of_json else text
         where = f"{self._where} as it would be"
-        record_schema(held_document(document, where=where).text, where=where)
+        record_schema(column_document(document, where=where).text, where=where)
         return text
 
     def columns(self) -> list[str]:

@@ -1,7 +1,7 @@
 """The thread that reads the topic of an index and applies its records.
 
     step    | what happens                                                               | ends with
-    find    | the last record names the anchor of the last snapshot; without one it is   | a place to begin at
+    find    | the last record names the anchor of the last snapshot; without one it is   | a position to begin at
             | the beginning                                                              |
     search  | `replay` looks for a state from there on, else from the beginning          | follow, or missed
     follow  | records are applied as they come                                           | a lost connection, or missed
@@ -34,8 +34,8 @@ from typing import Final
 from pyspark_pulsar.checkpoint.index.records import Record, decode
 from pyspark_pulsar.checkpoint.index.replay import RecordsMissed, Replay, anchors_in
 from pyspark_pulsar.checkpoint.index.view import IndexView
+from pyspark_pulsar.checkpoint.messages.message_position import MessagePosition, position_text
 from pyspark_pulsar.checkpoint.messages.message_reader import MessageReader
-from pyspark_pulsar.checkpoint.messages.place import Place, place_text
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.consumer import EntryConsumer
 from pyspark_pulsar.client.broker.subscribe import subscribe
@@ -56,7 +56,7 @@ class IndexFollower:
         self.topic = topic
         self._client = client
         self._view = view
-        self._missed: Place | None = None
+        self._missed: MessagePosition | None = None
         """Before this record some were missed, the last time."""
 
     def run(self) -> None:
@@ -100,7 +100,7 @@ class IndexFollower:
                 return
         self._search(None)
 
-    def _find_starts(self) -> list[Place]:
+    def _find_starts(self) -> list[MessagePosition]:
         """Anchors to begin at, of which the last record tells: its own if it ends a snapshot, and the one that its
         writer knew. None of them may be there any more."""
         consumer = subscribe(self._client, self.topic, None)
@@ -119,13 +119,13 @@ class IndexFollower:
             while time.monotonic() < deadline:
                 entries = consumer.take(_TAKE_SECONDS)
                 if entries is not None:
-                    for place, payload in reader.read(entries):
-                        return anchors_in(decode(payload, self._where(place)))
+                    for position, payload in reader.read(entries):
+                        return anchors_in(decode(payload, self._where(position)))
         finally:
             consumer.close()
         raise DeadlineExceeded(f"{self.topic}: expected the last record at {start}, got none in time")
 
-    def _search(self, start: Place | None) -> bool:
+    def _search(self, start: MessagePosition | None) -> bool:
         """Whether a state was found from there on; then it is followed until the connection is lost."""
         replay = Replay(self.topic)
         consumer = subscribe(self._client, self.topic, Position(*start) if start else EARLIEST)
@@ -136,11 +136,11 @@ class IndexFollower:
                 return True
             reader = MessageReader(self.topic)
             target = (end.ledger, end.entry - 1)
-            for place, record in self._records(consumer, reader, self._client.request_seconds):
-                if start is not None and replay.last is None and place != start:
+            for position, record in self._records(consumer, reader, self._client.request_seconds):
+                if start is not None and replay.last is None and position != start:
                     return False
-                replay.take(place, record)
-                if place >= target:
+                replay.take(position, record)
+                if position >= target:
                     break
             if replay.state is None:
                 self._raise_unfounded(start, replay)
@@ -151,12 +151,12 @@ class IndexFollower:
             consumer.close()
         return True
 
-    def _raise_unfounded(self, start: Place | None, replay: Replay) -> None:
+    def _raise_unfounded(self, start: MessagePosition | None, replay: Replay) -> None:
         if start is not None or replay.searched_from is None:
             return
         raise RecordsMissed(
             f"{self.topic}: expected a FORMAT record or a whole snapshot at the beginning of the index, got neither in "
-            f"its records up to {place_text(replay.last)}: the beginning was removed, by a truncation, message TTL, "
+            f"its records up to {position_text(replay.last)}: the beginning was removed, by a truncation, message TTL, "
             f"backlog eviction or a subscription {'pyspark-pulsar-checkpoint'!r} that was moved or deleted; restore "
             f"the checkpoint from a copy (pyspark-pulsar checkpoint copy)",
             replay.searched_from,
@@ -168,19 +168,19 @@ class IndexFollower:
             self._view.is_empty, self._view.consumer = True, consumer
             self._view.changed.notify_all()
         reader = MessageReader(self.topic)
-        for place, record in self._records(consumer, reader):
+        for position, record in self._records(consumer, reader):
             replay = Replay(self.topic)
-            replay.take(place, record)
+            replay.take(position, record)
             if replay.state is None:
                 raise RecordsMissed(
                     f"{self.topic}: expected a FORMAT record as the first one, got {record.kind}; the index was "
                     f"emptied or made again while it was in use; restore the checkpoint from a copy",
-                    place,
+                    position,
                 )
             self._view.begin(replay, consumer)
             self._apply_all(consumer, reader)
 
-    def _resume(self, last: Place) -> None:
+    def _resume(self, last: MessagePosition) -> None:
         consumer = subscribe(self._client, self.topic, Position(*last))
         try:
             reader = MessageReader(self.topic)
@@ -206,14 +206,14 @@ class IndexFollower:
             consumer.close()
 
     def _apply_all(self, consumer: EntryConsumer, reader: MessageReader) -> None:
-        for place, record in self._records(consumer, reader):
+        for position, record in self._records(consumer, reader):
             with self._view.changed:
-                if self._view.replay.last is None or place > self._view.replay.last:
-                    self._view.take(place, record)
+                if self._view.replay.last is None or position > self._view.replay.last:
+                    self._view.take(position, record)
 
     def _records(
         self, consumer: EntryConsumer, reader: MessageReader, patience_seconds: float = math.inf
-    ) -> Iterator[tuple[Place, Record]]:
+    ) -> Iterator[tuple[MessagePosition, Record]]:
         """Endless, until the log is closed or the connection is lost; raises `DeadlineExceeded` when none comes for so
         long. Another iterator over the same consumer and reader goes on where one was left."""
         since = time.monotonic()
@@ -222,11 +222,11 @@ class IndexFollower:
             reader.is_granted = True
         while not self._view.closed:
             while reader.decoded:
-                place, payload = reader.decoded.popleft()
-                if reader.last is not None and place[0] != reader.last[0]:
-                    self._require_nothing_between(consumer, reader.last, place)
-                reader.last = place
-                yield place, decode(payload, self._where(place))
+                position, payload = reader.decoded.popleft()
+                if reader.last is not None and position[0] != reader.last[0]:
+                    self._require_nothing_between(consumer, reader.last, position)
+                reader.last = position
+                yield position, decode(payload, self._where(position))
             entries = consumer.take(_TAKE_SECONDS)
             if entries is not None:
                 consumer.add_permits(entries.num_messages)
@@ -238,7 +238,9 @@ class IndexFollower:
                 )
         raise ConnectionFailed(f"{self.topic}: the index was closed")
 
-    def _require_nothing_between(self, consumer: EntryConsumer, last: Place, place: Place) -> None:
+    def _require_nothing_between(
+        self, consumer: EntryConsumer, last: MessagePosition, position: MessagePosition
+    ) -> None:
         """Where a ledger ends: that the broker has not moved the cursor over the rest of it. Raises `RecordsMissed`.
 
         The reader acknowledges nothing, so its cursor moves for no other reason: behind the entries that are removed.
@@ -247,11 +249,11 @@ class IndexFollower:
         passed = consumer.log_end().mark_delete
         if passed > Position(last[0], last[1] + 1) and passed.entry != 0:
             raise RecordsMissed(
-                f"{self.topic}: expected the records behind {place_text(last)}, got the one at {place_text(place)}, as "
-                f"the broker has removed all up to {passed}, by a truncation or an expiry; restore the checkpoint from "
-                f"a copy (pyspark-pulsar checkpoint copy)",
-                place,
+                f"{self.topic}: expected the records behind {position_text(last)}, got the one at "
+                f"{position_text(position)}, as the broker has removed all up to {passed}, by a truncation or an "
+                f"expiry; restore the checkpoint from a copy (pyspark-pulsar checkpoint copy)",
+                position,
             )
 
-    def _where(self, place: Place) -> str:
-        return f"{self.topic}, message {place_text(place)}"
+    def _where(self, position: MessagePosition) -> str:
+        return f"{self.topic}, message {position_text(position)}"

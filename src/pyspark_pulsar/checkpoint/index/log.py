@@ -24,11 +24,11 @@ from pyspark_pulsar.checkpoint.index.replay import Replay
 from pyspark_pulsar.checkpoint.index.state import IndexState
 from pyspark_pulsar.checkpoint.index.tree import Outcome
 from pyspark_pulsar.checkpoint.index.view import IndexView
-from pyspark_pulsar.checkpoint.messages.place import Place
+from pyspark_pulsar.checkpoint.messages.message_position import MessagePosition
 from pyspark_pulsar.checkpoint.messages.writer import LogWriter
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.commands import signed
-from pyspark_pulsar.client.broker.connection import await_answer
+from pyspark_pulsar.client.broker.connection.commands import signed
+from pyspark_pulsar.client.broker.connection.connection import await_answer
 from pyspark_pulsar.client.broker.consumer import EntryConsumer
 from pyspark_pulsar.errors import CheckpointLost, ConnectionFailed, DeadlineExceeded, PulsarError
 
@@ -163,7 +163,7 @@ class IndexLog:
                         return None
                 self._view.changed.wait(min(_POLL_SECONDS, deadline.left(doing, self._view.fault)))
 
-    def _end(self, consumer: EntryConsumer, deadline: Deadline, doing: str) -> Place | None:
+    def _end(self, consumer: EntryConsumer, deadline: Deadline, doing: str) -> MessagePosition | None:
         """Of the last message; None when the connection was lost meanwhile, or there is none any more."""
         try:
             answer = consumer.request_log_end()
@@ -177,9 +177,9 @@ class IndexLog:
                     if not consumer.is_open:
                         return None
                     continue
-                place = signed(last.ledgerId), signed(last.entryId)
-                if min(place) >= 0:
-                    return place
+                position = signed(last.ledgerId), signed(last.entryId)
+                if min(position) >= 0:
+                    return position
                 self._emptied(consumer)
                 return None
         except DeadlineExceeded:
@@ -196,7 +196,7 @@ class IndexLog:
         consumer.close()
         consumer.on_closed(ConnectionFailed(f"{self.topic}: the topic was emptied"))
 
-    def _reach(self, consumer: EntryConsumer, end: Place, deadline: Deadline, doing: str) -> bool:
+    def _reach(self, consumer: EntryConsumer, end: MessagePosition, deadline: Deadline, doing: str) -> bool:
         with self._view.changed:
             while True:
                 self._view.raise_failure()
@@ -216,21 +216,21 @@ class IndexLog:
                 with self._view.changed:
                     self._view.raise_failure()
 
-    def _stored(self, record: Record, answer: Future[Place | None]) -> None:
+    def _stored(self, record: Record, answer: Future[MessagePosition | None]) -> None:
         """On the connection's thread: apply it at once where that is its turn."""
         if answer.cancelled() or answer.exception() is not None:
             return
-        place = answer.result()
+        position = answer.result()
         with self._view.changed:
             last = self._view.replay.last
             if (
-                place is None
+                position is None
                 or last is None
                 or self._view.replay.state is None
                 or self._view.failure is not None
             ):
                 return
-            if place == (last[0], last[1] + 1):
+            if position == (last[0], last[1] + 1):
                 # What is wrong is noted, for whoever waits.
                 with contextlib.suppress(PulsarError):
-                    self._view.take(place, record)
+                    self._view.take(position, record)

@@ -41,7 +41,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-from pyspark_pulsar.checkpoint.messages.place import Place, parse_place, place_text
+from pyspark_pulsar.checkpoint.messages.message_position import MessagePosition, parse_position, position_text
 from pyspark_pulsar.codec.digests import crc32c
 from pyspark_pulsar.errors import CheckpointLost, UnsupportedEntryError
 
@@ -81,7 +81,7 @@ class Chunk:
     checksum: int
 
     @property
-    def place(self) -> Place:
+    def position(self) -> MessagePosition:
         return (self.ledger, self.entry)
 
     def as_json(self) -> list[int]:
@@ -96,8 +96,8 @@ class Record:
     id: str
     owner: str
     time_ms: int
-    seen: Place | None
-    anchor: Place | None
+    seen: MessagePosition | None
+    anchor: MessagePosition | None
     details: dict[str, Any] = field(default_factory=dict)
     body: bytes = b""
 
@@ -117,8 +117,8 @@ def encode(record: Record) -> bytes:
         "n": record.id,
         "o": record.owner,
         "t": record.time_ms,
-        "p": place_text(record.seen),
-        "s": place_text(record.anchor),
+        "p": position_text(record.seen),
+        "s": position_text(record.anchor),
         **record.details,
     }
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
@@ -162,8 +162,8 @@ def _record(header: dict[str, Any], body: bytes, where: str) -> Record:
         id=str(header["n"]),
         owner=str(header["o"]),
         time_ms=int(header["t"]),
-        seen=parse_place(header["p"]),
-        anchor=parse_place(header["s"]),
+        seen=parse_position(header["p"]),
+        anchor=parse_position(header["s"]),
         details=details,
         body=body,
     )

@@ -23,7 +23,7 @@ from pyspark_pulsar.checkpoint.index.records import Kind, Record
 from pyspark_pulsar.checkpoint.index.snapshot import SnapshotParts
 from pyspark_pulsar.checkpoint.index.state import IndexState
 from pyspark_pulsar.checkpoint.index.tree import File, Outcome
-from pyspark_pulsar.checkpoint.messages.place import Place, parse_place, place_text
+from pyspark_pulsar.checkpoint.messages.message_position import MessagePosition, parse_position, position_text
 from pyspark_pulsar.errors import CheckpointLost
 
 CACHE_BYTES = 128 * 1024 * 1024
@@ -32,7 +32,7 @@ CACHE_BYTES = 128 * 1024 * 1024
 class RecordsMissed(CheckpointLost):
     """Records right before the one at `before` did not come to this reader. `before` is all that tells two apart."""
 
-    def __init__(self, message: str, before: Place) -> None:
+    def __init__(self, message: str, before: MessagePosition) -> None:
         super().__init__(message)
         self.before = before
 
@@ -71,49 +71,49 @@ class Replay:
         self._topic = topic
         self.state: IndexState | None = None
         """None while searching."""
-        self.last: Place | None = None
+        self.last: MessagePosition | None = None
         """Of the last record that came."""
-        self.first: Place | None = None
+        self.first: MessagePosition | None = None
         """Of the record that the state began with: FORMAT, or the anchor."""
-        self.anchor: Place | None = None
+        self.anchor: MessagePosition | None = None
         """Of the last snapshot that is complete."""
         self.bodies = Bodies()
         self.records_since = 0
         """Records since that anchor, or the beginning."""
         self.bytes_since = 0
         """What lies inline in them."""
-        self._kept: list[tuple[Place, Record]] = []
+        self._kept: list[tuple[MessagePosition, Record]] = []
         self._parts: dict[str, SnapshotParts] = {}
 
     @property
-    def searched_from(self) -> Place | None:
+    def searched_from(self) -> MessagePosition | None:
         """The first record that came, while searching."""
         return self._kept[0][0] if self._kept else None
 
-    def take(self, place: Place, record: Record) -> Outcome | None:
+    def take(self, position: MessagePosition, record: Record) -> Outcome | None:
         """The next record; None while searching. Raises `RecordsMissed`, and `CheckpointLost` for a record that is
         wrong in itself."""
         try:
             if self.state is None:
-                self._search(place, record)
+                self._search(position, record)
                 outcome = None
             else:
-                outcome = self._apply(self.state, place, record)
+                outcome = self._apply(self.state, position, record)
         except (ValueError, KeyError, TypeError) as fault:
             raise CheckpointLost(
-                f"{self._topic}, message {place_text(place)}: expected a {record.kind} record of pyspark-pulsar, got "
-                f"one with another form ({fault!r}); nothing but pyspark-pulsar may write to this topic"
+                f"{self._topic}, message {position_text(position)}: expected a {record.kind} record of pyspark-pulsar, "
+                f"got one with another form ({fault!r}); nothing but pyspark-pulsar may write to this topic"
             ) from None
-        self.last = place
+        self.last = position
         return outcome
 
-    def _search(self, place: Place, record: Record) -> None:
+    def _search(self, position: MessagePosition, record: Record) -> None:
         if not self._kept and record.kind is Kind.FORMAT:
-            self.state, self.first = IndexState(), place
-            self._apply(self.state, place, record)
+            self.state, self.first = IndexState(), position
+            self._apply(self.state, position, record)
             return
-        self._kept.append((place, record))
-        parts = self._add_part(place, record)
+        self._kept.append((position, record))
+        parts = self._add_part(position, record)
         if parts is None or all(kept != parts.anchor for kept, _ in self._kept):
             return
         self.state, bodies = parts.load()
@@ -127,19 +127,19 @@ class Replay:
                 self._apply(self.state, at, kept_record)
                 self.last = at
 
-    def _apply(self, state: IndexState, place: Place, record: Record) -> Outcome:
+    def _apply(self, state: IndexState, position: MessagePosition, record: Record) -> Outcome:
         if record.seen is not None and (self.last is None or record.seen > self.last):
             raise RecordsMissed(
-                f"{self._topic}: expected the record at {place_text(record.seen)}, which the writer of the one at "
-                f"{place_text(place)} has seen, but the last one before is at {place_text(self.last)}: records of the "
-                f"index were removed, by a truncation, an expiry or the loss of a ledger; restore the checkpoint from "
-                f"a copy (pyspark-pulsar checkpoint copy)",
-                place,
+                f"{self._topic}: expected the record at {position_text(record.seen)}, which the writer of the one at "
+                f"{position_text(position)} has seen, but the last one before is at {position_text(self.last)}: "
+                f"records of the index were removed, by a truncation, an expiry or the loss of a ledger; restore the "
+                f"checkpoint from a copy (pyspark-pulsar checkpoint copy)",
+                position,
             )
-        outcome = state.apply(place, record)
+        outcome = state.apply(position, record)
         self.records_since += 1
         if record.kind is Kind.SNAPSHOT:
-            self._end_snapshot(self._add_part(place, record))
+            self._end_snapshot(self._add_part(position, record))
         elif outcome is Outcome.DONE and record.kind in {Kind.PUT, Kind.PUT_IF_ABSENT}:
             self._keep_body(state, record)
         return outcome
@@ -150,13 +150,13 @@ class Replay:
             self.bodies.put(record.id, record.body)
             self.bytes_since += len(record.body)
 
-    def _add_part(self, place: Place, record: Record) -> SnapshotParts | None:
+    def _add_part(self, position: MessagePosition, record: Record) -> SnapshotParts | None:
         """The snapshot that is complete now."""
         if record.kind is not Kind.SNAPSHOT:
             return None
         snapshot_id = str(record.details["snapshot"])
         parts = self._parts.setdefault(snapshot_id, SnapshotParts.of(record))
-        parts.add(place, record)
+        parts.add(position, record)
         if not parts.is_complete:
             return None
         # What others began before is of no use once there is a whole one.
@@ -176,13 +176,13 @@ class Replay:
                 mine.inline_at = file.inline_at
 
 
-def anchors_in(record: Record) -> list[Place]:
-    """Where a search may begin, as far as this record tells, the best place first. Raises `CheckpointLost`."""
+def anchors_in(record: Record) -> list[MessagePosition]:
+    """Where a search may begin, as far as this record tells, the best position first. Raises `CheckpointLost`."""
     anchors = [record.anchor]
     if record.kind is Kind.SNAPSHOT:
         try:
             ends = record.details["part"] == record.details["parts"] - 1
-            anchors = [parse_place(record.details["anchor"]) if ends else None, record.anchor]
+            anchors = [parse_position(record.details["anchor"]) if ends else None, record.anchor]
         except (ValueError, KeyError, TypeError):
             # The search says what is wrong with it.
             pass

@@ -1,6 +1,6 @@
 """A snapshot of an index: its state in SNAPSHOT records, so that all before it may go.
 
-    anchor    the place of the last record that the snapshot covers
+    anchor    the position of the last record that the snapshot covers
     parts     records of about `PART_BYTES`; the snapshot counts when the last of its parts is there
 
 Whoever begins to read at the anchor keeps what follows until the last part is there, loads the snapshot, and applies
@@ -21,7 +21,7 @@ from typing import Any, Final
 from pyspark_pulsar.checkpoint.index.records import Record, chunks_of
 from pyspark_pulsar.checkpoint.index.state import IndexState, path_of, path_text
 from pyspark_pulsar.checkpoint.index.tree import File, Folder, Path
-from pyspark_pulsar.checkpoint.messages.place import Place, parse_place, place_text
+from pyspark_pulsar.checkpoint.messages.message_position import MessagePosition, parse_position, position_text
 
 PART_BYTES: Final = 512 * 1024
 _ENTRY_BYTES: Final = 96
@@ -47,12 +47,12 @@ class _Entry:
 class Snapshot:
     """The state behind the record at `anchor`, as plain data that later records do not change."""
 
-    anchor: Place
+    anchor: MessagePosition
     state: dict[str, Any]
     entries: tuple[_Entry, ...]
 
     @classmethod
-    def of(cls, state: IndexState, anchor: Place) -> Snapshot:
+    def of(cls, state: IndexState, anchor: MessagePosition) -> Snapshot:
         entries = []
         for path, node in state.tree.walk():
             if isinstance(node, Folder):
@@ -62,8 +62,8 @@ class Snapshot:
                 entries.append(_Entry(path, node.modified_ms, copy))
         plain = {
             "owner": state.owner,
-            "floor": place_text(state.floor),
-            "uploads": [[file_id, place_text(at), time] for file_id, (at, time) in state.uploads.items()],
+            "floor": position_text(state.floor),
+            "uploads": [[file_id, position_text(at), time] for file_id, (at, time) in state.uploads.items()],
             "written": [[ledger, nbytes] for ledger, nbytes in state.written.items()],
             "recent": list(state.recent),
         }
@@ -79,7 +79,7 @@ class Snapshot:
                 "snapshot": snapshot_id,
                 "part": number,
                 "parts": len(groups),
-                "anchor": place_text(self.anchor),
+                "anchor": position_text(self.anchor),
                 "entries": [_as_json(entry) for entry in group],
             }
             if number == 0:
@@ -103,19 +103,19 @@ class Snapshot:
 class SnapshotParts:
     """Those of one snapshot that came so far."""
 
-    anchor: Place
+    anchor: MessagePosition
     parts: int
-    records: dict[int, tuple[Place, Record]] = field(default_factory=dict)
+    records: dict[int, tuple[MessagePosition, Record]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, record: Record) -> SnapshotParts:
-        anchor = parse_place(record.details["anchor"])
+        anchor = parse_position(record.details["anchor"])
         if anchor is None:
             raise ValueError("a snapshot without an anchor")
         return cls(anchor, int(record.details["parts"]))
 
-    def add(self, place: Place, record: Record) -> None:
-        self.records.setdefault(int(record.details["part"]), (place, record))
+    def add(self, position: MessagePosition, record: Record) -> None:
+        self.records.setdefault(int(record.details["part"]), (position, record))
 
     @property
     def is_complete(self) -> bool:
@@ -125,10 +125,10 @@ class SnapshotParts:
         """The state, and what lies inline by the files' ids."""
         state, bodies = IndexState(), {}
         for number in range(self.parts):
-            place, record = self.records[number]
+            position, record = self.records[number]
             if number == 0:
                 _load_state(state, record.details["state"])
-            for file, path, body in entries_of(place, record):
+            for file, path, body in entries_of(position, record):
                 if file is None:
                     state.tree.mkdir(path[0], path[1])
                     continue
@@ -138,7 +138,9 @@ class SnapshotParts:
         return state, bodies
 
 
-def entries_of(place: Place, record: Record) -> Iterator[tuple[File | None, tuple[Path, int], bytes]]:
+def entries_of(
+    position: MessagePosition, record: Record
+) -> Iterator[tuple[File | None, tuple[Path, int], bytes]]:
     """The entries of a part: the file (None for a folder), its path and time, and what lies inline of it."""
     offset = 0
     for kind, path, *rest in record.details["entries"]:
@@ -155,7 +157,7 @@ def entries_of(place: Place, record: Record) -> Iterator[tuple[File | None, tupl
             length=int(length),
             modified_ms=int(modified_ms),
             chunks=chunks_of(chunks or ()),
-            inline_at=place if chunks is None else None,
+            inline_at=position if chunks is None else None,
         )
         yield file, (path_of(path), file.modified_ms), body
 
@@ -170,10 +172,10 @@ def _as_json(entry: _Entry) -> list[Any]:
 
 def _load_state(state: IndexState, plain: dict[str, Any]) -> None:
     state.owner = str(plain["owner"])
-    state.floor = parse_place(plain["floor"])
+    state.floor = parse_position(plain["floor"])
     for file_id, at, time_ms in plain["uploads"]:
-        place = parse_place(at)
-        if place is not None:
-            state.uploads[str(file_id)] = (place, int(time_ms))
+        position = parse_position(at)
+        if position is not None:
+            state.uploads[str(file_id)] = (position, int(time_ms))
     state.written = {int(ledger): int(nbytes) for ledger, nbytes in plain["written"]}
     state.remember(str(record_id) for record_id in plain["recent"])

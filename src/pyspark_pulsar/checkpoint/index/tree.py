@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from pyspark_pulsar.checkpoint.index.records import Chunk
-from pyspark_pulsar.checkpoint.messages.place import Place
+from pyspark_pulsar.checkpoint.messages.message_position import MessagePosition
 
 Path = tuple[str, ...]
 
@@ -38,7 +38,7 @@ class File:
     length: int
     modified_ms: int
     chunks: tuple[Chunk, ...] = ()
-    inline_at: Place | None = None
+    inline_at: MessagePosition | None = None
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from pyspark_pulsar.checkpoint.index.records import Record
 from pyspark_pulsar.checkpoint.index.replay import RecordsMissed, Replay
 from pyspark_pulsar.checkpoint.index.tree import Outcome
-from pyspark_pulsar.checkpoint.messages.place import Place
+from pyspark_pulsar.checkpoint.messages.message_position import MessagePosition
 from pyspark_pulsar.client.broker.consumer import EntryConsumer
 from pyspark_pulsar.errors import ConnectionFailed, PulsarError
 
@@ -37,11 +37,11 @@ class IndexView:
         if self.failure is not None:
             raise self.failure
 
-    def take(self, place: Place, record: Record) -> None:
+    def take(self, position: MessagePosition, record: Record) -> None:
         """Applies the next record of the log. Raises what `Replay.take` raises, which is then the failure, but for
         `RecordsMissed`."""
         try:
-            outcome = self.replay.take(place, record)
+            outcome = self.replay.take(position, record)
         except RecordsMissed:
             raise
         except PulsarError as fault:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from pyspark_pulsar.checkpoint.messages.place import Place
-from pyspark_pulsar.client.broker.transport import EntryBatch
+from pyspark_pulsar.checkpoint.messages.message_position import MessagePosition
+from pyspark_pulsar.client.broker.connection.transport import EntryBatch
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
@@ -24,16 +24,16 @@ class MessageReader:
             start=start.as_tuple() if start else None,
             end=end.as_tuple() if end else None,
         )
-        self.decoded: deque[tuple[Place, bytes]] = deque()
+        self.decoded: deque[tuple[MessagePosition, bytes]] = deque()
         """What was read and not taken yet; for whoever uses it so."""
         self.is_granted = False
-        self.last: Place | None = None
+        self.last: MessagePosition | None = None
         """Of what was taken of `decoded`."""
 
-    def read(self, entries: EntryBatch) -> Iterator[tuple[Place, bytes]]:
+    def read(self, entries: EntryBatch) -> Iterator[tuple[MessagePosition, bytes]]:
         """Raises `CorruptEntryError`, `DecodeError`, `UnsupportedEntryError`."""
         for batch in (*self._decoder.decode(entries), *self._decoder.finish()):
-            places = batch.column("__messageId").to_pylist()
+            positions = batch.column("__messageId").to_pylist()
             values = batch.column("value")
-            for row, where in enumerate(places):
+            for row, where in enumerate(positions):
                 yield (where["ledger"], where["entry"]), values[row].as_py() or b""

@@ -7,7 +7,7 @@
 
 Whoever sends does so on its own thread, under the lock. Receipts come on the connection's thread. Whoever waits for one
 looks now and then whether the connection is lost, and then sends again, for all. A message may be stored twice; the
-place is that of the one whose receipt came.
+position is that of the one whose receipt came.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from typing import Final
 import pyarrow as pa
 
 from pyspark_pulsar.checkpoint.deadline import Deadline
-from pyspark_pulsar.checkpoint.messages.place import Place
+from pyspark_pulsar.checkpoint.messages.message_position import MessagePosition
 from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.connection.server_error import ProducerBusy
 from pyspark_pulsar.client.broker.producer import Producer
-from pyspark_pulsar.client.broker.server_error import ProducerBusy
-from pyspark_pulsar.client.retrying import retry
+from pyspark_pulsar.client.retries import retry
 from pyspark_pulsar.codec.encode import BatchEncoder, Producing
 from pyspark_pulsar.errors import ConnectionFailed, PulsarError
-from pyspark_pulsar.schema.write.columns import WriteSchema, resolve_write_schema
+from pyspark_pulsar.schema.write.write_schema import WriteSchema, resolve_write_schema
 
 KEEPER: Final = "pyspark-pulsar-checkpoint"
 """The durable subscription for which a topic keeps what lies behind it."""
@@ -48,8 +48,8 @@ class LogWriter:
         self._lock = threading.Lock()
         self._open: _OpenWriter | None = None
 
-    def send(self, payload: bytes, deadline: Deadline) -> Future[Place | None]:
-        """Its place when it is stored; None where the broker keeps that to itself, as it has deduplicated a message
+    def send(self, payload: bytes, deadline: Deadline) -> Future[MessagePosition | None]:
+        """Its position when it is stored; None where the broker keeps that to itself, as it has deduplicated a message
         that was sent again. Raises what opening a producer raises, `SendError`, `DeadlineExceeded`."""
         self._acquire(deadline)
         try:
@@ -62,7 +62,7 @@ class LogWriter:
         finally:
             self._lock.release()
 
-    def wait(self, answer: Future[Place | None], deadline: Deadline) -> Place | None:
+    def wait(self, answer: Future[MessagePosition | None], deadline: Deadline) -> MessagePosition | None:
         """Raises `SendError`, `DeadlineExceeded`."""
         while True:
             left = deadline.left(f"appending to {self.topic}")
@@ -127,25 +127,25 @@ class _OpenWriter:
     """An open producer and what waits for its receipts. Used under the writer's lock, but for receipts."""
 
     def __init__(self, client: BrokerClient, topic: str, timeout_seconds: float) -> None:
-        self._waiting: dict[int, Future[Place | None]] = {}
+        self._waiting: dict[int, Future[MessagePosition | None]] = {}
         self._next_id = 0
         self.producer = open_producer(client, topic, timeout_seconds, self)
         self._encoder = encoder_of(self.producer)
         self._schema = _schema(topic).input_schema
 
-    def send(self, payload: bytes) -> Future[Place | None]:
-        answer: Future[Place | None] = Future()
+    def send(self, payload: bytes) -> Future[MessagePosition | None]:
+        answer: Future[MessagePosition | None] = Future()
         batch = pa.RecordBatch.from_arrays([pa.array([payload], pa.binary())], schema=self._schema)
         for frames in self._encoder.encode(batch, time.time_ns() // 1_000_000):
             self._waiting[frames.last_sequence_id] = answer
             self.producer.send(frames)
         return answer
 
-    def stored(self, sequence_id: int, place: Place | None) -> None:
+    def stored(self, sequence_id: int, position: MessagePosition | None) -> None:
         """On the connection's thread."""
         answer = self._waiting.pop(sequence_id, None)
         if answer is not None and not answer.done():
-            answer.set_result(place)
+            answer.set_result(position)
 
     def close(self, fault: PulsarError) -> None:
         self.producer.close()

@@ -12,7 +12,7 @@ from pyspark_pulsar.checkpoint.address import parse_path
 from pyspark_pulsar.checkpoint.checkpoint import Checkpoint, Status
 from pyspark_pulsar.checkpoint.deadline import Deadline
 from pyspark_pulsar.checkpoint.index.tree import Path
-from pyspark_pulsar.checkpoint.messages.place import place_text
+from pyspark_pulsar.checkpoint.messages.message_position import position_text
 from pyspark_pulsar.checkpoint.store import Store
 from pyspark_pulsar.errors import OptionError
 
@@ -24,55 +24,55 @@ _MODES: Final = {"overwrite": False, "if_absent": True}
 
 def _take_over(store: Store, arguments: Arguments, body: bytes, deadline: Deadline) -> Answer:
     del body
-    checkpoint, _ = _place(store, arguments["path"])
+    checkpoint, _ = _resolve(store, arguments["path"])
     store.take_over(checkpoint, str(arguments["owner"]), deadline)
     return None, b""
 
 
 def _look_after(store: Store, arguments: Arguments, body: bytes, deadline: Deadline) -> Answer:
     del body
-    checkpoint, _ = _place(store, arguments["path"])
+    checkpoint, _ = _resolve(store, arguments["path"])
     store.look_after(checkpoint, str(arguments["owner"]), deadline)
     return None, b""
 
 
 def _maintain(store: Store, arguments: Arguments, body: bytes, deadline: Deadline) -> Answer:
     del body, deadline
-    checkpoint, _ = _place(store, arguments["path"])
+    checkpoint, _ = _resolve(store, arguments["path"])
     done = store.maintain(
         checkpoint,
         str(arguments["owner"]),
         snapshot=bool(arguments.get("snapshot", True)),
         grace_seconds=arguments.get("grace_seconds"),
     )
-    anchor, floor = place_text(done.anchor), place_text(done.floor)
+    anchor, floor = position_text(done.anchor), position_text(done.floor)
     return {"anchor": anchor, "moved": done.moved, "floor": floor}, b""
 
 
 def _status(store: Store, arguments: Arguments, body: bytes, deadline: Deadline) -> Answer:
     del body
-    checkpoint, path = _place(store, arguments["path"])
+    checkpoint, path = _resolve(store, arguments["path"])
     status = checkpoint.status(path, deadline)
     return {**_as_json(status), "id": status.id}, b""
 
 
 def _list(store: Store, arguments: Arguments, body: bytes, deadline: Deadline) -> Answer:
     del body
-    checkpoint, path = _place(store, arguments["path"])
+    checkpoint, path = _resolve(store, arguments["path"])
     listed = checkpoint.list(path, deadline)
     return [{"name": status.name, **_as_json(status)} for status in listed], b""
 
 
 def _mkdirs(store: Store, arguments: Arguments, body: bytes, deadline: Deadline) -> Answer:
     del body
-    checkpoint, path = _place(store, arguments["path"])
+    checkpoint, path = _resolve(store, arguments["path"])
     checkpoint.mkdirs(path, _owner(arguments), deadline)
     return None, b""
 
 
 def _delete(store: Store, arguments: Arguments, body: bytes, deadline: Deadline) -> Answer:
     del body
-    checkpoint, path = _place(store, arguments["path"])
+    checkpoint, path = _resolve(store, arguments["path"])
     recursive = bool(arguments.get("recursive"))
     return checkpoint.delete(path, _owner(arguments), deadline, recursive=recursive), b""
 
@@ -92,14 +92,14 @@ def _rename(store: Store, arguments: Arguments, body: bytes, deadline: Deadline)
 
 
 def _put(store: Store, arguments: Arguments, body: bytes, deadline: Deadline) -> Answer:
-    checkpoint, path = _place(store, arguments["path"])
+    checkpoint, path = _resolve(store, arguments["path"])
     checkpoint.put(path, body, _owner(arguments), deadline, if_absent=_if_absent(arguments))
     return None, b""
 
 
 def _upload_begin(store: Store, arguments: Arguments, body: bytes, deadline: Deadline) -> Answer:
     del body
-    checkpoint, path = _place(store, arguments["path"])
+    checkpoint, path = _resolve(store, arguments["path"])
     owner = _owner(arguments)
     upload = checkpoint.upload(path, owner, deadline, if_absent=_if_absent(arguments))
     return {"upload": store.begin(checkpoint, owner, upload)}, b""
@@ -130,19 +130,19 @@ def _upload_abort(store: Store, arguments: Arguments, body: bytes, deadline: Dea
 
 def _open(store: Store, arguments: Arguments, body: bytes, deadline: Deadline) -> Answer:
     del body
-    checkpoint, path = _place(store, arguments["path"])
+    checkpoint, path = _resolve(store, arguments["path"])
     file, content = checkpoint.open(path, deadline)
     return {"file": file.id, "length": file.length, "inline": content is not None}, content or b""
 
 
 def _read(store: Store, arguments: Arguments, body: bytes, deadline: Deadline) -> Answer:
     del body
-    checkpoint, path = _place(store, arguments["path"])
+    checkpoint, path = _resolve(store, arguments["path"])
     offset, length = int(arguments["offset"]), int(arguments["length"])
     return None, checkpoint.read(str(arguments["file"]), path, offset, length, deadline)
 
 
-def _place(store: Store, text: Any) -> tuple[Checkpoint, Path]:
+def _resolve(store: Store, text: Any) -> tuple[Checkpoint, Path]:
     path = parse_path(str(text))
     return store.checkpoint(path.checkpoint), path.parts
 

@@ -12,7 +12,7 @@ from pyspark_pulsar.checkpoint.index.records import Chunk, Kind
 from pyspark_pulsar.checkpoint.index.state import IndexState, path_text
 from pyspark_pulsar.checkpoint.index.tree import File, Outcome
 from pyspark_pulsar.checkpoint.logs import Logs
-from pyspark_pulsar.checkpoint.messages.place import Place
+from pyspark_pulsar.checkpoint.messages.message_position import MessagePosition
 from pyspark_pulsar.checkpoint.upload import ChunkWriter
 
 
@@ -23,7 +23,7 @@ class OldFile:
     path: str
     id: str
     chunks: tuple[Chunk, ...]
-    moved: frozenset[Place]
+    moved: frozenset[MessagePosition]
 
 
 def overdue_ledgers(state: IndexState) -> frozenset[int]:
@@ -50,21 +50,21 @@ def files_in(state: IndexState, ledgers: Collection[int]) -> list[OldFile]:
     return _old(state, lambda chunk: chunk.ledger in ledgers) if ledgers else []
 
 
-def files_before(state: IndexState, place: Place) -> list[OldFile]:
-    return _old(state, lambda chunk: chunk.place < place)
+def files_before(state: IndexState, position: MessagePosition) -> list[OldFile]:
+    return _old(state, lambda chunk: chunk.position < position)
 
 
 def move(checkpoint: Checkpoint, logs: Logs, owner: str, old: OldFile, deadline: Deadline) -> bool:
     """Whether it counts: the file may be gone meanwhile. Raises `CheckpointLost` for a chunk that cannot be read, and
     what writing raises."""
     where = f"{checkpoint.name}/{old.path}"
-    old_chunks = [chunk for chunk in old.chunks if chunk.place in old.moved]
+    old_chunks = [chunk for chunk in old.chunks if chunk.position in old.moved]
     writer = ChunkWriter(logs.content_writer)
-    for _, data in logs.places.fetch(old_chunks, where):
+    for _, data in logs.chunk_locations.fetch(old_chunks, where):
         writer.write(data, deadline)
     writer.finish(deadline)
-    written = dict(zip((chunk.place for chunk in old_chunks), writer.chunks, strict=True))
-    chunks = [written.get(chunk.place, chunk).as_json() for chunk in old.chunks]
+    written = dict(zip((chunk.position for chunk in old_chunks), writer.chunks, strict=True))
+    chunks = [written.get(chunk.position, chunk).as_json() for chunk in old.chunks]
     details = {"file": old.id, "chunks": chunks}
     return logs.index.append(Kind.MOVE, owner, deadline, details) is Outcome.DONE
 
@@ -73,7 +73,7 @@ def _old(state: IndexState, is_old: Callable[[Chunk], bool]) -> list[OldFile]:
     files = []
     for path, node in state.tree.walk():
         if isinstance(node, File):
-            moved = frozenset(chunk.place for chunk in node.chunks if is_old(chunk))
+            moved = frozenset(chunk.position for chunk in node.chunks if is_old(chunk))
             if moved:
                 files.append(OldFile(path_text(path), node.id, node.chunks, moved))
     # The oldest first, so that the floor rises while others are still copied.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pyspark_pulsar.checkpoint.clients import Cluster
-from pyspark_pulsar.checkpoint.messages.place import Place
+from pyspark_pulsar.checkpoint.messages.message_position import MessagePosition
 from pyspark_pulsar.checkpoint.messages.writer import KEEPER
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.subscribe import subscribe
@@ -12,11 +12,13 @@ from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
 
 
-def move_keeper(cluster: Cluster, partition: TopicPartition, to: Place | None) -> Place | None:
+def move_keeper(
+    cluster: Cluster, partition: TopicPartition, to: MessagePosition | None
+) -> MessagePosition | None:
     """Let the broker delete whole ledgers before `to`; back is not possible. Returns where the keeper stood; None where
     it was at the beginning. Raises `SubscriptionBusy`, `PermissionDenied`, `ConnectionFailed`."""
 
-    def attempt(client: BrokerClient) -> Place | None:
+    def attempt(client: BrokerClient) -> MessagePosition | None:
         cursor = hold_cursor(client, partition.name, KEEPER)
         try:
             stood = cursor.position()
@@ -30,10 +32,10 @@ def move_keeper(cluster: Cluster, partition: TopicPartition, to: Place | None) -
         return client.retrying(lambda: attempt(client))
 
 
-def end_of(cluster: Cluster, partition: TopicPartition) -> Place | None:
+def end_of(cluster: Cluster, partition: TopicPartition) -> MessagePosition | None:
     """Behind the last message; None where there is none."""
 
-    def attempt(client: BrokerClient) -> Place | None:
+    def attempt(client: BrokerClient) -> MessagePosition | None:
         consumer = subscribe(client, partition.name, None)
         try:
             end = consumer.end()

@@ -11,7 +11,7 @@ from pyspark_pulsar.checkpoint.index.replay import Replay
 from pyspark_pulsar.checkpoint.index.snapshot import Snapshot
 from pyspark_pulsar.checkpoint.index.tree import File
 from pyspark_pulsar.checkpoint.logs import Logs
-from pyspark_pulsar.checkpoint.messages.place import Place
+from pyspark_pulsar.checkpoint.messages.message_position import MessagePosition
 from pyspark_pulsar.errors import CheckpointError
 
 LEAST_RECORDS: Final = 1_000
@@ -31,7 +31,7 @@ def is_due(replay: Replay) -> bool:
     return replay.bytes_since > sum(file.length for file in files.values() if not file.chunks)
 
 
-def write_snapshot(checkpoint: Checkpoint, logs: Logs, owner: str, deadline: Deadline) -> Place:
+def write_snapshot(checkpoint: Checkpoint, logs: Logs, owner: str, deadline: Deadline) -> MessagePosition:
     """Returns its anchor. Raises what appending raises, `CheckpointLost` for the content of a small file that is
     gone."""
 

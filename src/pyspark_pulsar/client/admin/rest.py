@@ -41,12 +41,12 @@ from urllib3.exceptions import (
 )
 
 from pyspark_pulsar.client.admin.paths import check_path
-from pyspark_pulsar.client.bounded import within
-from pyspark_pulsar.client.retrying import retry
+from pyspark_pulsar.client.retries import retry
 from pyspark_pulsar.client.security.context import tls_of
 from pyspark_pulsar.client.security.credentials import credentials_of
 from pyspark_pulsar.client.security.tls import connection_fault
 from pyspark_pulsar.client.security.token_claims import why_refused
+from pyspark_pulsar.client.time_limit import within
 from pyspark_pulsar.errors import (
     ConnectionFailed,
     DeadlineExceeded,

@@ -18,7 +18,7 @@ from pyspark_pulsar.client.admin.paths import (
 )
 from pyspark_pulsar.client.admin.rest import RestClient
 from pyspark_pulsar.client.admin.schemas import Schemas
-from pyspark_pulsar.client.retrying import retry
+from pyspark_pulsar.client.retries import retry
 from pyspark_pulsar.client.topic_list import usable_topics
 from pyspark_pulsar.errors import CatalogUnsupported, TopicExistsError, TopicNotFoundError
 from pyspark_pulsar.model.topic import Namespace, TopicName, TopicPartition

@@ -12,17 +12,17 @@ from itertools import takewhile
 from typing import Final
 
 from pyspark_pulsar._kernel import KernelError, LedgerFrames
-from pyspark_pulsar.client.bookkeeper.connection import status
+from pyspark_pulsar.client.bookkeeper.bookie_health import BOOKIE_HEALTH
+from pyspark_pulsar.client.bookkeeper.connection import response_status
 from pyspark_pulsar.client.bookkeeper.connection.connections import Arrival, BookieConnections
 from pyspark_pulsar.client.bookkeeper.entry_range import EntryRange
-from pyspark_pulsar.client.bookkeeper.health import BOOKIE_HEALTH
 from pyspark_pulsar.client.bookkeeper.write_set import WriteSet, guess_write_set
 
 _MOST_PROBES: Final = 24
 _LEAST_PROBES: Final = 4
 _PROBE_BYTES: Final = 2 << 20
 _LOOK_AGAIN_SECONDS: Final = 1.0
-_BUSY: Final = status.describe(status.TOO_MANY_REQUESTS)
+_BUSY: Final = response_status.describe(response_status.TOO_MANY_REQUESTS)
 
 
 class GuessedWriteSets:
@@ -69,7 +69,7 @@ class _Probe:
 
     def feed(self, arrival: Arrival) -> None:
         for _, entry, code, _ in self.frames.feed(arrival.connection_id, arrival.data):
-            self.refuse(entry, status.describe(code))
+            self.refuse(entry, response_status.describe(code))
 
     def refuse(self, entry: int, answer: str) -> None:
         if entry in self.entries:

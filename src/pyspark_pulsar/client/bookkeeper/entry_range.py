@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pyspark_pulsar._kernel import KernelError, LedgerFrames
-from pyspark_pulsar.client.bookkeeper.connection.status import DAMAGED, NO_LEDGER, describe
+from pyspark_pulsar.client.bookkeeper.connection.response_status import DAMAGED, NO_LEDGER, describe
 from pyspark_pulsar.errors import LedgerUnavailable
 
 _MAX_FRAME_BYTES: Final = 128 << 20

@@ -7,7 +7,7 @@ from typing import Final, Self
 
 from pyspark_pulsar._kernel import EntryBatch, LedgerFrames
 from pyspark_pulsar.client.bookkeeper.entry_range import EntryRange
-from pyspark_pulsar.client.bookkeeper.in_flight import InFlightRead
+from pyspark_pulsar.client.bookkeeper.in_flight_read import InFlightRead
 from pyspark_pulsar.errors import LedgerUnavailable
 
 # Above this limit, the reader receives only the next entry for its caller.

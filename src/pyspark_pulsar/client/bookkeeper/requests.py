@@ -8,9 +8,9 @@ import time
 from dataclasses import replace
 from typing import Final
 
+from pyspark_pulsar.client.bookkeeper.bookie_health import BOOKIE_HEALTH
 from pyspark_pulsar.client.bookkeeper.connection.connections import BookieConnections
-from pyspark_pulsar.client.bookkeeper.health import BOOKIE_HEALTH
-from pyspark_pulsar.client.bookkeeper.in_flight import InFlightRead
+from pyspark_pulsar.client.bookkeeper.in_flight_read import InFlightRead
 from pyspark_pulsar.client.bookkeeper.read_state import ReadState
 from pyspark_pulsar.client.bookkeeper.write_set import WriteSet, WriteSets
 from pyspark_pulsar.errors import LedgerUnavailable

@@ -6,14 +6,14 @@ from dataclasses import replace
 from typing import Final
 
 from pyspark_pulsar._kernel import KernelError
-from pyspark_pulsar.client.bookkeeper.connection import status
+from pyspark_pulsar.client.bookkeeper.bookie_health import BOOKIE_HEALTH
+from pyspark_pulsar.client.bookkeeper.connection import response_status
 from pyspark_pulsar.client.bookkeeper.connection.connections import Arrival, BookieConnections, ConnectionLost
-from pyspark_pulsar.client.bookkeeper.health import BOOKIE_HEALTH
-from pyspark_pulsar.client.bookkeeper.in_flight import InFlightRead
+from pyspark_pulsar.client.bookkeeper.in_flight_read import InFlightRead
 from pyspark_pulsar.client.bookkeeper.read_state import ReadState
 from pyspark_pulsar.client.bookkeeper.requests import ReadRequests
 
-_NOT_UNDERSTOOD: Final = (status.BAD_REQUEST, status.BAD_VERSION)
+_NOT_UNDERSTOOD: Final = (response_status.BAD_REQUEST, response_status.BAD_VERSION)
 
 
 class ReadResponses:
@@ -67,7 +67,7 @@ class ReadResponses:
         if read is None:
             return
         single = replace(read, entries=range(entry, entry + 1), size=1)
-        if code == status.OK:
+        if code == response_status.OK:
             self._requests.send(single)
         elif read.size > 1 and code in _NOT_UNDERSTOOD:
             BOOKIE_HEALTH.refuses_batches(self._connections.addresses[bookie])
@@ -86,21 +86,21 @@ class ReadResponses:
             return
         BOOKIE_HEALTH.answers_batches(address)
         if entry != read.entries.start:
-            code, count = status.DAMAGED, 0
+            code, count = response_status.DAMAGED, 0
         missing = read.entries.start + count
         self._state.ahead = missing
-        if code != status.OK:
+        if code != response_status.OK:
             self._requests.next_turn()
             # The missing entry is requested alone, from another bookie.
             self._state.ahead += 1
             self._handle_missing(InFlightRead(range(missing, missing + 1), read.bookie), code)
 
     def _handle_missing(self, read: InFlightRead, code: int) -> None:
-        if code == status.TOO_MANY_REQUESTS and self._requests.pause(read):
+        if code == response_status.TOO_MANY_REQUESTS and self._requests.pause(read):
             return
-        if code in (status.NO_ENTRY, status.NO_LEDGER):
+        if code in (response_status.NO_ENTRY, response_status.NO_LEDGER):
             self._state.is_misled = self._write_sets_may_change
-        self._requests.send_to_next_bookie(read, status.describe(code))
+        self._requests.send_to_next_bookie(read, response_status.describe(code))
 
     def _handle_loss(self, lost: ConnectionLost) -> None:
         self._state.frames.forget(lost.connection_id)

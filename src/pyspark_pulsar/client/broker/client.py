@@ -1,36 +1,33 @@
 """Requests to brokers that need no consumer or producer: lookup, partitions, schemas, topic lists.
 
-A `BrokerClient` keeps one connection per broker and remembers which broker serves a topic until that
-broker says otherwise. Requests that fail for a passing reason (connection lost, topic moving) are
+A `BrokerClient` keeps one connection per broker (`broker_connections`) and remembers which broker serves a topic
+(`topic_owners`). Requests that fail for a passing reason (connection lost, topic moving) are
 repeated with growing pauses until `patience_ms` is over.
 """
 
 from __future__ import annotations
 
 import math
-import random
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
-from itertools import islice
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Self, TypeVar
 
-from pyspark_pulsar.client.broker.connection import Connection, await_answer, open_connection
+from pyspark_pulsar.client.broker.broker_connections import BrokerConnections
+from pyspark_pulsar.client.broker.connection.connection import Connection, await_answer
+from pyspark_pulsar.client.broker.connection.server_error import server_error
 from pyspark_pulsar.client.broker.missing_topic import missing_topic
 from pyspark_pulsar.client.broker.patience import Patience
 from pyspark_pulsar.client.broker.requests import (
     end_of_layouts,
+    in_windows,
     layout_command,
     layout_from,
     listing_command,
     listing_topics,
-    looking_up,
-    lookup_command,
-    owner_of,
     partitions_command,
     reading_layout,
     reading_partitions,
@@ -38,17 +35,14 @@ from pyspark_pulsar.client.broker.requests import (
     schema_command,
     schema_of,
 )
-from pyspark_pulsar.client.broker.server_error import server_error
+from pyspark_pulsar.client.broker.topic_owners import TopicOwners
 from pyspark_pulsar.client.security.context import security_of
-from pyspark_pulsar.client.security.url import BrokerAddress, parse_service_url
+from pyspark_pulsar.client.security.url import parse_service_url
 from pyspark_pulsar.client.topic_list import TopicListing, usable_topics
 from pyspark_pulsar.client.wire import commands_pb2 as wire
-from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import (
-    ConnectionFailed,
     DeadlineExceeded,
     OptionError,
-    ProtocolError,
     PulsarError,
     TopicNotFoundError,
 )
@@ -58,19 +52,9 @@ from pyspark_pulsar.options import ConnectionOptions
 from pyspark_pulsar.schema.info import SchemaInfo
 
 Answer = TypeVar("Answer")
-Item = TypeVar("Item")
 
-AT_ONCE: Final = 1000
-"""Requests on their way at the same time; far below the number at which brokers refuse more lookups."""
-
-_MAX_REDIRECTS = 20
-_MOST_OWNERS: Final = 100_000
-"""Connections that `owner_connections` opens at the same time."""
-_MOST_CONNECT: Final = 2
-"""A thread that waits for an attempt of another one leaves after so many times the attempt's own deadline."""
 _PLANNING_PATIENCE_MS = 5_000
 _HINT_SECONDS = 2.0
-_REDIRECT, _CONNECT, _FAILED = 0, 1, 2
 _METADATA_FAILED = 1
 
 
@@ -83,18 +67,20 @@ class BrokerClient:
         `pulsar.client.operationTimeoutMs`. Raises `OptionError` for a malformed service URL, and for parameters of
         authentication that are not understood."""
         self._options = options
-        self._hosts = parse_service_url(options.service_url)
-        self._security = security_of(options)
-        self._listener_name = options.listener_name
-        self._connect_seconds = options.connection_timeout_ms / 1000
         self.request_seconds = options.operation_timeout_ms / 1000
         patience_seconds = (patience_ms or options.operation_timeout_ms) / 1000
         self._patience = Patience(patience_seconds, patience_seconds)
-        self._connections: dict[BrokerAddress, Connection] = {}
-        self._opening: dict[BrokerAddress, Future[Connection]] = {}
-        self._owners: dict[str, BrokerAddress] = {}
-        self._lock = threading.Lock()
-        self._times_closed = 0
+        security = security_of(options)
+        self._connections = BrokerConnections(
+            parse_service_url(options.service_url), security, options.connection_timeout_ms / 1000, self.left
+        )
+        self._owners = TopicOwners(
+            self._connections,
+            listener_name=options.listener_name,
+            uses_tls=security.tls is not None,
+            request_seconds=self.request_seconds,
+            left=self.left,
+        )
         self._deadline = math.inf
 
     @classmethod
@@ -124,13 +110,8 @@ class BrokerClient:
 
     def close(self) -> None:
         """Close all connections, also those that a thread is opening."""
-        with self._lock:
-            self._times_closed += 1
-            connections = list(self._connections.values())
-            self._connections.clear()
-            self._owners.clear()
-        for connection in connections:
-            connection.close()
+        self._owners.clear()
+        self._connections.close()
 
     @property
     def patience_seconds(self) -> float:
@@ -140,8 +121,7 @@ class BrokerClient:
     @property
     def has_open_ends(self) -> bool:
         """Whether a consumer or producer is open on one of the connections."""
-        with self._lock:
-            return any(connection.is_used for connection in self._connections.values())
+        return self._connections.has_open_ends
 
     def retrying(self, attempt: Callable[[], Answer], patience_seconds: float | None = None) -> Answer:
         """Call `attempt` until it does not fail for a passing reason, with pauses of up to 2 s; for `patience_seconds`,
@@ -173,167 +153,20 @@ class BrokerClient:
     # Connections
 
     def service_connection(self) -> Connection:
-        """A connection to any host of the service URL. Raises `ConnectionFailed` when none answers."""
-        hosts = sorted(random.sample(self._hosts, len(self._hosts)), key=lambda host: not self._knows(host))
-        for index, host in enumerate(hosts):
-            try:
-                return self._connection(host)
-            except ConnectionFailed:
-                if index == len(hosts) - 1:
-                    raise
-        raise ConnectionFailed("service.url names no host")
-
-    def _knows(self, address: BrokerAddress) -> bool:
-        """Whether there is a connection: a host that answers is better than one that may not."""
-        with self._lock:
-            known = self._connections.get(address)
-        return known is not None and known.is_open
-
-    def _connection(self, address: BrokerAddress) -> Connection:
-        """Return the connection to the address, opening it if need be. Threads that need the same one wait for one
-        attempt; no thread waits for the attempt to connect to another broker."""
-        with self._lock:
-            known = self._connections.get(address)
-            if known is not None and known.is_open:
-                return known
-            opening = self._opening.get(address)
-            if opening is None:
-                attempt = self._opening[address] = Future[Connection]()
-                times_closed = self._times_closed
-        if opening is not None:
-            seconds = self.left(_MOST_CONNECT * self._connect_seconds)
-            connection: Connection = await_answer(opening, f"connecting to {address}", seconds)
-            return connection
-        try:
-            opened = open_connection(address, self.left(self._connect_seconds), self._security)
-            self._keep(address, opened, times_closed)
-        except BaseException as fault:
-            with self._lock:
-                del self._opening[address]
-            failed = fault if isinstance(fault, PulsarError) else ConnectionFailed(f"{address}: {fault!r}")
-            attempt.set_exception(failed)
-            raise
-        attempt.set_result(opened)
-        return opened
-
-    def _keep(self, address: BrokerAddress, opened: Connection, times_closed: int) -> None:
-        """Keep an open connection, and forget those that have ended: brokers get new addresses for as long as a client
-        lives. Raises `ConnectionFailed` if the client was closed meanwhile."""
-        with self._lock:
-            is_wanted = times_closed == self._times_closed
-            if is_wanted:
-                kept = {other: known for other, known in self._connections.items() if known.is_open}
-                self._connections = {**kept, address: opened}
-                del self._opening[address]
-        if not is_wanted:
-            opened.close()
-            raise ConnectionFailed(f"{address}: the client was closed while it connected")
+        """Return a connection to any host of the service URL. Raises `ConnectionFailed` when none answers."""
+        return self._connections.service_connection()
 
     def owner_connection(self, topic: str) -> Connection:
-        """A connection to the broker that serves `topic` (a partition's own name). One attempt, no retry."""
-        self._bound_owners()
-        owner = self._owners.get(topic)
-        if owner is None:
-            owner = self._lookup(topic)
-            self._owners[topic] = owner
-        try:
-            return self._connection(owner)
-        except ConnectionFailed:
-            self.forget_owner(topic)
-            raise
+        """Return a connection to the broker that serves `topic` (a partition's own name). One attempt, no retry."""
+        return self._owners.connection(topic)
 
-    def _bound_owners(self) -> None:
-        """Forget owners that were learned first: topics come and go for as long as a client lives, and those that are
-        still read are looked up once more."""
-        excess = len(self._owners) - _MOST_OWNERS
-        if excess > 0:
-            for topic in list(self._owners)[:excess]:
-                self.forget_owner(topic)
+    def owner_connections(self, topics: Iterable[str]) -> dict[str, Connection | PulsarError]:
+        """Return `owner_connection` of each topic, or its failure. The lookups are pipelined."""
+        return self._owners.connections(topics)
 
     def forget_owner(self, topic: str) -> None:
         """Call when the owner closed a consumer or producer, or refused: the topic may have moved."""
-        self._owners.pop(topic, None)
-
-    def owner_connections(self, topics: Iterable[str]) -> dict[str, Connection | PulsarError]:
-        """`owner_connection` for many topics: one lookup after the other without waiting, one attempt to connect for
-        each broker. A topic's failure takes the place of its connection."""
-        self._bound_owners()
-        names = list(topics)
-        connections: dict[str, Connection | PulsarError] = dict(
-            self._find_owners([topic for topic in names if topic not in self._owners])
-        )
-        by_owner: dict[BrokerAddress, list[str]] = {}
-        for topic in names:
-            if topic in self._owners:
-                by_owner.setdefault(self._owners[topic], []).append(topic)
-        opened = self._connections_to(by_owner)
-        for owner, owned in by_owner.items():
-            if isinstance(opened[owner], ConnectionFailed):
-                for topic in owned:
-                    self.forget_owner(topic)
-            connections.update(dict.fromkeys(owned, opened[owner]))
-        return connections
-
-    def _connections_to(
-        self, addresses: Iterable[BrokerAddress]
-    ) -> dict[BrokerAddress, Connection | ConnectionFailed]:
-        """Return a connection to each address, or why there is none. Connects to several brokers at the same time, so
-        that those that do not answer take the time of one."""
-        wanted = list(addresses)
-        missing = [address for address in wanted if not self._knows(address)]
-        if len(missing) <= 1:
-            return {address: self._connection_or_fault(address) for address in wanted}
-        return dict(zip(wanted, map_concurrently(self._connection_or_fault, wanted), strict=True))
-
-    def _connection_or_fault(self, address: BrokerAddress) -> Connection | ConnectionFailed:
-        try:
-            return self._connection(address)
-        except ConnectionFailed as fault:
-            return fault
-
-    def _find_owners(self, topics: list[str]) -> dict[str, PulsarError]:
-        """Look the topics up; what failed."""
-        faults: dict[str, PulsarError] = {}
-        for window in in_windows(topics):
-            connection = self.service_connection()
-            answers = connection.submit_all(
-                [(lookup_command(topic, self._listener_name), looking_up(topic)) for topic in window]
-            )
-            # One deadline for all, which were sent together.
-            deadline = time.monotonic() + self.left(self.request_seconds)
-            for topic, answer in zip(window, answers, strict=True):
-                try:
-                    first = await_answer(answer, looking_up(topic), max(0.0, deadline - time.monotonic()))
-                    self._owners[topic] = self._follow(topic, connection, first)
-                except PulsarError as fault:
-                    faults[topic] = fault
-        return faults
-
-    def _lookup(self, topic: str) -> BrokerAddress:
-        connection = self.service_connection()
-        answer = connection.request(
-            lookup_command(topic, self._listener_name), looking_up(topic), self.left(self.request_seconds)
-        )
-        return self._follow(topic, connection, answer)
-
-    def _follow(self, topic: str, connection: Connection, answer: Any) -> BrokerAddress:
-        """The owner that an answer to a lookup leads to, over redirects."""
-        where = looking_up(topic)
-        for _ in range(_MAX_REDIRECTS):
-            if answer.response == _FAILED:
-                raise server_error(answer.error, answer.message, where)
-            target = owner_of(answer, where, tls=self._security.tls is not None)
-            if answer.proxy_through_service_url:
-                host = connection.address
-                target = BrokerAddress(host.host, host.port, f"{target.host}:{target.port}")
-            if answer.response == _CONNECT:
-                return target
-            connection = self._connection(target)
-            command = lookup_command(topic, self._listener_name, authoritative=answer.authoritative)
-            answer = connection.request(command, where, self.left(self.request_seconds))
-        raise ProtocolError(
-            f"{where}: expected an owner within {_MAX_REDIRECTS} redirects, got more redirects"
-        )
+        self._owners.forget(topic)
 
     # Requests
 
@@ -473,10 +306,3 @@ class BrokerClient:
             answer = await_answer(pending, reading_schema(topic), self.left(self.request_seconds))
             schemas[topic] = schema_of(answer, reading_schema(topic))
         return schemas
-
-
-def in_windows(items: Iterable[Item], size: int = AT_ONCE) -> Iterator[list[Item]]:
-    """So many of them at a time."""
-    rest = iter(items)
-    while window := list(islice(rest, size)):
-        yield window

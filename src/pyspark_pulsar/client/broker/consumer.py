@@ -28,7 +28,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark_pulsar.client.broker.commands import (
+from pyspark_pulsar.client.broker.connection.commands import (
     ACK,
     CLOSE_CONSUMER,
     FLOW,
@@ -36,7 +36,7 @@ from pyspark_pulsar.client.broker.commands import (
     frame,
     signed,
 )
-from pyspark_pulsar.client.broker.connection import Connection, EntryBatch, await_answer
+from pyspark_pulsar.client.broker.connection.connection import Connection, EntryBatch, await_answer
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ConnectionFailed, DeadlineExceeded
 from pyspark_pulsar.model.position import EARLIEST, Position, after_entry

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from pyspark_pulsar.client.broker.server_error import NotReady
-from pyspark_pulsar.client.retrying import retry
+from pyspark_pulsar.client.broker.connection.server_error import NotReady
+from pyspark_pulsar.client.retries import retry
 from pyspark_pulsar.errors import ConnectionFailed
 
 Answer = TypeVar("Answer")

@@ -14,16 +14,13 @@
     failed  | for good: `send` and `await_below`    |                                                 |
             | raise the first failure               |                                                 |
 
-A frame is kept until its receipt is here (`unconfirmed`). What is unconfirmed when a producer is lost is sent once more
-by the next one: a message may then be stored twice, never lost (at-least-once). When a frame fails, those behind it
-count as not written, even if they are stored.
+A frame is kept until its receipt arrives (`unconfirmed`). After a producer is lost, the next one sends the unconfirmed
+frames again: a message may be stored twice, but is never lost (at-least-once). After a frame has failed, the frames
+behind it count as not written, even if they are stored.
 
-Receipts come on the connection's thread, which only notes them; the task's thread sends, waits and opens. `_changed`
-guards what both touch. Before a producer is opened again the former one is closed, and its answer is waited for or its
-connection ended: so no receipt of the former can be taken for one of the next.
-
-Protocol: CommandProducer, CommandSend, CommandSendReceipt; the epoch lets a reopened producer replace the
-broker's memory of its former self.
+The connection's thread only records receipts; the task's thread sends, waits and opens. `_changed` guards what both
+use. Before a producer opens again, the earlier one is closed, and its answer arrives or its connection ends: so no
+receipt counts for the wrong producer. The epoch of CommandProducer lets brokers replace the earlier producer.
 """
 
 from __future__ import annotations
@@ -35,10 +32,20 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.commands import CLOSE_PRODUCER, PRODUCER, SEND_ERROR, SEND_RECEIPT
-from pyspark_pulsar.client.broker.connection import Connection
-from pyspark_pulsar.client.broker.server_error import UNKNOWN_ERROR, NotReady, ProducerBusy, server_error
-from pyspark_pulsar.client.broker.transport import SendFrames
+from pyspark_pulsar.client.broker.connection.commands import (
+    CLOSE_PRODUCER,
+    PRODUCER,
+    SEND_ERROR,
+    SEND_RECEIPT,
+)
+from pyspark_pulsar.client.broker.connection.connection import Connection
+from pyspark_pulsar.client.broker.connection.server_error import (
+    UNKNOWN_ERROR,
+    NotReady,
+    ProducerBusy,
+    server_error,
+)
+from pyspark_pulsar.client.broker.connection.transport import SendFrames
 from pyspark_pulsar.client.broker.unconfirmed import NotStored, Unconfirmed
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import (

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, Final, TypeVar
 
-from pyspark_pulsar.client.broker.commands import (
+from pyspark_pulsar.client.broker.connection.commands import (
     GET_SCHEMA,
     GET_TOPICS_OF_NAMESPACE,
     LOOKUP,
@@ -13,13 +15,18 @@ from pyspark_pulsar.client.broker.commands import (
     SCALABLE_TOPIC_LOOKUP,
     frame,
 )
-from pyspark_pulsar.client.broker.server_error import server_error
+from pyspark_pulsar.client.broker.connection.server_error import server_error
 from pyspark_pulsar.client.security.url import BrokerAddress, parse_broker_url
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import OptionError, TopicNotFoundError
 from pyspark_pulsar.model.topic import Namespace, TopicName, TopicPartition
 from pyspark_pulsar.model.topic_layout import TopicLayout, TopicSegment, layout_of
 from pyspark_pulsar.schema.info import SchemaInfo
+
+Item = TypeVar("Item")
+
+AT_ONCE: Final = 1000
+"""Requests on their way at the same time; far below the number at which brokers refuse more lookups."""
 
 _SEALED = 1
 
@@ -143,3 +150,10 @@ def layout_from(answer: wire.CommandScalableTopicUpdate, topic: TopicName) -> To
         for segment in answer.dag.segments
     ]
     return layout_of(topic, segments, where)
+
+
+def in_windows(items: Iterable[Item], size: int = AT_ONCE) -> Iterator[list[Item]]:
+    """Yield lists of at most `size` items, in order."""
+    rest = iter(items)
+    while window := list(islice(rest, size)):
+        yield window

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.commands import SUBSCRIBE
-from pyspark_pulsar.client.broker.connection import Connection, await_answer
+from pyspark_pulsar.client.broker.connection.commands import SUBSCRIBE
+from pyspark_pulsar.client.broker.connection.connection import Connection, await_answer
 from pyspark_pulsar.client.broker.consumer import EntryConsumer
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import PulsarError

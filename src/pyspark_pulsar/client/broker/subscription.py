@@ -24,7 +24,7 @@ from concurrent.futures import Future
 from typing import Any, Final
 
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.commands import (
+from pyspark_pulsar.client.broker.connection.commands import (
     ACK,
     CLOSE_CONSUMER,
     FLOW,
@@ -33,8 +33,8 @@ from pyspark_pulsar.client.broker.commands import (
     frame,
     signed,
 )
-from pyspark_pulsar.client.broker.connection import Connection, await_answer
-from pyspark_pulsar.client.broker.server_error import server_error
+from pyspark_pulsar.client.broker.connection.connection import Connection, await_answer
+from pyspark_pulsar.client.broker.connection.server_error import server_error
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ConnectionFailed, ProtocolError, PulsarError
 from pyspark_pulsar.model.position import EARLIEST, Position

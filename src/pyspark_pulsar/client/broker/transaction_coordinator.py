@@ -20,9 +20,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.commands import ADD_PARTITION_TO_TXN, END_TXN, NEW_TXN, TC_CLIENT_CONNECT
-from pyspark_pulsar.client.broker.connection import Connection, await_answer
-from pyspark_pulsar.client.broker.server_error import server_error
+from pyspark_pulsar.client.broker.connection.commands import (
+    ADD_PARTITION_TO_TXN,
+    END_TXN,
+    NEW_TXN,
+    TC_CLIENT_CONNECT,
+)
+from pyspark_pulsar.client.broker.connection.connection import Connection, await_answer
+from pyspark_pulsar.client.broker.connection.server_error import server_error
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import (
     ConnectionFailed,

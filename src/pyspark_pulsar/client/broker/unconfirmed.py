@@ -38,7 +38,7 @@ from bisect import bisect_left
 from collections import deque
 from dataclasses import dataclass, field
 
-from pyspark_pulsar.client.broker.transport import SendFrames, renew_chunks
+from pyspark_pulsar.client.broker.connection.transport import SendFrames, renew_chunks
 
 
 @dataclass

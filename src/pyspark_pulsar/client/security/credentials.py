@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 from pyspark_pulsar.client.security.oauth2 import OAuth2Flow, access_token, file_path
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ConnectionOptions
-from pyspark_pulsar.options.regular_file import read_regular_file
 from pyspark_pulsar.options.security import BASIC, NO_PLUGIN, OAUTH2, TLS, TOKEN
+from pyspark_pulsar.options.values.regular_file import read_regular_file
 
 _METHOD_HEADER: Final = "X-Pulsar-Auth-Method-Name"
 _PARAMS: Final = "option 'pulsar.client.authParams'"
@@ -43,7 +43,7 @@ class Credentials(Protocol):
     def data(self, *, renew: bool = False) -> bytes:
         """Return the data for CONNECT and AUTH_RESPONSE.
 
-        The call may wait for a network share or an identity provider: call it within a deadline (`client.bounded`).
+        The call may wait for a network share or an identity provider: call it within a deadline (`client.time_limit`).
 
         Args:
             renew: The broker no longer accepts the data of earlier calls.

@@ -31,7 +31,7 @@ from pyspark_pulsar.errors import (
     PermissionDenied,
     ProtocolError,
 )
-from pyspark_pulsar.options.regular_file import read_regular_file
+from pyspark_pulsar.options.values.regular_file import read_regular_file
 
 _log: Final = logging.getLogger(__name__)
 

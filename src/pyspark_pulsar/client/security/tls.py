@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from pyspark_pulsar.errors import ConnectionFailed, OptionError, TlsFailed
-from pyspark_pulsar.options.regular_file import check_regular_file
+from pyspark_pulsar.options.values.regular_file import check_regular_file
 
 _RECEIVE_BYTES: Final = 256 * 1024
 # OpenSSL's words for an alert of the other side, or for bytes that are not TLS.

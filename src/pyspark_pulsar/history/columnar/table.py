@@ -15,7 +15,7 @@ from typing import ClassVar, Final
 import pyarrow as pa
 
 from pyspark_pulsar.errors import SchemaError
-from pyspark_pulsar.history.columnar.columns.matching import by_name
+from pyspark_pulsar.history.columnar.columns.field_matches import by_name
 from pyspark_pulsar.history.columnar.columns.stored_types import paths_of
 from pyspark_pulsar.history.columnar.data_file import DataFile
 from pyspark_pulsar.history.columnar.layout import BY_DAY, FileLayout, PartitionField

@@ -1,11 +1,10 @@
-"""Tiering: what is complete of topics becomes rows of their tables. Runs anywhere; Spark is one of the places to
-write in.
+"""Tiering: complete ledgers of topics become rows of their tables. Runs anywhere, with or without Spark.
 
-complete    which ledgers of a topic partition are complete
-definition  the table of a topic: its columns, how they follow the topic's schema
-round       one round of one topic: look, plan, write, commit
-writers     where splits are written: processes of this machine, or tasks of a Spark job
-run         rounds of all topics, once or for ever
-status      how far topics are tiered, and what is left to do
-upkeep      small files made large, files that nobody names removed, old states of a table forgotten
+ledgers       the complete ledgers of a topic
+definition    the table of a topic: its columns, and how they follow the topic's schema
+round         one round of one topic: look, plan, write, commit
+writing       splits to data files, in processes of this machine or in tasks of a Spark job
+topic_rounds  rounds of all topics, once or for ever
+status        how far topics are tiered, and what is left to do
+upkeep        merges small files, removes files that no commit names, expires old states of a table
 """

@@ -10,7 +10,7 @@ from typing import Final
 from pyspark_pulsar.errors import ProtocolError
 from pyspark_pulsar.history.columnar.table import ColumnarTable, TableMoved
 from pyspark_pulsar.history.columnar.writing.writer import WrittenFile
-from pyspark_pulsar.history.tiering.complete import CompletePart
+from pyspark_pulsar.history.tiering.ledgers.complete_ledgers import CompletePart
 from pyspark_pulsar.model.topic import TopicName, TopicPartition
 
 _log: Final = logging.getLogger(__name__)

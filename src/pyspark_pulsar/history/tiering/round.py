@@ -1,11 +1,11 @@
 """One round of tiering a topic: what is complete becomes data files and is committed. Runs in any process.
 
-    look       the table's positions; the topic's ledgers; up to where no open transaction reaches      complete_parts
+    look       the table's positions; the topic's ledgers; up to where no open transaction reaches      ledgers
     compare    the table is the one that the topic names, and the topic names it from now on            topic_note
     follow     a table is made where there is none, or gets the columns that the topic's schema has     followed_table
     plan       splits of what is complete, by the planner of reads                                      read.planning
-    write      each split to data files, wherever the writers are                                       writers
-    hold back  a chunked message of which the last chunks are still to come is not cut in two           chunked
+    write      each split to data files, wherever the writers are                                       writing
+    hold back  a chunked message of which the last chunks are still to come is not cut in two           open_chunks
     commit     files and positions at once, if the table is as it was when it was looked at             commit
 
 The table is the checkpoint. A round that dies before the commit has done nothing but leave files that no commit names
@@ -25,17 +25,17 @@ from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.history.columnar.table import TableMoved
 from pyspark_pulsar.history.columnar.tiered_schema import parse_tiered_schema
 from pyspark_pulsar.history.columnar.topic_tables import TopicTables
-from pyspark_pulsar.history.tiering.chunked import held_back
 from pyspark_pulsar.history.tiering.commit import RoundResult, commit_parts, lost_race
-from pyspark_pulsar.history.tiering.complete_parts import complete_parts, leaves_over, requests_of
 from pyspark_pulsar.history.tiering.definition import (
     TableSettings,
     tiering_options,
     topic_schema,
 )
 from pyspark_pulsar.history.tiering.followed_table import followed_table
+from pyspark_pulsar.history.tiering.ledgers.open_chunks import ledgers_with_open_chunks
+from pyspark_pulsar.history.tiering.ledgers.topic_parts import complete_parts, leaves_over, requests_of
 from pyspark_pulsar.history.tiering.topic_note import write_note
-from pyspark_pulsar.history.tiering.writers import Writers, WriteTask
+from pyspark_pulsar.history.tiering.writing.split_writers import Writers, WriteTask
 from pyspark_pulsar.model.topic import TopicName, TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.planning.partition_plan import splits_of
@@ -84,7 +84,7 @@ class TierRound:
                 splits = splits_of(SplitPlanner(options, client, admin).plan(requests_of(parts)))
                 tasks = [WriteTask(options, schema, split, layout, storage) for split in splits]
                 written = self.writers.write(tasks)
-                open_since = held_back(splits, written, ledgers, time.time_ns() // 1_000_000)
+                open_since = ledgers_with_open_chunks(splits, written, ledgers, time.time_ns() // 1_000_000)
                 if not open_since:
                     break
                 # Rare, and the files of this turn are left to the upkeep.

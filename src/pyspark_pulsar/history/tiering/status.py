@@ -13,7 +13,7 @@ from pyspark_pulsar.history.columnar.table import ColumnarTable
 from pyspark_pulsar.history.columnar.tier_note import TierNote
 from pyspark_pulsar.history.columnar.topic_tables import TopicTables
 from pyspark_pulsar.history.tiering.faults import catalog_settings, topic_fault
-from pyspark_pulsar.history.tiering.retention import WARNING_SHARE, retention_policy, used_share
+from pyspark_pulsar.history.tiering.ledgers.retention_use import WARNING_SHARE, retention_policy, used_share
 from pyspark_pulsar.model.position import EARLIEST, Position
 from pyspark_pulsar.model.topic import TopicName, TopicPartition
 from pyspark_pulsar.options import ReadOptions

@@ -15,7 +15,7 @@ from pyspark_pulsar.read.batch.pushdown import Pushed, filters_may_come, push_fi
 from pyspark_pulsar.read.task.split_reader import read_splits
 from pyspark_pulsar.schema.read_schema import ReadSchema
 from pyspark_pulsar.spark.filter_values import keep_constants_beyond_python
-from pyspark_pulsar.spark.shipped import Shipped
+from pyspark_pulsar.spark.shipped_objects import Shipped
 from pyspark_pulsar.spark.task_context import new_run, present_attempt
 from pyspark_pulsar.spark.tracebacks import hides_tracebacks
 

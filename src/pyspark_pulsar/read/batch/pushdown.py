@@ -33,7 +33,7 @@ from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.time_window import TimeWindow
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.spark.filter_values import BeyondPython
-from pyspark_pulsar.spark.shipped import runs_in
+from pyspark_pulsar.spark.shipped_objects import runs_in
 
 _KEY: Final = ("__key",)
 _TOPIC: Final = ("__topic",)

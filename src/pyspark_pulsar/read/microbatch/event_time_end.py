@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from pyspark_pulsar.client.broker.transport import EntryBatch
+from pyspark_pulsar.client.broker.connection.transport import EntryBatch
 from pyspark_pulsar.codec.data_keys import DataKeys
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.codec.intake import Intake

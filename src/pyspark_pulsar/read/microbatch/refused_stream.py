@@ -15,7 +15,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.spark.read_limits import ReadLimit, SupportsTriggerAvailableNow
-from pyspark_pulsar.spark.shipped import Shipped
+from pyspark_pulsar.spark.shipped_objects import Shipped
 from pyspark_pulsar.spark.tracebacks import hides_tracebacks
 
 

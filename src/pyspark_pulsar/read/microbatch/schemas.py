@@ -22,7 +22,7 @@ from pyspark_pulsar.schema.family.same_schema import identity, schema_text
 from pyspark_pulsar.schema.family.union import united
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.read_schema import ReadSchema, resolve_read_schema
-from pyspark_pulsar.schema.types.text import type_text
+from pyspark_pulsar.schema.types.type_text import type_text
 
 CHECK_AGAIN_SECONDS: Final = 60.0
 TOPICS_PER_CHECK: Final = 100

@@ -43,7 +43,7 @@ from pyspark_pulsar.spark.read_limits import (
     ReadMinRows,
     SupportsTriggerAvailableNow,
 )
-from pyspark_pulsar.spark.shipped import Shipped
+from pyspark_pulsar.spark.shipped_objects import Shipped
 from pyspark_pulsar.spark.task_context import new_run, present_attempt
 from pyspark_pulsar.spark.tracebacks import hides_tracebacks
 

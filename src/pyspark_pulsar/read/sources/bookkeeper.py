@@ -16,7 +16,7 @@ from pyspark_pulsar.client.bookkeeper.discovery import GuessedWriteSets
 from pyspark_pulsar.client.bookkeeper.entry_range import EntryRange
 from pyspark_pulsar.client.bookkeeper.ledger_reader import LedgerReader
 from pyspark_pulsar.client.bookkeeper.write_set import KnownWriteSets
-from pyspark_pulsar.client.broker.transport import EntryBatch
+from pyspark_pulsar.client.broker.connection.transport import EntryBatch
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import LedgerUnavailable, OptionError
 from pyspark_pulsar.model.topic import TopicPartition

@@ -6,8 +6,8 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pyspark_pulsar.client.bookkeeper.compacted import unwrapped
-from pyspark_pulsar.client.broker.transport import EntryBatch
+from pyspark_pulsar.client.bookkeeper.compacted_ledger import unwrapped
+from pyspark_pulsar.client.broker.connection.transport import EntryBatch
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.read.location import (

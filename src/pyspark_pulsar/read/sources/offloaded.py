@@ -17,7 +17,7 @@ from typing import ClassVar, Final
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.admin.ledger_metadata import parse_ledger_metadata
 from pyspark_pulsar.client.bookkeeper.connection.directory import find_addresses
-from pyspark_pulsar.client.broker.transport import EntryBatch
+from pyspark_pulsar.client.broker.connection.transport import EntryBatch
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.client.offload.object_store import StoredBytes, in_steps, stored_bytes
 from pyspark_pulsar.client.offload.policy import TieredStore

@@ -14,10 +14,10 @@ from functools import partial
 from typing import Final
 
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.connection import Connection
+from pyspark_pulsar.client.broker.connection.connection import Connection
+from pyspark_pulsar.client.broker.connection.transport import EntryBatch
 from pyspark_pulsar.client.broker.consumer import EntryConsumer
 from pyspark_pulsar.client.broker.subscribe import Subscribing, begin_subscribe, subscribe
-from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.errors import DeadlineExceeded, PulsarError
 from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition

@@ -43,7 +43,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.connection import Connection
+from pyspark_pulsar.client.broker.connection.connection import Connection
 from pyspark_pulsar.client.broker.consumer import EntryConsumer
 from pyspark_pulsar.client.broker.subscribe import Subscribing, begin_subscribe
 from pyspark_pulsar.errors import ConnectionFailed, PulsarError

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pyspark_pulsar.client.broker.transport import EntryBatch
+from pyspark_pulsar.client.broker.connection.transport import EntryBatch
 from pyspark_pulsar.errors import LedgerUnavailable, PulsarError
 from pyspark_pulsar.model.position import Position, after_entry
 from pyspark_pulsar.options import ReadOptions

@@ -58,7 +58,7 @@ from typing import Final, TypeVar
 
 import pyarrow as pa
 
-from pyspark_pulsar.client.broker.transport import EntryBatch
+from pyspark_pulsar.client.broker.connection.transport import EntryBatch
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.codec.intake import TransactionsUnknown
 from pyspark_pulsar.errors import (

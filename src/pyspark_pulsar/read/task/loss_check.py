@@ -19,7 +19,7 @@ from contextlib import closing
 from typing import Final
 
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.client.broker.transport import EntryBatch
+from pyspark_pulsar.client.broker.connection.transport import EntryBatch
 from pyspark_pulsar.errors import ConnectionFailed, DamagedCopy, PermissionDenied, ProtocolError, PulsarError
 from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.read.location import EntryLocation, Missing, PartitionAccess, RangeProgress

@@ -20,8 +20,7 @@ from pyspark_pulsar.read.task.split_decoding import SplitDecoding
 from pyspark_pulsar.read.task.transactions import TopicTransactions
 from pyspark_pulsar.schema.read_schema import ReadSchema
 from pyspark_pulsar.spark.logging import show_warnings
-from pyspark_pulsar.spark.task_context import Attempt
-from pyspark_pulsar.spark.task_counts import hand_over
+from pyspark_pulsar.spark.task_context import Attempt, hand_over
 
 
 def read_splits(

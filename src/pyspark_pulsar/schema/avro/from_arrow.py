@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from pyspark_pulsar.errors import SchemaError
-from pyspark_pulsar.schema.types.text import spark_mark, type_text
+from pyspark_pulsar.schema.types.type_text import spark_mark, type_text
 
 _LEGAL_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 

@@ -4,8 +4,8 @@ Pulsar describes both its AVRO and its JSON schemas by an Avro document (Avro 1.
 https://avro.apache.org/docs/1.11.1/specification/). Supported are records whose fields are primitives,
 enums, fixed, arrays, maps, records, and unions of these; logical types are date, time-*, timestamp-*,
 local-timestamp-*, decimal up to 38 digits, and uuid. Logical types that Avro tells readers to ignore
-(unknown, on the wrong base type, decimals with impossible digits) are ignored. `schema.avro.held` leaves out what no
-column holds before this module sees it. A union of null with one type is that type, nullable; a
+(unknown, on the wrong base type, decimals with impossible digits) are ignored. `schema.avro.column_document` leaves
+fields that no column holds out before this module sees them. A union of null with one type is that type, nullable; a
 union of several is a struct of `member0`, `member1`, ... in the order of its branches without null, as in
 Spark's own Avro source: one member is set, and for null the struct itself is null.
 """
@@ -29,7 +29,7 @@ UUID_BYTES: Final = 16
 
 HELD: Final = "pyspark_pulsar"
 """Key of a node that says how a column holds it: `OMITTED` for a union's branch without a member, `TEXT` for a decimal
-as text (`schema.avro.held` writes it, kernel/src/avro_schema/parse.rs reads it)."""
+as text (`schema.avro.column_document` writes it, kernel/src/avro_schema/parse.rs reads it)."""
 OMITTED: Final = "omitted"
 TEXT: Final = "text"
 

@@ -118,7 +118,7 @@ class Union:
 
 @dataclass(frozen=True)
 class Omitted:
-    """A union's branch that no column holds (`schema.avro.held`): its label, and its node as JSON."""
+    """A union's branch that no column holds (`schema.avro.column_document`): its label, and its node as JSON."""
 
     label: str
     node: str

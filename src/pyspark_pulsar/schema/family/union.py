@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final, TypeAlias, TypeVar
 
 from pyspark_pulsar.errors import SchemaError
-from pyspark_pulsar.schema.avro.held import held_document
+from pyspark_pulsar.schema.avro.column_document import column_document
 from pyspark_pulsar.schema.avro.to_arrow import record_schema
 from pyspark_pulsar.schema.avro.tree import RecordType, document, parse, width
 from pyspark_pulsar.schema.avro.union import IncompatibleTypes, record_union
@@ -105,9 +105,9 @@ def _documents(
     if own is not None:
         return payload
     # The union is made of what columns hold: what they do not is known of each alone.
-    held = [held_document(info.text, unfolding, where=names[0]) for info in infos]
-    omitted = dict.fromkeys(omission for one in held for omission in one.omitted)
-    return replace(payload, omitted=tuple(omitted), shows_more=any(one.shows_more for one in held))
+    documents = [column_document(info.text, unfolding, where=names[0]) for info in infos]
+    omitted = dict.fromkeys(omission for one in documents for omission in one.omitted)
+    return replace(payload, omitted=tuple(omitted), shows_more=any(one.shows_more for one in documents))
 
 
 def _messages(
@@ -152,7 +152,7 @@ _UNITED: Final[Mapping[SchemaType, _Unite]] = {
 
 
 def _tree(info: SchemaInfo, where: str, unfolding: Unfolding = UNFOLDED_ONCE) -> RecordType:
-    text = held_document(value_document(info), unfolding, where=where).text
+    text = column_document(value_document(info), unfolding, where=where).text
     record_schema(text, where=where)
     try:
         return parse(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ProtobufOptions
-from pyspark_pulsar.options.regular_file import read_regular_file
+from pyspark_pulsar.options.values.regular_file import read_regular_file
 from pyspark_pulsar.schema.protobuf.descriptor import DescriptorFile
 
 

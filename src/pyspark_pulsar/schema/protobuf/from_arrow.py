@@ -23,7 +23,7 @@ from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema.avro.from_arrow import legal_name
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.protobuf.descriptor import load_descriptor
-from pyspark_pulsar.schema.types.text import spark_mark, type_text
+from pyspark_pulsar.schema.types.type_text import spark_mark, type_text
 
 _LEGAL_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FIELD: Final = descriptor_pb2.FieldDescriptorProto

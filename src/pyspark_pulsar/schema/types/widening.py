@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from pyspark_pulsar.schema.types.fit import FitRules, type_faults
-from pyspark_pulsar.schema.types.text import type_text
+from pyspark_pulsar.schema.types.type_text import type_text
 
 _WIDER: Final = {
     pa.int8(): (pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64()),

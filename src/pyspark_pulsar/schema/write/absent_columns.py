@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from pyspark_pulsar.schema.avro.defaults import default_scalar
-from pyspark_pulsar.schema.types.text import type_text
+from pyspark_pulsar.schema.types.type_text import type_text
 
 
 def absent_defaults(

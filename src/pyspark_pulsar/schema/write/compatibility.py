@@ -16,7 +16,7 @@ from pyarrow import types
 
 from pyspark_pulsar.schema.read_schema import suggestion
 from pyspark_pulsar.schema.types.fit import FitRules, record_faults
-from pyspark_pulsar.schema.types.text import type_text
+from pyspark_pulsar.schema.types.type_text import type_text
 
 _INTEGER_BITS: Final = {pa.int8(): 8, pa.int16(): 16, pa.int32(): 32, pa.int64(): 64}
 _DIGITS: Final = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 19}

@@ -13,7 +13,7 @@ from pyspark_pulsar.schema.avro.to_arrow import field_defaults
 from pyspark_pulsar.schema.payload import KEY_COLUMN, KeyValuePair, PayloadSchema, side_type
 from pyspark_pulsar.schema.primitive import VALUE_COLUMN
 from pyspark_pulsar.schema.read_schema import suggestion
-from pyspark_pulsar.schema.types.text import type_text
+from pyspark_pulsar.schema.types.type_text import type_text
 from pyspark_pulsar.schema.write.absent_columns import absent_defaults
 from pyspark_pulsar.schema.write.compatibility import cast_advice, record_mismatches, scalar_fits
 

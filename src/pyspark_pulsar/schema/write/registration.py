@@ -16,7 +16,7 @@ from pyspark_pulsar.schema.payload import KEY_COLUMN
 from pyspark_pulsar.schema.primitive import PRIMITIVES, VALUE_COLUMN, primitive_for
 from pyspark_pulsar.schema.protobuf.from_arrow import new_protobuf_info
 from pyspark_pulsar.schema.protobuf.registry import PROTOBUF_VALUE
-from pyspark_pulsar.schema.types.text import spark_mark, type_text
+from pyspark_pulsar.schema.types.type_text import spark_mark, type_text
 
 FORMATS: Final = {
     "avro": SchemaType.AVRO,

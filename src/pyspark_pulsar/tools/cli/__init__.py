@@ -5,18 +5,18 @@ import sys
 import click
 
 from pyspark_pulsar.errors import PulsarError
-from pyspark_pulsar.tools.cli.catalog import catalog
-from pyspark_pulsar.tools.cli.checkpoint import checkpoint
-from pyspark_pulsar.tools.cli.doctor import doctor
-from pyspark_pulsar.tools.cli.failover import failover
-from pyspark_pulsar.tools.cli.layout import layout
-from pyspark_pulsar.tools.cli.monitoring import monitoring
-from pyspark_pulsar.tools.cli.plan import plan
-from pyspark_pulsar.tools.cli.segments import segments
-from pyspark_pulsar.tools.cli.size import size
-from pyspark_pulsar.tools.cli.standalone import standalone
-from pyspark_pulsar.tools.cli.tier import tier
-from pyspark_pulsar.tools.cli.transactions import transactions
+from pyspark_pulsar.tools.cli.commands.catalog import catalog
+from pyspark_pulsar.tools.cli.commands.checkpoint import checkpoint
+from pyspark_pulsar.tools.cli.commands.doctor import doctor
+from pyspark_pulsar.tools.cli.commands.failover import failover
+from pyspark_pulsar.tools.cli.commands.layout import layout
+from pyspark_pulsar.tools.cli.commands.monitoring import monitoring
+from pyspark_pulsar.tools.cli.commands.plan import plan
+from pyspark_pulsar.tools.cli.commands.segments import segments
+from pyspark_pulsar.tools.cli.commands.size import size
+from pyspark_pulsar.tools.cli.commands.standalone import standalone
+from pyspark_pulsar.tools.cli.commands.tier import tier
+from pyspark_pulsar.tools.cli.commands.transactions import transactions
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

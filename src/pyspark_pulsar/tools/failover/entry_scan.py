@@ -7,9 +7,9 @@ from functools import partial
 from typing import Final
 
 from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.connection.transport import EntryBatch
 from pyspark_pulsar.client.broker.consumer import EntryConsumer
 from pyspark_pulsar.client.broker.subscribe import subscribe
-from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.errors import DeadlineExceeded
 from pyspark_pulsar.model.position import Position, after_entry
 from pyspark_pulsar.model.topic import TopicPartition

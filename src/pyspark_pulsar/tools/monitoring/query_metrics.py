@@ -66,8 +66,8 @@ def _kept() -> dict[str, Metric]:
 
 
 @dataclass(slots=True)
-class _Run:
-    """Of a query, from its start to its end."""
+class _QueryRun:
+    """One run of a query, from its start to its end."""
 
     labels: Labels
     run_id: str
@@ -85,7 +85,7 @@ class QueryMetrics:
         """`most_series`, `by_partition`: see `lag_series`. `clock`: Unix seconds."""
         self._most_series, self._by_partition = most_series, by_partition
         self._clock = clock
-        self._running: dict[str, _Run] = {}
+        self._running: dict[str, _QueryRun] = {}
         self._ended: dict[str, Labels] = {}
         self._kept = _kept()
 
@@ -168,17 +168,17 @@ class QueryMetrics:
                         metric.values[*labels, topic] = value
         return iter((messages, size, seconds, measured))
 
-    def _run(self, query_id: str, name: str | None, run_id: str) -> _Run:
+    def _run(self, query_id: str, name: str | None, run_id: str) -> _QueryRun:
         known = self._running.get(query_id)
         if known is None or known.run_id != run_id:
-            known = self._running[query_id] = _Run((name or "", query_id), run_id)
+            known = self._running[query_id] = _QueryRun((name or "", query_id), run_id)
             self._ended.pop(query_id, None)
             # From 0 on, as what a series begins with is no increase to Prometheus.
             for counter in ("epochs_committed", "epochs_aborted"):
                 self._add(counter, known.labels, 0)
         return known
 
-    def _take(self, run: _Run, number: int, source: Any) -> None:
+    def _take(self, run: _QueryRun, number: int, source: Any) -> None:
         labels = (*run.labels, str(number))
         rows = int(source.numInputRows)
         self._add("rows", labels, rows)

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pyspark_pulsar.client.broker.transport import EntryBatch
+from pyspark_pulsar.client.broker.connection.transport import EntryBatch
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicName, TopicPartition
@@ -50,8 +50,8 @@ _LEDGER_ENTRIES, _LEDGER_BYTES = 50_000, 150 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
-    """What a kind of entries took, for each message."""
+class _MessageCost:
+    """The measured CPU seconds and stored bytes of one message."""
 
     cpu: float
     size: float
@@ -69,10 +69,10 @@ def measure_costs(seconds: float = 20.0) -> dict[str, float]:
 
 
 def _decoding(kind: str, seconds: float) -> dict[str, float]:
-    plain = _decode_run(kind, _NARROW, _SHORT, _BATCHED, seconds)
-    wide = plain if kind == "BYTES" else _decode_run(kind, _WIDE, _SHORT, _BATCHED, seconds)
-    large = _decode_run(kind, _NARROW, _LONG, _BATCHED, seconds)
-    single = _decode_run(kind, _NARROW, _SHORT, 1, seconds)
+    plain = _decode_cost(kind, _NARROW, _SHORT, _BATCHED, seconds)
+    wide = plain if kind == "BYTES" else _decode_cost(kind, _WIDE, _SHORT, _BATCHED, seconds)
+    large = _decode_cost(kind, _NARROW, _LONG, _BATCHED, seconds)
+    single = _decode_cost(kind, _NARROW, _SHORT, 1, seconds)
     byte = max(0.0, (large.cpu - plain.cpu) / (large.size - plain.size))
     column = max(0.0, (wide.cpu - plain.cpu - byte * (wide.size - plain.size)) / (_WIDE - _NARROW))
     entry = max(0.0, (single.cpu - plain.cpu - byte * (single.size - plain.size)) / (1 - 1 / _BATCHED))
@@ -95,7 +95,7 @@ def _encoding(kind: str, seconds: float) -> dict[str, float]:
     }
 
 
-def _decode_run(kind: str, columns: int, text_bytes: int, messages: int, seconds: float) -> _Run:
+def _decode_cost(kind: str, columns: int, text_bytes: int, messages: int, seconds: float) -> _MessageCost:
     rows = 2000 if messages == 1 else 10 * messages
     batch = (
         made_up_bytes(rows, 2 * text_bytes) if kind == "BYTES" else made_up_rows(rows, columns, text_bytes)
@@ -103,7 +103,7 @@ def _decode_run(kind: str, columns: int, text_bytes: int, messages: int, seconds
     info = schema_of_rows(kind, columns)
     entries = encoded(encoder_of(batch, info, messages), batch)
     cpu = least_cpu(lambda: decode(entries, info), seconds)
-    return _Run(cpu / rows, sum(map(len, entries)) / rows)
+    return _MessageCost(cpu / rows, sum(map(len, entries)) / rows)
 
 
 def decode(entries: list[bytes], info: SchemaInfo | None) -> int:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from pyspark_pulsar.tools.sizing.costs import Costs
-from pyspark_pulsar.tools.sizing.given import SECONDS_A_DAY, Given
 from pyspark_pulsar.tools.sizing.history import History, ledgers_a_day
 from pyspark_pulsar.tools.sizing.quantity import Quantity, quantity, smallest
+from pyspark_pulsar.tools.sizing.workload_quantities import SECONDS_A_DAY, WorkloadQuantities
 
 _LOOKS_AT_A_TRIGGER: Final = quantity(16.0, "topic")
 """`read.planning.ledgers.known_ledgers`: so many topic partitions at a trigger, each every 600 s."""
@@ -54,7 +54,7 @@ class Driver:
     """All that Spark keeps of them."""
 
 
-def driver_of(given: Given, costs: Costs, history: History) -> Driver:
+def driver_of(given: WorkloadQuantities, costs: Costs, history: History) -> Driver:
     one_plan = quantity(1.0, "plan")
     splits = smallest(history.splits, given.batch_tasks * one_plan).named("splits of a plan")
     read = _read_by_a_plan(given, history, splits)
@@ -83,7 +83,7 @@ def driver_of(given: Given, costs: Costs, history: History) -> Driver:
     )
 
 
-def _read_by_a_plan(given: Given, history: History, splits: Quantity) -> Quantity:
+def _read_by_a_plan(given: WorkloadQuantities, history: History, splits: Quantity) -> Quantity:
     """A split reads no more ledgers than fit into it, and a part of one more."""
     name = "ledgers of a plan"
     if not history.size.value:
@@ -92,7 +92,7 @@ def _read_by_a_plan(given: Given, history: History, splits: Quantity) -> Quantit
     return smallest(history.ledgers, splits * each).named(name)
 
 
-def _requests(given: Given) -> Quantity:
+def _requests(given: WorkloadQuantities) -> Quantity:
     new = given.topics * ledgers_a_day(given) / SECONDS_A_DAY * _REQUESTS_OF_A_LEDGER
     looks = smallest(given.topics / _LOOK_AGAIN, _LOOKS_AT_A_TRIGGER / given.trigger) * _REQUESTS_OF_A_LOOK
     return new + looks

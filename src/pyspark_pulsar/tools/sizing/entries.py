@@ -14,7 +14,7 @@ from google.protobuf import descriptor_pb2
 
 from pyspark_pulsar.codec.encode import BatchEncoder
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
-from pyspark_pulsar.schema.write.columns import resolve_write_schema
+from pyspark_pulsar.schema.write.write_schema import resolve_write_schema
 
 TOPIC: Final = "persistent://public/default/sizing"
 _PUBLISHED_MS: Final = 1_795_230_103_082

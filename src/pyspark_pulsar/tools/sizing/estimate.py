@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pyspark_pulsar.tools.sizing.costs import Costs
 from pyspark_pulsar.tools.sizing.driver import Driver, driver_of
-from pyspark_pulsar.tools.sizing.given import Given, given_of
 from pyspark_pulsar.tools.sizing.history import (
     CatchUp,
     History,
@@ -19,8 +18,9 @@ from pyspark_pulsar.tools.sizing.history import (
     message_costs,
 )
 from pyspark_pulsar.tools.sizing.quantity import Quantity
-from pyspark_pulsar.tools.sizing.steady import Steady, steady_of
+from pyspark_pulsar.tools.sizing.steady_stream import SteadyStream, steady_stream
 from pyspark_pulsar.tools.sizing.workload import Workload
+from pyspark_pulsar.tools.sizing.workload_quantities import WorkloadQuantities, workload_quantities
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 class Estimate:
     """What a workload needs."""
 
-    given: Given
+    given: WorkloadQuantities
     costs: Costs
     message: MessageCosts
     history: History
     catch_up: CatchUp | None
     """None without history."""
-    steady: Steady
+    steady: SteadyStream
     driver: Driver
 
     def sections(self) -> dict[str, tuple[Quantity, ...]]:
@@ -73,7 +73,7 @@ class Estimate:
 
 def estimate(workload: Workload, costs: Costs) -> Estimate:
     """Raises `OptionError` for what cannot be done in the time that is wanted."""
-    given = given_of(workload)
+    given = workload_quantities(workload)
     message = message_costs(given, costs, workload.format)
     history = history_of(given, costs)
     catch_up = catch_up_of(given, costs, history, message) if history.messages.value else None
@@ -83,7 +83,7 @@ def estimate(workload: Workload, costs: Costs) -> Estimate:
         message,
         history,
         catch_up,
-        steady_of(given, costs, history, message),
+        steady_stream(given, costs, history, message),
         driver_of(given, costs, history),
     )
 

@@ -7,8 +7,8 @@ from typing import Final
 
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.tools.sizing.costs import OF_A_TOPIC, Costs
-from pyspark_pulsar.tools.sizing.given import ONE_CORE, SECONDS_A_DAY, Given, plain
 from pyspark_pulsar.tools.sizing.quantity import Quantity, largest, quantity, rounded_up, smallest
+from pyspark_pulsar.tools.sizing.workload_quantities import ONE_CORE, SECONDS_A_DAY, WorkloadQuantities, plain
 
 _ADMIN_AT_ONCE: Final = quantity(8.0, "1")
 """Requests of a plan to the admin REST API (`ledgers.topic_ledgers`), and to object storage (`placement.offloaded`)."""
@@ -64,7 +64,7 @@ class CatchUp:
     from_brokers: Quantity
 
 
-def message_costs(given: Given, costs: Costs, value_format: str) -> MessageCosts:
+def message_costs(given: WorkloadQuantities, costs: Costs, value_format: str) -> MessageCosts:
     """With `OF_A_TOPIC` among the costs, decoding is what was measured of that topic."""
     written = given.written * (
         costs.of_format("encode", value_format, "message")
@@ -83,7 +83,7 @@ def message_costs(given: Given, costs: Costs, value_format: str) -> MessageCosts
     )
 
 
-def _decoded(given: Given, costs: Costs, value_format: str) -> Quantity:
+def _decoded(given: WorkloadQuantities, costs: Costs, value_format: str) -> Quantity:
     def cost(part: str) -> Quantity:
         return costs.of_format("decode", value_format, part)
 
@@ -95,11 +95,11 @@ def _decoded(given: Given, costs: Costs, value_format: str) -> Quantity:
     )
 
 
-def mean_rate(given: Given) -> Quantity:
+def mean_rate(given: WorkloadQuantities) -> Quantity:
     return (given.messages_a_day / SECONDS_A_DAY).named("messages a second")
 
 
-def ledgers_a_day(given: Given) -> Quantity:
+def ledgers_a_day(given: WorkloadQuantities) -> Quantity:
     """Of one topic partition: a ledger ends by time, entries or bytes, whatever comes first."""
     one = given.messages_a_day / given.topics
     by_time = SECONDS_A_DAY / given.ledger_time
@@ -109,7 +109,7 @@ def ledgers_a_day(given: Given) -> Quantity:
     return smallest(most, largest(by_time, by_entries, by_bytes)).named("ledgers a topic a day")
 
 
-def history_of(given: Given, costs: Costs) -> History:
+def history_of(given: WorkloadQuantities, costs: Costs) -> History:
     messages = (given.messages_a_day * given.days).named("messages of the history")
     size = (messages * given.message_bytes).named("bytes of the history")
     on_bookies = largest(plain(0.0), plain(1.0) - given.in_object_storage - given.in_columns)
@@ -132,7 +132,7 @@ def history_of(given: Given, costs: Costs) -> History:
     )
 
 
-def _splits(given: Given, size: Quantity, ledgers: Quantity) -> Quantity:
+def _splits(given: WorkloadQuantities, size: Quantity, ledgers: Quantity) -> Quantity:
     """At most: one begins with each topic; a ledger's last is not full; of small ledgers at least half of each is."""
     if not size.value:
         return quantity(0.0, "split", "most splits")
@@ -142,7 +142,7 @@ def _splits(given: Given, size: Quantity, ledgers: Quantity) -> Quantity:
     return (of_topics + full + smallest(of_ledgers, full)).named("most splits")
 
 
-def catch_up_of(given: Given, costs: Costs, history: History, message: MessageCosts) -> CatchUp:
+def catch_up_of(given: WorkloadQuantities, costs: Costs, history: History, message: MessageCosts) -> CatchUp:
     """Raises `OptionError` where planning alone takes the time that is wanted."""
     work = _work(given, costs, history, message)
     planning = planning_time(given, costs, history)
@@ -171,7 +171,7 @@ def catch_up_of(given: Given, costs: Costs, history: History, message: MessageCo
     return CatchUp(work, planning, new, cores, incoming, executors, took, on_bookies, objects, live)
 
 
-def _work(given: Given, costs: Costs, history: History, message: MessageCosts) -> Quantity:
+def _work(given: WorkloadQuantities, costs: Costs, history: History, message: MessageCosts) -> Quantity:
     in_ledgers = history.messages * (plain(1.0) - given.in_columns)
     in_tables = history.messages * given.in_columns
     tasks = history.splits * quantity(1.0, "task/split") * costs["spark.task"]
@@ -179,7 +179,7 @@ def _work(given: Given, costs: Costs, history: History, message: MessageCosts) -
     return work.named("CPU to read the history")
 
 
-def planning_time(given: Given, costs: Costs, history: History) -> Quantity:
+def planning_time(given: WorkloadQuantities, costs: Costs, history: History) -> Quantity:
     """Of all plans together: the driver's own work, and its waiting for answers."""
     own = (
         history.plans * (given.topics * costs["plan.topic"] + history.ledgers * costs["plan.ledger"])

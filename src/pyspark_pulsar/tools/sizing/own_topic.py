@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.transport import EntryBatch
+from pyspark_pulsar.client.broker.connection.transport import EntryBatch
 from pyspark_pulsar.codec.decode import NO_VERSION, EntryDecoder
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ReadOptions

@@ -20,9 +20,9 @@ from pyspark_pulsar.tools.standalone.distribution.versions import (
     is_older,
     server_of,
 )
-from pyspark_pulsar.tools.standalone.health import is_healthy, wait_until_healthy
 from pyspark_pulsar.tools.standalone.launch import ServerProcess, check_java
 from pyspark_pulsar.tools.standalone.record import InstanceRecord, read_record, write_record
+from pyspark_pulsar.tools.standalone.server_health import is_healthy, wait_until_healthy
 from pyspark_pulsar.tools.standalone.server_log import end_of_log, registers_endlessly
 from pyspark_pulsar.tools.standalone.settings import (
     choose_port,

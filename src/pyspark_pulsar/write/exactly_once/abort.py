@@ -35,9 +35,10 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Final
 
-from pyspark_pulsar.client.broker.client import BrokerClient, in_windows
-from pyspark_pulsar.client.broker.connection import Connection
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.connection.connection import Connection
 from pyspark_pulsar.client.broker.producer import PROBE_ID, Producer
+from pyspark_pulsar.client.broker.requests import in_windows
 from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators
 from pyspark_pulsar.codec.encode import Producing
 from pyspark_pulsar.codec.public_keys import DataKey

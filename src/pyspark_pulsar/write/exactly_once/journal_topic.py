@@ -26,7 +26,7 @@ from pyspark_pulsar.model.position import EARLIEST, Position, after_entry
 from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.model.transaction_id import TransactionId
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
-from pyspark_pulsar.schema.write.columns import WriteSchema, resolve_write_schema
+from pyspark_pulsar.schema.write.write_schema import WriteSchema, resolve_write_schema
 
 KEEPER: Final = "pyspark-pulsar-journal"
 """The durable subscription without which a broker would delete the topic and its records."""

@@ -8,7 +8,8 @@ transaction of each coordinator is sent to each partition and aborted.
 
 from __future__ import annotations
 
-from pyspark_pulsar.client.broker.client import BrokerClient, in_windows
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.requests import in_windows
 from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators
 from pyspark_pulsar.errors import TopicNotFoundError
 from pyspark_pulsar.model.topic import TopicName

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pyspark_pulsar.catalog.properties.table import TableProperties
+from pyspark_pulsar.catalog.properties.table_properties import TableProperties
 from pyspark_pulsar.catalog.statements.create_table import _schema, create_table
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.errors import PulsarError

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyspark_pulsar.client.bookkeeper.connection.status import DAMAGED, NO_ENTRY, NO_LEDGER, describe
+from pyspark_pulsar.client.bookkeeper.connection.response_status import DAMAGED, NO_ENTRY, NO_LEDGER, describe
 from pyspark_pulsar.client.bookkeeper.entry_range import EntryRange
 from pyspark_pulsar.errors import LedgerUnavailable
 

@@ -15,8 +15,8 @@ import pytest
 
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.connection import open_connection
-from pyspark_pulsar.client.broker.transport import open_transport
+from pyspark_pulsar.client.broker.connection.connection import open_connection
+from pyspark_pulsar.client.broker.connection.transport import open_transport
 from pyspark_pulsar.client.security import oauth2
 from pyspark_pulsar.client.security.context import Security, security_of
 from pyspark_pulsar.client.security.tls import Tls
@@ -109,7 +109,7 @@ def test_a_client_that_is_closed_keeps_no_connection_that_was_opened_meanwhile(
         assert closed.wait(30)
         return Opened()
 
-    monkeypatch.setattr("pyspark_pulsar.client.broker.client.open_connection", open_slowly)
+    monkeypatch.setattr("pyspark_pulsar.client.broker.broker_connections.open_connection", open_slowly)
     client = BrokerClient(options(black_hole))
     with ThreadPoolExecutor(1) as pool:
         connecting = pool.submit(client.service_connection)
@@ -130,12 +130,12 @@ def test_connections_that_have_ended_are_forgotten(
     class Ended:
         is_open = False
 
-    monkeypatch.setattr("pyspark_pulsar.client.broker.client.open_connection", lambda *_: Ended())
+    monkeypatch.setattr("pyspark_pulsar.client.broker.broker_connections.open_connection", lambda *_: Ended())
     client = BrokerClient(options(black_hole))
     for number in range(1000):
-        client._connection(BrokerAddress(f"10.0.0.{number}", 6650))
-    assert len(client._connections) == 1
-    assert client._opening == {}
+        client._connections.connection(BrokerAddress(f"10.0.0.{number}", 6650))
+    assert len(client._connections._open) == 1
+    assert client._connections._opening == {}
 
 
 def test_owners_of_topics_that_came_and_went_are_forgotten(
@@ -144,13 +144,13 @@ def test_owners_of_topics_that_came_and_went_are_forgotten(
     class Open:
         is_open = True
 
-    monkeypatch.setattr("pyspark_pulsar.client.broker.client.open_connection", lambda *_: Open())
+    monkeypatch.setattr("pyspark_pulsar.client.broker.broker_connections.open_connection", lambda *_: Open())
     client = BrokerClient(options(black_hole))
     for number in range(250_000):
-        client._owners[f"persistent://public/default/t{number}"] = black_hole
+        client._owners._owners[f"persistent://public/default/t{number}"] = black_hole
         if number % 10_000 == 0:
             client.owner_connection(f"persistent://public/default/t{number}")
-            assert len(client._owners) <= 110_001
+            assert len(client._owners._owners) <= 110_001
     # None is missing of those that are asked for together, however many they are.
     names = [f"persistent://public/default/t{number}" for number in range(150_000, 250_000)]
     assert len(client.owner_connections(names)) == 100_000

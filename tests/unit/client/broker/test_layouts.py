@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.commands import SCALABLE_TOPIC_CLOSE, id_field
+from pyspark_pulsar.client.broker.connection.commands import SCALABLE_TOPIC_CLOSE, id_field
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import OptionError, PermissionDenied
 from pyspark_pulsar.model.topic import TopicName

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.server_error import NotReady
+from pyspark_pulsar.client.broker.connection.server_error import NotReady
 from pyspark_pulsar.errors import ConnectionFailed
 from pyspark_pulsar.options import ConnectionOptions
 

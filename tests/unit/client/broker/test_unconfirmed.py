@@ -16,7 +16,7 @@ from pyspark_pulsar.client.broker.unconfirmed import NotStored, Unconfirmed
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.codec.encode import BatchEncoder, Producing
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
-from pyspark_pulsar.schema.write.columns import resolve_write_schema
+from pyspark_pulsar.schema.write.write_schema import resolve_write_schema
 
 TOPIC = "persistent://public/default/again"
 COLUMNS = pa.schema([pa.field("value", pa.binary())])

@@ -14,7 +14,7 @@ import pytest
 from fixtures.certificates import Authority
 from fixtures.sni_proxy import server_name
 
-from pyspark_pulsar.client.broker.transport import Transport, open_transport
+from pyspark_pulsar.client.broker.connection.transport import Transport, open_transport
 from pyspark_pulsar.client.security.context import Security
 from pyspark_pulsar.client.security.tls import Tls
 from pyspark_pulsar.client.security.url import BrokerAddress

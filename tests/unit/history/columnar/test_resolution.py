@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto
 
-from pyspark_pulsar.history.columnar.columns.matching import stored_name
+from pyspark_pulsar.history.columnar.columns.field_matches import stored_name
 from pyspark_pulsar.history.columnar.columns.resolution import Resolution, resolve
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.payload import PayloadSchema, columns_of, payload_schema

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pyspark_pulsar.history.columnar.columns.absent import Absent
+from pyspark_pulsar.history.columnar.columns.absent_values import Absent
 from pyspark_pulsar.history.columnar.columns.projection import FIELD_ID
 from pyspark_pulsar.history.columnar.scan.spark_columns import scanned_column
 from pyspark_pulsar.history.columnar.table_files import NotScannable, TableFiles

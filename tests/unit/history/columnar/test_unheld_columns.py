@@ -6,7 +6,7 @@ import pyarrow as pa
 from unit.schema.protobuf.test_recursive import traces_info
 from unit.schema.test_unheld_fields import ANY, NODE, ORDER, schema_of
 
-from pyspark_pulsar.history.columnar.columns.absent import absent_columns
+from pyspark_pulsar.history.columnar.columns.absent_values import absent_columns
 from pyspark_pulsar.history.columnar.columns.resolution import resolve
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from pyspark_pulsar.errors import ProtocolError
-from pyspark_pulsar.history.tiering import spark_writers
 from pyspark_pulsar.history.tiering.commit import commit_parts
+from pyspark_pulsar.history.tiering.writing import spark_writers
 from pyspark_pulsar.model.topic import TopicName, TopicPartition
 
 ORDERS, OTHERS = TopicName.parse("orders"), TopicName.parse("others")

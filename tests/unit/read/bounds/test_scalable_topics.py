@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pyspark_pulsar.errors import OptionError, TopicNameError
-from pyspark_pulsar.history.tiering.run import tiered_topics
+from pyspark_pulsar.history.tiering.topic_rounds import tiered_topics
 from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.read.bounds.topics import named_topics
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pyspark_pulsar.client.broker.commands import CLOSE_CONSUMER, FLOW, SUBSCRIBE
+from pyspark_pulsar.client.broker.connection.commands import CLOSE_CONSUMER, FLOW, SUBSCRIBE
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ConnectionFailed, PermissionDenied, PulsarError

@@ -11,7 +11,7 @@ from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema.info import SchemaType
 from pyspark_pulsar.schema.protobuf.descriptor import native_descriptor
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
-from pyspark_pulsar.schema.write.columns import resolve_write_schema
+from pyspark_pulsar.schema.write.write_schema import resolve_write_schema
 
 COLUMNS = pa.schema(
     [

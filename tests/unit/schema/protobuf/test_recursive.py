@@ -20,7 +20,7 @@ from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.read_schema import ReadSchema, resolve_read_schema
 from pyspark_pulsar.schema.unfolding import Unfolding
 from pyspark_pulsar.schema.user_schema import restrict_to
-from pyspark_pulsar.schema.write.columns import resolve_write_schema
+from pyspark_pulsar.schema.write.write_schema import resolve_write_schema
 
 
 def traces_info(file: descriptor_pb2.FileDescriptorProto | None = None) -> SchemaInfo:

@@ -42,9 +42,9 @@ def test_each_cost_is_of_what_differs(monkeypatch: pytest.MonkeyPatch) -> None:
     def run(_: str, columns: int, text_bytes: int, messages: int, __: float) -> object:
         size = 10.0 + text_bytes * columns / 4
         cpu = entry / messages + message + columns * column + byte * size
-        return calibration._Run(cpu, size)
+        return calibration._MessageCost(cpu, size)
 
-    monkeypatch.setattr(calibration, "_decode_run", run)
+    monkeypatch.setattr(calibration, "_decode_cost", run)
     measured = calibration._decoding("AVRO", 1.0)
     for part, cost in (("entry", entry), ("message", message), ("column", column), ("byte", byte)):
         assert measured[f"decode.AVRO.{part}"] == pytest.approx(cost)

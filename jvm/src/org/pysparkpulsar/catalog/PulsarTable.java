@@ -54,7 +54,7 @@ final class PulsarTable
 
     Map<String, String> partition(int number);
 
-    /** See `catalog/tier_scan.py`. */
+    /** See `catalog/scan/tier_scan.py`. */
     JsonNode tierScan(ObjectNode arguments);
   }
 

@@ -40,7 +40,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** The scan of a topic's table, as the catalog's process has planned it (`catalog/tier_scan.py` says in what words). */
+/** The scan of a topic's table, as the catalog's process has planned it (`catalog/scan/tier_scan.py` has the format). */
 final class TierScan {
   /** What a session may set otherwise, and what would give other rows, or fewer, than the data source. */
   private static final Map<String, String> EXACT =

@@ -12,8 +12,8 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
 
 /**
- * The file in which the Python of one task says what it has counted (`spark/task_counts.py`): made before it begins, taken
- * when it has ended, on the executor. Where it cannot be had the task is none the worse: its counts are missing.
+ * The file to which the Python of one task writes its counts (`spark/task_context.py`), on the executor. It is made before
+ * the task begins and removed when the task has ended. If it cannot be made, the task runs without counts.
  */
 record CountsFile(Path path) {
   /** Nothing is asked. */

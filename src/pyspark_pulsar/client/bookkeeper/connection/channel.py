@@ -46,7 +46,7 @@ from typing import Final
 
 from google.protobuf.message import DecodeError
 
-from pyspark_pulsar.client.bookkeeper.connection import status
+from pyspark_pulsar.client.bookkeeper.connection import response_status
 from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress
 from pyspark_pulsar.client.bookkeeper.connection.digest_md5 import DigestMd5
 from pyspark_pulsar.client.security.tls import OptionNames, Tls, certificate_fault
@@ -242,7 +242,7 @@ class BookieChannel:
             return b""
         if body[1:2] == bytes([_READ_ENTRY]):
             (code,) = struct.unpack_from(">i", body, 4)
-            if code == status.NOT_AUTHENTICATED or not self._has_proven:
+            if code == response_status.NOT_AUTHENTICATED or not self._has_proven:
                 raise PermissionDenied(
                     f"{self._where}: it refused the user and password; check "
                     f"bookkeeperClientAuthenticationParameters, and saslJaasClientAllowedIds in its bookkeeper.conf"

@@ -17,7 +17,7 @@ from typing import Self
 
 from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress
 from pyspark_pulsar.client.bookkeeper.connection.channel import PLAIN, BookieChannel, BookieSecurity
-from pyspark_pulsar.client.bounded import SocketAddress, addresses_of
+from pyspark_pulsar.client.time_limit import SocketAddress, addresses_of
 from pyspark_pulsar.errors import DeadlineExceeded, PulsarError
 
 _RECEIVE_BYTES = 512 * 1024

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
-from pyspark_pulsar.client.bookkeeper.connection import status
+from pyspark_pulsar.client.bookkeeper.connection import response_status
 from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress
 from pyspark_pulsar.client.bookkeeper.connection.channel import BookieSecurity
 from pyspark_pulsar.client.bookkeeper.connection.connections import BookieConnections, ConnectionLost
@@ -58,7 +58,9 @@ def _probe(
                 if isinstance(event, ConnectionLost):
                     return event
                 answer += event.data
-    if _ANSWER.unpack_from(answer)[2] != status.NOT_AUTHENTICATED:
+    if _ANSWER.unpack_from(answer)[2] != response_status.NOT_AUTHENTICATED:
         return None
-    fault = PermissionDenied(f"bookie {address}: it {status.describe(status.NOT_AUTHENTICATED)}")
+    fault = PermissionDenied(
+        f"bookie {address}: it {response_status.describe(response_status.NOT_AUTHENTICATED)}"
+    )
     return ConnectionLost(bookie, 0, str(fault), fault=fault)

@@ -12,7 +12,7 @@ from typing import Final
 import pyarrow as pa
 from pyarrow import types
 
-from pyspark_pulsar.history.columnar.columns.matching import Found, by_name, renamed
+from pyspark_pulsar.history.columnar.columns.field_matches import Found, by_name, renamed
 from pyspark_pulsar.schema.avro import tree
 
 _WIDENED: Final = (("int", "long"),)

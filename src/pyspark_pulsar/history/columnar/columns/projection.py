@@ -1,7 +1,7 @@
 """Converts columns of a data file to those of a reader's schema, at any depth.
 
 Columns are found by field id where the table's format has ids, so that a column which another engine renamed is still
-itself, and by name otherwise. A field of the reader that the table has no column for is `absent`.
+itself, and by name otherwise. A field of the reader that the table has no column for is absent (`absent_values`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from pyspark_pulsar.history.columnar.columns.absent import ITEM, NULL, Absent
-from pyspark_pulsar.history.columnar.columns.matching import stored_name
+from pyspark_pulsar.history.columnar.columns.absent_values import ITEM, NULL, Absent
+from pyspark_pulsar.history.columnar.columns.field_matches import stored_name
 
 FIELD_ID: Final = b"PARQUET:field_id"
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 import pyarrow as pa
 from pyarrow import types
 
-from pyspark_pulsar.history.columnar.columns.matching import Found, by_name, renamed
+from pyspark_pulsar.history.columnar.columns.field_matches import Found, by_name, renamed
 
 _WIDENED: Final = (("int32", "int64"),)
 _MESSAGES: Final = ("message", "group")

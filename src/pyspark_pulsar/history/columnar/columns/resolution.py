@@ -21,7 +21,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from pyspark_pulsar.history.columnar.columns.avro_fields import AvroFields
-from pyspark_pulsar.history.columnar.columns.matching import Found, renamed
+from pyspark_pulsar.history.columnar.columns.field_matches import Found, renamed
 from pyspark_pulsar.history.columnar.columns.protobuf_fields import ProtobufFields
 from pyspark_pulsar.schema.info import SchemaType
 from pyspark_pulsar.schema.payload import KEY_COLUMN, PayloadSchema

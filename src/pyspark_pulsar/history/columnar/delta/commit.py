@@ -29,7 +29,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark_pulsar.errors import ColumnsUnavailable
-from pyspark_pulsar.history.columnar.delta.state import TableState
+from pyspark_pulsar.history.columnar.delta.table_state import TableState
 from pyspark_pulsar.history.columnar.table import TableMoved
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def committed(
     """
     from deltalake.exceptions import CommitFailedError, DeltaError, SchemaMismatchError
 
-    place, commit_id = state.place, uuid.uuid4().hex
+    location, commit_id = state.location, uuid.uuid4().hex
     properties = commit_properties({**(information or {}), _ID: commit_id}, numbers or {})
     for _ in range(_TRIALS):
         try:
@@ -69,7 +69,7 @@ def committed(
         except SchemaMismatchError:
             raise
         except (DeltaError, OSError) as fault:
-            reason, is_refused = place.reason(fault), isinstance(fault, CommitFailedError)
+            reason, is_refused = location.reason(fault), isinstance(fault, CommitFailedError)
         else:
             return _loaded(state, "it was done")
         latest = _loaded(state, reason)
@@ -77,7 +77,7 @@ def committed(
             return latest
         if not is_refused or latest.version == state.version:
             raise ColumnsUnavailable(
-                f"table {place.url}: expected to commit to it, got {reason}; look at the table: what it says is so"
+                f"table {location.url}: expected to commit to it, got {reason}; look at the table: what it says is so"
             )
         if not may_rebase or latest.commits != state.commits or not latest.is_defined_as(state):
             raise TableMoved(reason)
@@ -101,11 +101,11 @@ def _loaded(state: TableState, reason: str) -> TableState:
     from deltalake.exceptions import DeltaError
 
     try:
-        return TableState(state.place.load(), state.place)
+        return TableState(state.location.load(), state.location)
     except (DeltaError, OSError) as fault:
         raise ColumnsUnavailable(
-            f"table {state.place.url}: expected to see whether a commit was done ({reason}), got "
-            f"{state.place.reason(fault)}; look at the table: what it says is so"
+            f"table {state.location.url}: expected to see whether a commit was done ({reason}), got "
+            f"{state.location.reason(fault)}; look at the table: what it says is so"
         ) from None
 
 

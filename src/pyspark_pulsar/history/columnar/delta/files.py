@@ -15,7 +15,7 @@ from pyarrow import types
 
 from pyspark_pulsar.history.columnar.data_file import Bounds, DataFile
 from pyspark_pulsar.history.columnar.delta.partitions import constants
-from pyspark_pulsar.history.columnar.delta.place import TablePlace
+from pyspark_pulsar.history.columnar.delta.table_location import TableLocation
 from pyspark_pulsar.history.columnar.layout import (
     IDENTITY,
     PARTITION,
@@ -41,7 +41,7 @@ class AddedFile:
 
 
 def added_files(
-    delta: DeltaTable, place: TablePlace, fields: Sequence[PartitionField], columns: pa.Schema
+    delta: DeltaTable, location: TableLocation, fields: Sequence[PartitionField], columns: pa.Schema
 ) -> list[AddedFile]:
     """All of the table's state. `columns`: the table's. Raises the errors of delta-rs."""
     actions = pa.table(delta.get_add_actions())
@@ -65,11 +65,11 @@ def added_files(
     added = []
     for index, path in enumerate(paths):
         values = partitions[index] or {}
-        name, own = place.name_of(path), constants(fields, values)
+        name, own = location.name_of(path), constants(fields, values)
         ledgers, entries = bounds[IDENTITY, "ledger"][index], bounds[IDENTITY, "entry"][index]
         published, happened = bounds[_PUBLISHED,][index], bounds[_HAPPENED,][index]
         file = DataFile(
-            url=place.url_of(name),
+            url=location.url_of(name),
             size=sizes[index],
             rows=rows[index] or 0,
             partitions=_constant_bounds(own) or bounds[PARTITION,][index],

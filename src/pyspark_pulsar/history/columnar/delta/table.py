@@ -43,7 +43,6 @@ from pyspark_pulsar.history.columnar.delta.columns import (
 )
 from pyspark_pulsar.history.columnar.delta.commit import REARRANGED, commit_properties, committed
 from pyspark_pulsar.history.columnar.delta.files import added_files
-from pyspark_pulsar.history.columnar.delta.place import KNOWN_SETTINGS, TablePlace
 from pyspark_pulsar.history.columnar.delta.positions import (
     COMMITS,
     DOCUMENT,
@@ -51,8 +50,9 @@ from pyspark_pulsar.history.columnar.delta.positions import (
     canonical,
     numbers_of,
 )
-from pyspark_pulsar.history.columnar.delta.state import TableState
 from pyspark_pulsar.history.columnar.delta.statistics import file_statistics
+from pyspark_pulsar.history.columnar.delta.table_location import KNOWN_SETTINGS, TableLocation
+from pyspark_pulsar.history.columnar.delta.table_state import TableState
 from pyspark_pulsar.history.columnar.delta.upkeep import expired, listing, named_urls, removed
 from pyspark_pulsar.history.columnar.layout import FILE_BYTES, FileLayout, check_sort_columns, named_fields
 from pyspark_pulsar.history.columnar.positions import TieredPositions
@@ -93,8 +93,8 @@ class DeltaFolder(TableCatalog):
 
     format: ClassVar[str] = "delta"
 
-    def __init__(self, place: TablePlace) -> None:
-        self._place = place
+    def __init__(self, location: TableLocation) -> None:
+        self._location = location
 
     @classmethod
     def open(cls, properties: Mapping[str, str]) -> DeltaFolder:
@@ -113,15 +113,15 @@ class DeltaFolder(TableCatalog):
                 "columns in Delta tables need the package deltalake on the driver; pip install "
                 "'pyspark-pulsar[delta]'"
             ) from None
-        return cls(TablePlace.of(properties[_PATH], properties))
+        return cls(TableLocation.of(properties[_PATH], properties))
 
     def load(self, identifier: str) -> DeltaColumnarTable | None:
         from deltalake.exceptions import TableNotFoundError
 
-        place = self._table_place(identifier)
-        with place.told():
+        location = self._table_location(identifier)
+        with location.told():
             try:
-                return DeltaColumnarTable(TableState(place.load(), place))
+                return DeltaColumnarTable(TableState(location.load(), location))
             except TableNotFoundError:
                 return None
 
@@ -129,17 +129,17 @@ class DeltaFolder(TableCatalog):
         names = set(identifiers)
         listed: set[str] = set()
         for namespace in sorted({name.rpartition(".")[0] for name in names}):
-            place = self._place.under(namespace)
-            with place.told():
-                listed |= {f"{namespace}.{info.base_name}" for info in listing(place) if not info.is_file}
+            location = self._location.under(namespace)
+            with location.told():
+                listed |= {f"{namespace}.{info.base_name}" for info in listing(location) if not info.is_file}
         return names & listed
 
     def create(self, identifier: str, definition: TableDefinition) -> DeltaColumnarTable:
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError
 
-        place, columns = self._table_place(identifier), stored_schema(definition.columns, delta_leaf)
-        check_names(columns, place.url)
+        location, columns = self._table_location(identifier), stored_schema(definition.columns, delta_leaf)
+        check_names(columns, location.url)
         for field in definition.partition_fields:
             partitions.check_partition_field(field, columns)
         fields = named_fields(definition.partition_fields, columns)
@@ -153,18 +153,18 @@ class DeltaFolder(TableCatalog):
             SORTED_BY: ",".join(definition.sort_columns),
             partitions.PARTITIONED_BY: partitions.to_json(fields),
         }
-        partitions.table_columns(columns, fields, place.url)
-        table_columns = delta_schema(partitions.table_columns(now, fields, place.url), place.url)
+        partitions.table_columns(columns, fields, location.url)
+        table_columns = delta_schema(partitions.table_columns(now, fields, location.url), location.url)
         positions = TieredPositions()
-        with place.told():
+        with location.told():
             try:
                 DeltaTable.create(
-                    place.url,
+                    location.url,
                     table_columns,
                     mode="error",
                     partition_by=[field.column for field in fields],
                     configuration=configuration,
-                    storage_options=dict(place.options),
+                    storage_options=dict(location.options),
                     commit_properties=commit_properties(
                         _information(positions, 0), {COMMITS: 0, **numbers_of(positions)}
                     ),
@@ -172,17 +172,17 @@ class DeltaFolder(TableCatalog):
                 )
             except DeltaError as fault:
                 if self.load(identifier) is not None:
-                    raise TableMoved(place.reason(fault)) from None
+                    raise TableMoved(location.reason(fault)) from None
                 raise
-            return DeltaColumnarTable(TableState(place.load(), place))
+            return DeltaColumnarTable(TableState(location.load(), location))
 
     def drop(self, identifier: str, *, keep_files: bool) -> bool:
         """With `keep_files` the log stays too, under another name: who gives it its own back has the table again."""
-        return removed(self._table_place(identifier), keep_files=keep_files)
+        return removed(self._table_location(identifier), keep_files=keep_files)
 
-    def _table_place(self, identifier: str) -> TablePlace:
+    def _table_location(self, identifier: str) -> TableLocation:
         namespace, _, name = identifier.rpartition(".")
-        return self._place.under(namespace, name)
+        return self._location.under(namespace, name)
 
 
 class DeltaColumnarTable(ColumnarTable):
@@ -195,7 +195,7 @@ class DeltaColumnarTable(ColumnarTable):
 
     @property
     def name(self) -> str:
-        return self._state.place.url
+        return self._state.location.url
 
     @property
     def format(self) -> str:
@@ -224,7 +224,7 @@ class DeltaColumnarTable(ColumnarTable):
 
     @property
     def storage(self) -> TableStorage:
-        return self._state.place.storage
+        return self._state.location.storage
 
     @property
     def folder(self) -> str:
@@ -260,8 +260,8 @@ class DeltaColumnarTable(ColumnarTable):
     def files(self) -> Sequence[DataFile]:
         state = self._state
         state.check_readable()
-        with state.place.told():
-            added = added_files(state.delta, state.place, state.partition_fields, state.columns)
+        with state.location.told():
+            added = added_files(state.delta, state.location, state.partition_fields, state.columns)
         self._names = {one.file.url: one.name for one in added}
         return tuple(one.file for one in added)
 
@@ -364,7 +364,7 @@ class DeltaColumnarTable(ColumnarTable):
         from deltalake.transaction import AddAction
 
         return AddAction(
-            path=self._state.place.name_at(file.url),
+            path=self._state.location.name_at(file.url),
             size=file.size,
             partition_values=partitions.partition_values(self._state.partition_fields, file.key, self.name),
             modification_time=time.time_ns() // 1_000_000,

@@ -9,8 +9,8 @@ from typing import Any, Final
 import pyarrow as pa
 from pyarrow import fs
 
-from pyspark_pulsar.history.columnar.delta.place import LOG, TablePlace
-from pyspark_pulsar.history.columnar.delta.state import TableState
+from pyspark_pulsar.history.columnar.delta.table_location import LOG, TableLocation
+from pyspark_pulsar.history.columnar.delta.table_state import TableState
 
 _COMMIT_FILE: Final = re.compile(r"\d{20}\.json")
 _HOUR_MS: Final = 3_600_000
@@ -19,31 +19,31 @@ _HOUR_MS: Final = 3_600_000
 def expired(state: TableState, older_than_ms: int) -> tuple[TableState, int]:
     """The state behind, and how many commits the log has forgotten. Files that were removed from the table before that
     time (Unix milliseconds, rounded down to a whole hour ago) are deleted. Raises `ColumnsUnavailable`."""
-    place = state.place
+    location = state.location
     hours = max(0, -(-(time.time_ns() // 1_000_000 - older_than_ms) // _HOUR_MS))
-    with place.told():
-        before = _commit_files(place)
+    with location.told():
+        before = _commit_files(location)
         state.delta.vacuum(hours, dry_run=False, enforce_retention_duration=False)
-        delta = place.load()
+        delta = location.load()
         delta.create_checkpoint()
         delta.cleanup_metadata()
-        return TableState(place.load(), place), len(before - _commit_files(place))
+        return TableState(location.load(), location), len(before - _commit_files(location))
 
 
 def named_urls(state: TableState) -> set[str]:
     """Of the state's files, and of those that the log still calls removed. Raises `ColumnsUnavailable`."""
-    place, delta = state.place, state.delta
-    with place.told():
+    location, delta = state.location, state.delta
+    with location.told():
         tombstones = delta.vacuum(0, dry_run=True, enforce_retention_duration=False)
         paths = pa.table(delta.get_add_actions()).column("path").to_pylist()
-    return {place.url_of(name) for name in [*map(place.name_of, paths), *tombstones]}
+    return {location.url_of(name) for name in [*map(location.name_of, paths), *tombstones]}
 
 
-def removed(place: TablePlace, *, keep_files: bool) -> bool:
+def removed(location: TableLocation, *, keep_files: bool) -> bool:
     """Whether there was a table. With `keep_files` its log stays too, under another name. Raises
     `ColumnsUnavailable`."""
-    with place.told():
-        system, path = place.storage.located(place.url)
+    with location.told():
+        system, path = location.storage.located(location.url)
         log = f"{path}/{LOG}"
         if system.get_file_info(log).type is not fs.FileType.Directory:
             return False
@@ -55,15 +55,15 @@ def removed(place: TablePlace, *, keep_files: bool) -> bool:
     return True
 
 
-def listing(place: TablePlace, folder: str = "") -> list[fs.FileInfo]:
-    """What lies in a folder of the place, and not deeper; nothing where there is none. Raises `OSError`."""
-    system, path = place.storage.located(place.url)
+def listing(location: TableLocation, folder: str = "") -> list[fs.FileInfo]:
+    """What lies in a folder of the location, and not deeper; nothing where there is none. Raises `OSError`."""
+    system, path = location.storage.located(location.url)
     infos: list[fs.FileInfo] = system.get_file_info(fs.FileSelector(f"{path}/{folder}", allow_not_found=True))
     return infos
 
 
-def _commit_files(place: TablePlace) -> set[str]:
-    return {info.base_name for info in listing(place, LOG) if _COMMIT_FILE.fullmatch(info.base_name)}
+def _commit_files(location: TableLocation) -> set[str]:
+    return {info.base_name for info in listing(location, LOG) if _COMMIT_FILE.fullmatch(info.base_name)}
 
 
 def _move(system: Any, folder: str, to: str) -> None:

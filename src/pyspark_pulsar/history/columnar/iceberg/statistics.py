@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pyspark_pulsar.history.columnar.columns.projection import field_id
-from pyspark_pulsar.history.columnar.iceberg.description import BOUNDED
+from pyspark_pulsar.history.columnar.iceberg.file_description import BOUNDED
 from pyspark_pulsar.history.columnar.writing.footer import (
     LeafStatistics,
     largest_bytes,

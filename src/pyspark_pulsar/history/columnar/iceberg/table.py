@@ -33,8 +33,8 @@ from pyspark_pulsar.history.columnar.columns.stored_types import (
     stored_schema,
 )
 from pyspark_pulsar.history.columnar.data_file import DataFile
-from pyspark_pulsar.history.columnar.iceberg.description import FileDescription
 from pyspark_pulsar.history.columnar.iceberg.faults import told
+from pyspark_pulsar.history.columnar.iceberg.file_description import FileDescription
 from pyspark_pulsar.history.columnar.iceberg.files import table_files
 from pyspark_pulsar.history.columnar.iceberg.positions import positions_of_snapshot
 from pyspark_pulsar.history.columnar.iceberg.statistics import CommitStatistics

@@ -38,11 +38,11 @@ def merged(groups: Iterable[RowGroup], wanted: RowRange, read: Read) -> Iterator
     """The rows of the range, in order; no batch is empty. Raises what `read` raises."""
     waiting = [(group.first, number, group) for number, group in enumerate(groups)]
     heapq.heapify(waiting)
-    runs: list[_Run] = []
+    runs: list[_SortedRun] = []
     while waiting or runs:
         frontier = min((run.last for run in runs), default=None)
         while waiting and (frontier is None or waiting[0][0] <= frontier):
-            run = _Run(_in_range(waiting[0][2], wanted, read))
+            run = _SortedRun(_in_range(waiting[0][2], wanted, read))
             heapq.heappop(waiting)
             if run.held is not None:
                 runs.append(run)
@@ -53,8 +53,8 @@ def merged(groups: Iterable[RowGroup], wanted: RowRange, read: Read) -> Iterator
             runs = [run for run in runs if run.held is not None]
 
 
-class _Run:
-    """Rows in order, a batch at a time."""
+class _SortedRun:
+    """A sorted run of a merge: rows in the order of positions, read a batch at a time."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
         self._batches = batches

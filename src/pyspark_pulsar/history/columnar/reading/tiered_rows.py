@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from pyspark_pulsar.codec.payload_rows import NEEDED_COLUMNS, PayloadRows
 from pyspark_pulsar.errors import ColumnsUnavailable
-from pyspark_pulsar.history.columnar.columns.absent import NULL, Absent, absent_columns
-from pyspark_pulsar.history.columnar.columns.matching import by_name, stored_name
+from pyspark_pulsar.history.columnar.columns.absent_values import NULL, Absent, absent_columns
+from pyspark_pulsar.history.columnar.columns.field_matches import by_name, stored_name
 from pyspark_pulsar.history.columnar.columns.projection import ColumnProjection, FieldIndex, constant
 from pyspark_pulsar.history.columnar.columns.resolution import Resolution, resolve
 from pyspark_pulsar.history.columnar.layout import IDENTITY, PAYLOAD_COLUMN, TIERED_BY

@@ -28,7 +28,7 @@ from typing import Any, Final
 import pyarrow as pa
 from pyarrow import types
 
-from pyspark_pulsar.history.columnar.columns.absent import ITEM, NULL, Absent
+from pyspark_pulsar.history.columnar.columns.absent_values import ITEM, NULL, Absent
 from pyspark_pulsar.history.columnar.columns.projection import field_id
 from pyspark_pulsar.history.columnar.columns.stored_types import leaves_of
 from pyspark_pulsar.history.columnar.table_files import NotScannable, TableFiles

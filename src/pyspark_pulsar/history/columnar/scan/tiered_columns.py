@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import pyarrow as pa
 
-from pyspark_pulsar.history.columnar.columns.absent import NULL, Absent
-from pyspark_pulsar.history.columnar.columns.matching import STORED_NAME, by_name
+from pyspark_pulsar.history.columnar.columns.absent_values import NULL, Absent
+from pyspark_pulsar.history.columnar.columns.field_matches import STORED_NAME, by_name
 from pyspark_pulsar.history.columnar.columns.projection import field_id
 from pyspark_pulsar.history.columnar.columns.resolution import resolve
 from pyspark_pulsar.history.columnar.columns.stored_types import inner_fields, leaves_of

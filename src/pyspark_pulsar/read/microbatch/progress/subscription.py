@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.subscription import Cursor, hold_cursor
-from pyspark_pulsar.client.retrying import retry
+from pyspark_pulsar.client.retries import retry
 from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import ConnectionFailed, SubscriptionBusy
 from pyspark_pulsar.model.position import Position

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.client.bookkeeper.bookie_health import BOOKIE_HEALTH
 from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress, bookie_address
 from pyspark_pulsar.client.bookkeeper.connection.channel import PLAIN, BookieSecurity
 from pyspark_pulsar.client.bookkeeper.connection.connections import ConnectionLost
 from pyspark_pulsar.client.bookkeeper.connection.directory import Directory, find_addresses
 from pyspark_pulsar.client.bookkeeper.connection.probe import ask_bookies
 from pyspark_pulsar.client.bookkeeper.connection.security import bookie_security
-from pyspark_pulsar.client.bookkeeper.health import BOOKIE_HEALTH
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import (
     ConnectionFailed,

@@ -4,8 +4,8 @@ A table is loaded when a range is planned that begins before the ledger that is 
 tiering only moves on, and what is tiered stays readable, since files that a table no longer names are kept for days.
 Before rows count as lost the table is loaded anew.
 
-Where Spark's own scan reads a table (`catalog.tier_scan`), it says up to where (option `behindTable`), and that alone
-is known of it: `PositionsOfTable`. What the planner concludes from the end of a table is the same then.
+Where Spark's own scan reads a table (`catalog.scan.tier_scan`), it says up to where (option `behindTable`), and that
+alone is known of it: `PositionsOfTable`. What the planner concludes from the end of a table is the same then.
 """
 
 from __future__ import annotations

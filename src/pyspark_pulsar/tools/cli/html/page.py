@@ -10,9 +10,9 @@ from pyspark_pulsar.errors import printable
 from pyspark_pulsar.inspect.segments import COMPACTED, EMPTY, Segment, Survey
 from pyspark_pulsar.inspect.table_parts import TablePart
 from pyspark_pulsar.inspect.tables import COLUMNS, moment
+from pyspark_pulsar.tools.cli.commands.segments import lanes_of, place_of, place_of_part, rows_of
 from pyspark_pulsar.tools.cli.html.picture import picture, size_scale
-from pyspark_pulsar.tools.cli.segments import lanes_of, place_of, place_of_part, rows_of
-from pyspark_pulsar.tools.cli.text import human_bytes, human_time, plural
+from pyspark_pulsar.tools.cli.output.text import human_bytes, human_time, plural
 
 _KINDS = {
     "bookie": "on bookies",

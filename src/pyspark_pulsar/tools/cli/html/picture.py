@@ -17,9 +17,16 @@ from pyspark_pulsar.errors import printable
 from pyspark_pulsar.inspect.segments import COMPACTED, EMPTY, Segment, Survey
 from pyspark_pulsar.inspect.table_parts import TablePart
 from pyspark_pulsar.inspect.tables import moment
+from pyspark_pulsar.tools.cli.commands.segments import (
+    Lane,
+    heading,
+    lanes_of,
+    place_of,
+    place_of_part,
+    rows_of,
+)
 from pyspark_pulsar.tools.cli.html.timeline import Timeline
-from pyspark_pulsar.tools.cli.segments import Lane, heading, lanes_of, place_of, place_of_part, rows_of
-from pyspark_pulsar.tools.cli.text import human_bytes, human_time
+from pyspark_pulsar.tools.cli.output.text import human_bytes, human_time
 
 _LEFT, _RIGHT, _TOP = 28, 96, 34
 _LANE, _BAR, _SIZE, _VIEW = 106, 28, 12, 8

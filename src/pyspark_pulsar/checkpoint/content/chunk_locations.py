@@ -1,0 +1,166 @@
+"""Where chunks are fetched from: brokers, or past them bookies and tiered storage."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import Final
+
+from pyspark_pulsar.checkpoint.clients import CALL_SECONDS, Cluster
+from pyspark_pulsar.checkpoint.content.ledger_locations import LedgerLocations
+from pyspark_pulsar.checkpoint.index.records import Chunk
+from pyspark_pulsar.checkpoint.messages.message_position import MessagePosition, position_text
+from pyspark_pulsar.checkpoint.messages.message_reader import MessageReader
+from pyspark_pulsar.codec.digests import crc32c
+from pyspark_pulsar.errors import (
+    CheckpointLost,
+    DataLossError,
+    DeadlineExceeded,
+    LedgerUnavailable,
+    PulsarError,
+    TopicNotFoundError,
+)
+from pyspark_pulsar.model.position import Position
+from pyspark_pulsar.model.topic import TopicPartition
+from pyspark_pulsar.read.location import EntryLocation, PartitionAccess
+from pyspark_pulsar.read.sources.broker import BrokerEntries
+
+_log: Final = logging.getLogger(__name__)
+
+_FAR: Final = 16
+"""So many foreign messages between two chunks are read through; for more another reader begins."""
+
+_PERMITS: Final = 32
+_PATIENCE_SECONDS: Final = CALL_SECONDS - 10.0
+
+
+class ChunkLocations:
+    """Of the content log of one checkpoint. Used by several threads."""
+
+    def __init__(self, cluster: Cluster, partition: TopicPartition) -> None:
+        self._cluster = cluster
+        self._partition = partition
+        self._ledgers = LedgerLocations(cluster, partition)
+
+    def fetch(self, chunks: Sequence[Chunk], where: str) -> Iterator[tuple[Chunk, bytes]]:
+        """Each of the chunks, checked, in their order. `where` names the file. Raises `CheckpointLost`,
+        `DeadlineExceeded`."""
+        for run in _runs(chunks):
+            read = 0
+            location = self._location(run, where)
+            if location is not None:
+                try:
+                    for chunk, data in self._checked(run, self._from_location(location, run), where):
+                        read += 1
+                        yield chunk, data
+                except PulsarError as fault:
+                    self._ledgers.forget(run[0].ledger)
+                    if not self._ledgers.falls_back:
+                        raise LedgerUnavailable(f"{where}: {fault}") from fault
+                    _log.warning(
+                        "%s: not read from %s, the broker is asked: %s", where, location.title, fault
+                    )
+            if read < len(run):
+                yield from self._all_from_broker(run[read:], where)
+
+    def _location(self, run: Sequence[Chunk], where: str) -> EntryLocation | None:
+        try:
+            return self._ledgers.of(run[0].ledger)
+        except PulsarError as fault:
+            raise LedgerUnavailable(f"{where}: {fault}") from fault
+
+    def _all_from_broker(self, run: Sequence[Chunk], where: str) -> Iterator[tuple[Chunk, bytes]]:
+        read = 0
+        for chunk, data in self._checked(
+            run, self._from_broker(run[0].position, run[-1].position, where), where
+        ):
+            read += 1
+            yield chunk, data
+        if read < len(run):
+            raise gone(run[read], where, self._partition, "the topic goes on behind it")
+
+    def _checked(
+        self, run: Sequence[Chunk], messages: Iterator[tuple[MessagePosition, bytes]], where: str
+    ) -> Iterator[tuple[Chunk, bytes]]:
+        by_position = {chunk.position: chunk for chunk in run}
+        for position, data in messages:
+            chunk = by_position.get(position)
+            if chunk is not None:
+                check(chunk, data, where, self._partition)
+                yield chunk, data
+
+    def _from_location(
+        self, location: EntryLocation, run: Sequence[Chunk]
+    ) -> Iterator[tuple[MessagePosition, bytes]]:
+        first, last = run[0].position, run[-1].position
+        start, end = Position(*first), Position(last[0], last[1] + 1)
+        options = self._cluster.options_of(self._partition)
+        reader = MessageReader(self._partition.name, start, end)
+        with self._cluster.borrowed() as client:
+            access = PartitionAccess(options, self._partition, client)
+            with closing(location.open(access, start, end)) as batches:
+                for batch in batches:
+                    yield from reader.read(batch)
+
+    def _from_broker(
+        self, first: MessagePosition, last: MessagePosition, where: str
+    ) -> Iterator[tuple[MessagePosition, bytes]]:
+        with self._cluster.borrowed() as client:
+            yield from messages(client, self._partition, first, last, where)
+
+
+def messages(
+    client: object, partition: TopicPartition, first: MessagePosition, last: MessagePosition, where: str
+) -> Iterator[tuple[MessagePosition, bytes]]:
+    """The messages from `first` to `last`, both inclusive, as far as they are there, from the broker. Raises
+    `CheckpointLost`, `DeadlineExceeded`."""
+    start, end = Position(*first), Position(last[0], last[1] + 1)
+    entries = BrokerEntries(
+        client,  # type: ignore[arg-type]
+        partition,
+        start,
+        end,
+        permits=_PERMITS,
+        poll_seconds=_PATIENCE_SECONDS,
+    )
+    reader = MessageReader(partition.name, start, end)
+    try:
+        with closing(iter(entries)) as batches:
+            for batch in batches:
+                yield from reader.read(batch)
+    except (DataLossError, TopicNotFoundError) as loss:
+        raise CheckpointLost(f"{where}: {loss}") from loss
+    except DeadlineExceeded as late:
+        raise DeadlineExceeded(f"{where}: {late}") from late
+
+
+def check(chunk: Chunk, data: bytes, where: str, partition: TopicPartition) -> None:
+    """Raises `CheckpointLost` unless these are the bytes that were written."""
+    if len(data) == chunk.length and crc32c(data) == chunk.checksum:
+        return
+    raise CheckpointLost(
+        f"{where}: expected {chunk.length} bytes with CRC-32C {chunk.checksum:08x} in message "
+        f"{position_text(chunk.position)} of {partition}, got {len(data)} with {crc32c(data):08x}: the chunk is "
+        f"damaged; restore the checkpoint from a copy (pyspark-pulsar checkpoint copy)"
+    )
+
+
+def gone(chunk: Chunk, where: str, partition: TopicPartition, why: object) -> PulsarError:
+    return CheckpointLost(
+        f"{where}: expected a chunk of {chunk.length} bytes in message {position_text(chunk.position)} of {partition}, "
+        f"got none: it was removed, by a truncation, message TTL, backlog eviction, or a subscription that was moved "
+        f"or deleted ({why}); restore the checkpoint from a copy (pyspark-pulsar checkpoint copy)"
+    )
+
+
+def _runs(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:
+    """Those that one reader fetches: in order, in one ledger, with little between."""
+    run: list[Chunk] = []
+    for chunk in chunks:
+        if run and not (chunk.ledger == run[-1].ledger and 0 < chunk.entry - run[-1].entry <= _FAR):
+            yield run
+            run = []
+        run.append(chunk)
+    if run:
+        yield run

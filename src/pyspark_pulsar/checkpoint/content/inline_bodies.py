@@ -1,0 +1,79 @@
+"""Bytes of small files, which lie in records of the index: in the file's own, or in a part of a snapshot."""
+
+from __future__ import annotations
+
+from pyspark_pulsar.checkpoint.clients import Cluster
+from pyspark_pulsar.checkpoint.content.chunk_locations import messages
+from pyspark_pulsar.checkpoint.deadline import Deadline
+from pyspark_pulsar.checkpoint.index.log import IndexLog
+from pyspark_pulsar.checkpoint.index.records import Kind, Record, decode
+from pyspark_pulsar.checkpoint.index.snapshot import entries_of
+from pyspark_pulsar.checkpoint.index.state import IndexState
+from pyspark_pulsar.checkpoint.index.tree import File
+from pyspark_pulsar.checkpoint.messages.message_position import MessagePosition, position_text
+from pyspark_pulsar.checkpoint.refusals import gone
+from pyspark_pulsar.errors import CheckpointLost
+from pyspark_pulsar.model.topic import TopicPartition
+
+
+class InlineBodies:
+    """Of one index."""
+
+    def __init__(self, cluster: Cluster, partition: TopicPartition, index: IndexLog) -> None:
+        self._cluster = cluster
+        self._partition = partition
+        self._index = index
+
+    def read(self, file: File, where: str, deadline: Deadline) -> bytes:
+        """What `index` keeps, else from the topic. `where` names the file. Raises `CheckpointLost`,
+        `CheckpointPathNotFound` for a file that was deleted since and whose content is gone, `DeadlineExceeded`."""
+        if file.length == 0:
+            return b""
+        known = self._index.body(file.id)
+        if known is not None:
+            return known
+        at = self._position(file)
+        while True:
+            try:
+                body = self._fetch(file.id, at, where)
+            except CheckpointLost:
+                # A snapshot that this process has not read yet may hold it, and what is before that be removed.
+                self._index.sync(deadline)
+                if self._index.look(lambda state: file.id not in state.tree.files):
+                    raise gone(where, file.id) from None
+                former, at = at, self._position(file)
+                if at == former:
+                    raise
+            else:
+                self._index.keep_body(file.id, body)
+                return body
+
+    def _position(self, file: File) -> MessagePosition | None:
+        """Where a snapshot has put it meanwhile; of a file that is deleted, where it was."""
+
+        def look(state: IndexState) -> MessagePosition | None:
+            now = state.tree.files.get(file.id)
+            return file.inline_at if now is None else now.inline_at
+
+        return self._index.look(look)
+
+    def _fetch(self, file_id: str, at: MessagePosition | None, where: str) -> bytes:
+        """Raises `CheckpointLost` where it is not there."""
+        if at is not None:
+            with self._cluster.borrowed() as client:
+                for position, payload in messages(client, self._partition, at, at, where):
+                    record = decode(payload, f"{self._partition}, message {position_text(position)}")
+                    body = _body_in(position, record, file_id)
+                    if body is not None:
+                        return body
+        raise CheckpointLost(
+            f"{where}: expected its content in message {position_text(at)} of {self._partition}, got none: it was "
+            f"removed, by a truncation, an expiry or a subscription that was moved; restore the checkpoint from a copy "
+            f"(pyspark-pulsar checkpoint copy)"
+        )
+
+
+def _body_in(position: MessagePosition, record: Record, file_id: str) -> bytes | None:
+    if record.kind is not Kind.SNAPSHOT:
+        return record.body if record.id == file_id else None
+    return next((body for file, _, body in entries_of(position, record) if file and file.id == file_id), None)

@@ -1,0 +1,1 @@
+"""One connection to a broker: socket, handshake, commands, answers and error codes."""

@@ -1,0 +1,135 @@
+"""Conversion of a broker's error codes to exceptions: who can act, and whether a retry may help.
+
+Codes: `ServerError` of the protocol specification.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pyspark_pulsar.errors import (
+    ConnectionFailed,
+    OptionError,
+    PermissionDenied,
+    ProtocolError,
+    PulsarError,
+    SchemaError,
+    SendError,
+    SubscriptionBusy,
+    TopicNameError,
+    TopicNotFoundError,
+    TransactionEnded,
+    WriterFenced,
+)
+
+AUTHENTICATION_ERROR = 3
+UNKNOWN_ERROR = 0
+_PRODUCER_BUSY = 16
+
+_NAMES = {
+    UNKNOWN_ERROR: "UnknownError",
+    1: "MetadataError",
+    2: "PersistenceError",
+    AUTHENTICATION_ERROR: "AuthenticationError",
+    4: "AuthorizationError",
+    5: "ConsumerBusy",
+    6: "ServiceNotReady",
+    7: "ProducerBlockedQuotaExceededError",
+    8: "ProducerBlockedQuotaExceededException",
+    9: "ChecksumError",
+    10: "UnsupportedVersionError",
+    11: "TopicNotFound",
+    12: "SubscriptionNotFound",
+    13: "ConsumerNotFound",
+    14: "TooManyRequests",
+    15: "TopicTerminatedError",
+    _PRODUCER_BUSY: "ProducerBusy",
+    17: "InvalidTopicName",
+    18: "IncompatibleSchema",
+    19: "ConsumerAssignError",
+    20: "TransactionCoordinatorNotFound",
+    21: "InvalidTxnStatus",
+    22: "NotAllowedError",
+    23: "TransactionConflict",
+    24: "TransactionNotFound",
+    25: "ProducerFenced",
+}
+
+_ERRORS: dict[int, tuple[type[PulsarError], str]] = {
+    AUTHENTICATION_ERROR: (
+        PermissionDenied,
+        "check pulsar.client.authPluginClassName and pulsar.client.authParams",
+    ),
+    4: (PermissionDenied, "grant the role the permission in the message"),
+    5: (
+        SubscriptionBusy,
+        "another consumer uses the subscription: stop it, or choose another name in option subscriptionName",
+    ),
+    7: (SendError, "the topic's backlog quota is used up: consume the backlog, or raise the quota"),
+    8: (SendError, "the topic's backlog quota is used up: consume the backlog, or raise the quota"),
+    11: (TopicNotFoundError, "create the topic, or correct its name"),
+    12: (
+        OptionError,
+        "create the subscription, let consumers create it (allowAutoSubscriptionCreation), or remove subscriptionName",
+    ),
+    15: (SendError, "the topic is terminated and accepts no more messages"),
+    17: (TopicNameError, "correct the topic's name"),
+    18: (SchemaError, "change the data or the topic's schema compatibility strategy"),
+    21: (TransactionEnded, "it is no longer open"),
+    22: (OptionError, "the broker's policies do not allow this"),
+    24: (TransactionEnded, "it is no longer open"),
+    25: (WriterFenced, "another writer has taken over"),
+}
+
+# ServiceNotReady: the topic moves or loads. TooManyRequests: the broker throttles. MetadataError and PersistenceError:
+# the metadata store or a bookie fails for a moment. TransactionCoordinatorNotFound: the coordinator moves. Pulsar's own
+# clients retry the same codes.
+_PASSING = frozenset({1, 2, 6, 14, 20})
+
+# Messages of temporary failures that brokers report without a code of their own. The metadata store is away or starts
+# again, or too few bookies accept writes or answer. After that, the broker's log of transactions starts a new ledger.
+# Or the broker is stopping, as in a rolling restart, and still answers while parts of it are closed
+# ("SystemTopicBasedTopicPoliciesService is closed", 4.0.8). Pulsar's own clients retry after every unknown error. That
+# would delay the report of an invalid request without a code by half a minute.
+_PASSING_CAUSES = (
+    "ConnectionLoss",
+    "SessionExpired",
+    "OperationTimeout",
+    "KeeperErrorCode",
+    "Not enough non-faulty bookies",
+    "Error while recovering ledger",
+    "Bookie handle is not available",
+    "Bookie operation timeout",
+    "Waiting to recover from failure",
+    "TimeoutException",
+    "closed",
+    "RejectedExecutionException",
+    "CancellationException",
+)
+_PASSES = re.compile("|".join(map(re.escape, _PASSING_CAUSES)), re.IGNORECASE)
+
+
+class ProducerBusy(ProtocolError):
+    """A producer of the same name is connected, or the topic has its maximum number of producers."""
+
+
+class NotReady(ConnectionFailed):
+    """The broker cannot answer now, but may soon. Look up the topic again before the next attempt."""
+
+
+def server_error(code: int, message: str, where: str) -> PulsarError:
+    """Return the exception for a broker's error code.
+
+    Args:
+        code: The code.
+        message: The broker's message.
+        where: The request and its topic, for the error message.
+
+    """
+    text = f"{where}: the broker answered {_NAMES.get(code, f'error {code}')}: {message.strip()}"
+    if code in _PASSING or (code == UNKNOWN_ERROR and _PASSES.search(message)):
+        return NotReady(text)
+    if code == _PRODUCER_BUSY:
+        return ProducerBusy(text)
+    kind, advice = _ERRORS.get(code, (ProtocolError, ""))
+    return kind(f"{text}; {advice}" if advice else text)

@@ -1,0 +1,144 @@
+"""Lookups of the broker that serves a topic, and the connection to that broker.
+
+An answer to a lookup is kept until the broker refuses, closes a consumer or producer, or cannot be reached.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from pyspark_pulsar.client.broker.broker_connections import BrokerConnections
+from pyspark_pulsar.client.broker.connection.connection import Connection, await_answer
+from pyspark_pulsar.client.broker.connection.server_error import server_error
+from pyspark_pulsar.client.broker.requests import in_windows, looking_up, lookup_command, owner_of
+from pyspark_pulsar.client.security.url import BrokerAddress
+from pyspark_pulsar.errors import ConnectionFailed, ProtocolError, PulsarError
+
+_MAX_REDIRECTS = 20
+_MOST_OWNERS: Final = 100_000
+_REDIRECT, _CONNECT, _FAILED = 0, 1, 2
+
+
+class TopicOwners:
+    """The brokers that serve topics, as one client has learned them. Threads may share it."""
+
+    def __init__(
+        self,
+        connections: BrokerConnections,
+        *,
+        listener_name: str | None,
+        uses_tls: bool,
+        request_seconds: float,
+        left: Callable[[float], float],
+    ) -> None:
+        """Look no topic up yet.
+
+        Args:
+            connections: The client's connections, over which topics are looked up.
+            listener_name: The advertised listener whose addresses brokers return.
+            uses_tls: Whether connections use the addresses for TLS.
+            request_seconds: Deadline of one lookup.
+            left: Returns how long a wait of some seconds may take. Raises `DeadlineExceeded` if that is no time.
+
+        """
+        self._connections = connections
+        self._listener_name = listener_name
+        self._uses_tls = uses_tls
+        self._request_seconds = request_seconds
+        self._left = left
+        self._owners: dict[str, BrokerAddress] = {}
+
+    def clear(self) -> None:
+        """Forget the owners of all topics."""
+        self._owners.clear()
+
+    def connection(self, topic: str) -> Connection:
+        """Return a connection to the broker that serves `topic` (a partition's own name). One attempt, no retry."""
+        self._bound()
+        owner = self._owners.get(topic)
+        if owner is None:
+            owner = self._lookup(topic)
+            self._owners[topic] = owner
+        try:
+            return self._connections.connection(owner)
+        except ConnectionFailed:
+            self.forget(topic)
+            raise
+
+    def _bound(self) -> None:
+        """Forget the owners that were learned first. Topics come and go while a client lives, and topics that are still
+        read are looked up once more."""
+        excess = len(self._owners) - _MOST_OWNERS
+        if excess > 0:
+            for topic in list(self._owners)[:excess]:
+                self.forget(topic)
+
+    def forget(self, topic: str) -> None:
+        """Call when the owner closed a consumer or producer, or refused: the topic may have moved."""
+        self._owners.pop(topic, None)
+
+    def connections(self, topics: Iterable[str]) -> dict[str, Connection | PulsarError]:
+        """Return `connection` of each topic, or its failure. Lookups are pipelined; each broker gets one attempt to
+        connect."""
+        self._bound()
+        names = list(topics)
+        connections: dict[str, Connection | PulsarError] = dict(
+            self._find_owners([topic for topic in names if topic not in self._owners])
+        )
+        by_owner: dict[BrokerAddress, list[str]] = {}
+        for topic in names:
+            if topic in self._owners:
+                by_owner.setdefault(self._owners[topic], []).append(topic)
+        opened = self._connections.connections(by_owner)
+        for owner, owned in by_owner.items():
+            if isinstance(opened[owner], ConnectionFailed):
+                for topic in owned:
+                    self.forget(topic)
+            connections.update(dict.fromkeys(owned, opened[owner]))
+        return connections
+
+    def _find_owners(self, topics: list[str]) -> dict[str, PulsarError]:
+        """Look the topics up, and return the failures."""
+        faults: dict[str, PulsarError] = {}
+        for window in in_windows(topics):
+            connection = self._connections.service_connection()
+            answers = connection.submit_all(
+                [(lookup_command(topic, self._listener_name), looking_up(topic)) for topic in window]
+            )
+            # One deadline for all, which were sent together.
+            deadline = time.monotonic() + self._left(self._request_seconds)
+            for topic, answer in zip(window, answers, strict=True):
+                try:
+                    first = await_answer(answer, looking_up(topic), max(0.0, deadline - time.monotonic()))
+                    self._owners[topic] = self._follow(topic, connection, first)
+                except PulsarError as fault:
+                    faults[topic] = fault
+        return faults
+
+    def _lookup(self, topic: str) -> BrokerAddress:
+        connection = self._connections.service_connection()
+        answer = connection.request(
+            lookup_command(topic, self._listener_name), looking_up(topic), self._left(self._request_seconds)
+        )
+        return self._follow(topic, connection, answer)
+
+    def _follow(self, topic: str, connection: Connection, answer: Any) -> BrokerAddress:
+        """Return the owner that an answer to a lookup leads to, over redirects."""
+        where = looking_up(topic)
+        for _ in range(_MAX_REDIRECTS):
+            if answer.response == _FAILED:
+                raise server_error(answer.error, answer.message, where)
+            target = owner_of(answer, where, tls=self._uses_tls)
+            if answer.proxy_through_service_url:
+                host = connection.address
+                target = BrokerAddress(host.host, host.port, f"{target.host}:{target.port}")
+            if answer.response == _CONNECT:
+                return target
+            connection = self._connections.connection(target)
+            command = lookup_command(topic, self._listener_name, authoritative=answer.authoritative)
+            answer = connection.request(command, where, self._left(self._request_seconds))
+        raise ProtocolError(
+            f"{where}: expected an owner within {_MAX_REDIRECTS} redirects, got more redirects"
+        )

@@ -1,0 +1,130 @@
+"""Step `look` of a round: what of a topic is complete and not tiered yet."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import closing
+from functools import partial
+
+from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.client.admin.transaction_buffer import readable_end
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.history.columnar.positions import TieredPartition
+from pyspark_pulsar.history.columnar.table import ColumnarTable
+from pyspark_pulsar.history.columnar.tier_note import TierNote
+from pyspark_pulsar.history.tiering.ledgers.complete_ledgers import CompletePart, complete_part
+from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.model.topic import TopicName, TopicPartition
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.bounds.request import RangeRequest
+from pyspark_pulsar.read.bounds.topics import discover_partitions
+from pyspark_pulsar.read.log_end import LogEnds
+from pyspark_pulsar.read.planning.ledgers.data_loss import is_cut_off, retention_ms
+from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers, fetch_ledgers
+from pyspark_pulsar.read.planning.tables.known_tables import check_same_topic
+
+
+def complete_parts(
+    client: BrokerClient,
+    admin: AdminClient,
+    options: ReadOptions,
+    topic: TopicName,
+    table: ColumnarTable,
+    note: TierNote | None,
+    held: Mapping[TopicPartition, int],
+    round_bytes: int,
+) -> tuple[dict[TopicPartition, CompletePart], dict[TopicPartition, TopicLedgers]]:
+    """Return what the next round of each topic partition takes, and the ledgers of all.
+
+    Args:
+        client: Asks where the topic partitions end. The caller closes it.
+        admin: Lists their ledgers. The caller closes it.
+        options: The options of the round.
+        topic: The topic that is tiered.
+        table: The table, as it is now.
+        note: The table that the topic names, if it names one.
+        held: The ledgers from which on chunked messages are still open.
+        round_bytes: Limit on the stored bytes of each topic partition.
+
+    Raises:
+        DataLossError: Ledgers are gone that were not tiered.
+        TierMismatch: The table is that of another topic, or has lost rows.
+        PulsarError: And the errors of `LogEnds.ends` and `fetch_ledgers`.
+
+    """
+    partitions = discover_partitions(client, [topic])
+    with closing(LogEnds(client)) as log_ends:
+        # What is hidden now is a part of a later round.
+        ends = log_ends.ends(partitions, comes_again=True)
+    ledgers = fetch_ledgers(admin, partitions)
+    positions, parts = table.positions, {}
+    for partition in partitions:
+        former = positions.of(partition)
+        if former is not None:
+            present, place = ledgers[partition], (f"table {table.name}", table.id)
+            check_same_topic(partition, former, place, present, lambda: note)
+            if note is not None and options.fail_on_data_loss and is_cut_off(former.end, present):
+                _check_end(admin, partition, former, present, note)
+        part = complete_part(
+            partition,
+            ledgers[partition],
+            former,
+            _readable_end(admin, partition, ledgers[partition], ends[partition]),
+            time.time_ns() // 1_000_000,
+            max_bytes=round_bytes,
+            before=held.get(partition),
+            kept_ms=partial(retention_ms, admin, partition),
+            fail=options.fail_on_data_loss,
+        )
+        if part is not None:
+            parts[partition] = part
+    return parts, ledgers
+
+
+def leaves_over(
+    table: ColumnarTable,
+    parts: Mapping[TopicPartition, CompletePart],
+    ledgers: Mapping[TopicPartition, TopicLedgers],
+) -> bool:
+    """Return whether a closed ledger with entries follows what is tiered and what is about to be."""
+    for partition, present in ledgers.items():
+        tiered = parts[partition].tiered if partition in parts else table.positions.of(partition)
+        end = EARLIEST if tiered is None else tiered.end
+        for ledger in present.ledgers:
+            if not ledger.is_open and ledger.entries and Position(ledger.id, ledger.entries) > end:
+                return True
+    return False
+
+
+def requests_of(parts: Mapping[TopicPartition, CompletePart]) -> list[RangeRequest]:
+    """Return the ranges of the parts that are not empty, for a planner."""
+    return [
+        RangeRequest(partition, part.start, part.tiered.end, is_whole=True)
+        for partition, part in sorted(parts.items())
+        if not part.is_empty
+    ]
+
+
+def _check_end(
+    admin: AdminClient,
+    partition: TopicPartition,
+    tiered: TieredPartition,
+    present: TopicLedgers,
+    note: TierNote,
+) -> None:
+    """Raise `TierMismatch` where a table that went back ends before the ledgers that are left."""
+    kept_ms = partial(retention_ms, admin, partition)
+    if not tiered.is_outlived(present.ledgers[0].id, time.time_ns() // 1_000_000, kept_ms):
+        note.check_end(partition, tiered)
+
+
+def _readable_end(
+    admin: AdminClient, partition: TopicPartition, present: TopicLedgers, end: Position
+) -> Position:
+    """Return the position after the last visible message, or after markers and aborted messages that follow it in
+    closed ledgers."""
+    closed = [ledger for ledger in present.ledgers if not ledger.is_open and ledger.entries]
+    if not closed or Position(closed[-1].id, closed[-1].entries) <= end:
+        return end
+    return max(end, readable_end(admin, partition) or end)

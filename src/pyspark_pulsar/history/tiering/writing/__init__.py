@@ -1,0 +1,1 @@
+"""Splits to data files, in processes of this machine or in tasks of a Spark job."""

@@ -1,0 +1,115 @@
+"""Objects that Spark ships to its Python workers, and workers whose interpreter lacks this package.
+
+Spark starts executors' Python as `PYSPARK_PYTHON` (or `spark.pyspark.python`, or else `python3` on the
+PATH), which need not be the driver's. Objects of this package that are shipped to executors travel as the
+pickled bytes of their state next to a function that is pickled *by value*, so that a worker without the
+package fails with a clear message instead of a bare ModuleNotFoundError.
+
+After every task a worker of PySpark collects the garbage of the whole process (`gc.collect()`), which visits every
+object of every imported module: 40 ms with PySpark and this package, while reading a small topic takes 6 ms. So the
+first task freezes what is imported.
+"""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import sys
+from collections.abc import Callable
+from inspect import currentframe
+from typing import TYPE_CHECKING, Any
+
+from pyspark_pulsar.errors import InterpreterError
+from pyspark_pulsar.spark.logging import follow_levels, session_levels, show_warnings
+from pyspark_pulsar.spark.worker_probe import probe_workers
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_frozen = False
+
+
+def restorer() -> Callable[[bytes, str], Any]:
+    """A function without a module, which cloudpickle therefore ships by value."""
+
+    def restore(state: bytes, driver_executable: str) -> Any:
+        import os
+        import pickle
+        import sys
+
+        try:
+            import pyspark_pulsar  # noqa: F401
+        except ImportError as fault:
+            # As `tracebacks` does, which is not there: the worker ends with this error, and its frames tell nothing.
+            os.environ["SPARK_HIDE_TRACEBACK"] = "1"
+            raise RuntimeError(
+                f"Python workers run {sys.executable} (Python {sys.version.split()[0]}), where the package "
+                f"pyspark-pulsar is not installed ({fault}); set PYSPARK_PYTHON, or "
+                f"spark.pyspark.python, to an interpreter that has it (the driver runs {driver_executable}), "
+                f"or install it there with pip"
+            ) from None
+        kind, attributes = pickle.loads(state)  # noqa: S301 -- Spark's own task, pickled by our driver
+        instance = kind.__new__(kind)
+        instance.__dict__.update(attributes)
+        return instance
+
+    restore.__module__ = "__main__"
+    return restore
+
+
+def freeze_imports() -> None:
+    """Exclude all objects that exist now from garbage collection, once in this process.
+
+    Call when a task begins, after all imports that it needs.
+    """
+    global _frozen  # noqa: PLW0603 -- a fact about the process
+    if not _frozen:
+        _frozen = True
+        gc.freeze()
+
+
+class Shipped:
+    """Base of the classes that Spark pickles on the driver and runs on executors."""
+
+    _log_levels: str | None = None
+    """Levels of the session's log when this object was pickled; None on the driver."""
+
+    def begin_task(self) -> None:
+        """Set up the worker's process for a task."""
+        freeze_imports()
+        show_warnings()
+        follow_levels(self._log_levels)
+
+    def shipped_state(self) -> dict[str, Any]:
+        """Attributes to ship; leave out sockets and other things of the driver."""
+        return dict(self.__dict__)
+
+    def __reduce__(self) -> tuple[Callable[[bytes, str], Any], tuple[bytes, str]]:
+        state = pickle.dumps((type(self), {**self.shipped_state(), "_log_levels": session_levels()}))
+        return restorer(), (state, sys.executable)
+
+
+def runs_in(program: str) -> bool:
+    """Return whether the module `program`, with which Spark has started this process, is calling."""
+    frame = currentframe()
+    while frame is not None:
+        spec = frame.f_globals.get("__spec__")
+        if program in (frame.f_globals.get("__name__"), getattr(spec, "name", None)):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def check_workers(spark: SparkSession) -> None:
+    """Run one tiny job and see whether its worker has this package, in this version.
+
+    Driver only. Raises `InterpreterError` saying which interpreter the workers run and what to set.
+    """
+    (report,) = probe_workers(spark, 1)
+    expected = report.expected.package
+    if report.package != expected:
+        raise InterpreterError(
+            f"Python workers run {report.executable} with {report.package or 'no'} pyspark-pulsar: expected "
+            f"{expected}; set PYSPARK_PYTHON (or spark.pyspark.python) to {sys.executable} before "
+            f"the session starts, or install the package there"
+        )

@@ -1,0 +1,1 @@
+"""The commands of `pyspark-pulsar`, a module for each."""

@@ -1,0 +1,191 @@
+"""`pyspark-pulsar checkpoint`: checkpoints that live in Pulsar. Runs without Spark."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from pyspark_pulsar.errors import OptionError, PulsarError, printable
+from pyspark_pulsar.tools.cli.output.text import human_bytes, human_time, plural
+from pyspark_pulsar.tools.cli.setting import key_and_value
+
+if TYPE_CHECKING:
+    from pyspark_pulsar.checkpoint.store import Store
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_FAILED: Final = 1
+_PREFIX: Final = "pulsar+checkpoint://"
+
+
+@click.group(short_help="Checkpoints that live in Pulsar.")
+def checkpoint() -> None:
+    """Checkpoints of streaming queries that live in Pulsar, as pulsar+checkpoint://tenant/namespace/name."""
+
+
+def cluster_arguments(command: Command) -> Command:
+    """What all of the commands take; the command gets it as `settings`, `service_url` and `admin_url`."""
+    for decorate in (
+        click.option(
+            "--option",
+            "settings",
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="Any option of spark.read, such as those about authentication; repeatable.",
+        ),
+        click.option("--admin-url", metavar="URL", help="Address of the admin REST API."),
+        click.option(
+            "--service-url", required=True, metavar="URL", help="Address of the brokers or the proxy."
+        ),
+    ):
+        command = decorate(command)
+    return command
+
+
+@checkpoint.command("ls", short_help="List files and folders.")
+@click.argument("path")
+@cluster_arguments
+@click.option("-r", "--recursive", is_flag=True, help="All files below PATH.")
+def list_files(path: str, *, recursive: bool, **cluster: Any) -> None:
+    """Files and folders in PATH: length, time of the last change (UTC), name."""
+    from pyspark_pulsar.checkpoint.address import parse_path
+    from pyspark_pulsar.checkpoint.commands.copying import entries
+
+    where = parse_path(path)
+    with _store(cluster) as store:
+        found = entries(store.checkpoint(where.checkpoint), where.parts)
+    depth = len(where.parts)
+    for entry in found:
+        below = entry.path[depth:]
+        if (below or entry.id) and (recursive or len(below) <= 1):
+            name = "/".join(below or entry.path[-1:]) + ("" if entry.id else "/")
+            changed = human_time(datetime.fromtimestamp(entry.modified_ms / 1000, UTC))
+            length = str(entry.length) if entry.id else "-"
+            click.echo(f"{length:>12}  {changed}  {printable(name)}")
+
+
+@checkpoint.command(short_help="Show a checkpoint, or a file of it.")
+@click.argument("path")
+@cluster_arguments
+def show(path: str, **cluster: Any) -> None:
+    """What PATH is: of a checkpoint its owner, files and logs; of a file its bytes."""
+    from pyspark_pulsar.checkpoint.address import parse_path
+    from pyspark_pulsar.checkpoint.commands.checkpoint_description import describe
+    from pyspark_pulsar.checkpoint.commands.copying import content, entries
+
+    where = parse_path(path)
+    with _store(cluster) as store:
+        found = entries(store.checkpoint(where.checkpoint), where.parts)
+        if found[0].id:
+            for piece in content(store.checkpoint(where.checkpoint), found[0]):
+                sys.stdout.buffer.write(piece)
+            return
+        for name, value in describe(store.checkpoint(where.checkpoint), found):
+            click.echo(f"{name + ':':<16} {printable(value)}")
+
+
+@checkpoint.command(short_help="Compare the checksums of all files.")
+@click.argument("path")
+@cluster_arguments
+def verify(path: str, **cluster: Any) -> None:
+    """Read every file of the checkpoint and compare all checksums. Ends with 1 where one does not fit."""
+    from pyspark_pulsar.checkpoint.address import parse_path
+    from pyspark_pulsar.checkpoint.commands import copying
+
+    where = parse_path(path)
+    files = nbytes = faults = 0
+    with _store(cluster) as store:
+        for entry, fault in copying.verify(store.checkpoint(where.checkpoint)):
+            files += 1
+            nbytes += entry.length
+            if fault is not None:
+                faults += 1
+                click.echo(f"Error: {fault}", err=True)
+    click.echo(f"{plural(files, 'file')}, {human_bytes(nbytes)}: {faults or 'none'} damaged or gone")
+    if faults:
+        sys.exit(_FAILED)
+
+
+@checkpoint.command(short_help="Copy from Pulsar to a folder, or back.")
+@click.argument("source")
+@click.argument("target")
+@cluster_arguments
+@click.option("-q", "--quiet", is_flag=True, help="Name no files.")
+def copy(source: str, target: str, *, quiet: bool, **cluster: Any) -> None:
+    """Copy a checkpoint, or a part of it, to a local folder, or a local folder into Pulsar, byte by byte.
+
+    One of SOURCE and TARGET is a path in Pulsar, the other a folder. The target must hold no files. Stop the query
+    first if it is to go on with the copy.
+    """
+    from pyspark_pulsar.checkpoint.address import parse_path
+    from pyspark_pulsar.checkpoint.commands import copying
+
+    told: list[int] = []
+
+    def tell(path: str, length: int) -> None:
+        told.append(length)
+        if not quiet:
+            click.echo(f"{length:>12}  {printable(path)}")
+
+    if source.startswith(_PREFIX) == target.startswith(_PREFIX):
+        raise OptionError(
+            f"copying {source} to {target}: expected one path in Pulsar ({_PREFIX}...) and one local folder; copy by "
+            f"way of a folder"
+        )
+    with _store(cluster) as store:
+        if source.startswith(_PREFIX):
+            where = parse_path(source)
+            copying.copy_out(store.checkpoint(where.checkpoint), where.parts, Path(target), tell)
+        else:
+            copying.copy_in(store, Path(source), parse_path(target), tell)
+    click.echo(f"{plural(len(told), 'file')}, {human_bytes(sum(told))}")
+
+
+@checkpoint.command(short_help="Delete a checkpoint, or a part of it.")
+@click.argument("path")
+@cluster_arguments
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def rm(path: str, *, yes: bool, **cluster: Any) -> None:
+    """Delete PATH with all that is in it. A query that uses the checkpoint fails at its next write.
+
+    Of a whole checkpoint its two topics are deleted too, where --admin-url is given.
+    """
+    from pyspark_pulsar.checkpoint.address import parse_path
+    from pyspark_pulsar.checkpoint.commands import copying
+    from pyspark_pulsar.checkpoint.commands.removal import remove_topics
+
+    where = parse_path(path)
+    if not yes:
+        click.confirm(f"Delete {printable(str(where))} and all that is in it?", abort=True)
+    fault: PulsarError | None = None
+    with _store(cluster) as store:
+        options = store.cluster.options
+        try:
+            was_there = copying.remove(store, where)
+        except PulsarError as lost:
+            # Of a checkpoint that lost its index the topics can be deleted all the same.
+            was_there, fault = True, lost
+    if not where.parts and options.admin_url is not None:
+        was_there = remove_topics(options, where.checkpoint) or was_there
+    elif fault is not None:
+        raise fault
+    click.echo(f"{'deleted' if was_there else 'nothing there'}: {printable(str(where))}")
+
+
+@contextmanager
+def _store(cluster: Mapping[str, Any]) -> Iterator[Store]:
+    from pyspark_pulsar.checkpoint.clients import ClusterSettings
+    from pyspark_pulsar.checkpoint.store import Store
+
+    texts = dict(key_and_value(setting, "--option") for setting in cluster["settings"])
+    texts["service.url"] = cluster["service_url"]
+    if cluster["admin_url"] is not None:
+        texts["admin.url"] = cluster["admin_url"]
+    with Store(ClusterSettings.parse(texts)) as store:
+        yield store

@@ -1,0 +1,172 @@
+"""`pyspark-pulsar segments`: the ledgers of a topic, where each lies, and which reader would be used for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pyspark_pulsar.errors import printable
+from pyspark_pulsar.tools.cli.read_options import parse_arguments, read_arguments
+
+if TYPE_CHECKING:
+    from pyspark_pulsar.inspect.segments import Segment, Survey
+    from pyspark_pulsar.inspect.table_parts import TablePart
+    from pyspark_pulsar.model.topic import TopicPartition
+    from pyspark_pulsar.tools.cli.output.screen import PrintableTable
+
+
+@click.command(short_help="Show the ledgers of topics.")
+@read_arguments()
+@click.option("--json", "as_json", is_flag=True, help="One JSON object for each ledger, one a line.")
+@click.option(
+    "--html",
+    "page",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Draw the ledgers along time into FILE.",
+)
+def segments(
+    topics: tuple[str, ...],
+    settings: tuple[str, ...],
+    *,
+    as_json: bool,
+    page: Path | None,
+    **flags: str | None,
+) -> None:
+    """Show the ledgers of TOPIC: state, entries, bytes, times, where each lies and which reader a batch read with these
+    options would use."""
+    from pyspark_pulsar.inspect.segments import survey
+
+    survey_result = survey(parse_arguments(topics, settings, flags))
+    if page is not None:
+        from pyspark_pulsar.tools.cli.html.page import segments_page
+
+        try:
+            page.write_text(segments_page(survey_result), encoding="utf-8")
+        except OSError as fault:
+            raise click.BadParameter(str(fault), param_hint="--html") from None
+        click.echo(f"Wrote {page}", err=True)
+    if as_json:
+        for line in json_lines(survey_result):
+            click.echo(line)
+    elif page is None:
+        print_survey(survey_result)
+    if survey_result.fault and page is None:
+        click.echo(f"A read with these options would fail: {printable(survey_result.fault)}", err=True)
+
+
+def json_lines(survey_result: Survey) -> list[str]:
+    """Times are ISO 8601 in UTC."""
+    from pyspark_pulsar.inspect.tables import segments_table
+    from pyspark_pulsar.tools.cli.output.text import json_line
+
+    return [json_line(row) for row in segments_table(survey_result).to_pylist()]
+
+
+def print_survey(survey_result: Survey) -> None:
+    from pyspark_pulsar.tools.cli.output.screen import screen
+
+    console = screen()
+    for lane in lanes_of(survey_result):
+        console.print(_table(lane))
+        console.print()
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """All that there is of a topic partition."""
+
+    partition: TopicPartition
+    segments: tuple[Segment, ...]
+    part: TablePart | None
+    """What the topic's table holds of it."""
+
+
+def lanes_of(survey_result: Survey) -> list[Lane]:
+    """In the order of topic partitions."""
+    parts = {part.partition: part for part in survey_result.tables}
+    segments: dict[TopicPartition, list[Segment]] = {partition: [] for partition in parts}
+    for segment in survey_result.segments:
+        segments.setdefault(segment.partition, []).append(segment)
+    return [
+        Lane(partition, tuple(segments[partition]), parts.get(partition)) for partition in sorted(segments)
+    ]
+
+
+def _table(lane: Lane) -> PrintableTable:
+    from rich.text import Text
+
+    from pyspark_pulsar.inspect.tables import COLUMNS, moment
+    from pyspark_pulsar.tools.cli.output.screen import table_of
+    from pyspark_pulsar.tools.cli.output.text import human_bytes, human_count, human_time
+
+    table = table_of(
+        heading(lane),
+        ("ledger", "state", "entries", "size", "opened (UTC)", "closed (UTC)", "lies in", "read from"),
+        right=("ledger", "entries", "size"),
+    )
+    for segment in lane.segments:
+        ledger = segment.ledger
+        of_topic = segment.state != "compacted"
+        table.add_cells(
+            str(ledger.id),
+            Text(segment.state, style="bold green" if ledger.is_open else ""),
+            human_count(ledger.entries),
+            human_bytes(ledger.size),
+            human_time(moment(ledger.opened_ms)) if of_topic else "",
+            human_time(moment(ledger.closed_ms or None)) if of_topic else "",
+            Text(place_of(segment), style=_STYLES.get(segment.lies_in, "")),
+            segment.reader or Text(segment.skipped or "?", style="dim"),
+        )
+    part = lane.part
+    if part is not None:
+        first, last = part.published or (None, None)
+        table.add_cells(
+            "",
+            COLUMNS,
+            rows_of(part),
+            human_bytes(part.size),
+            human_time(moment(first)),
+            human_time(moment(last)),
+            Text(place_of_part(part), style="cyan"),
+            COLUMNS if part.is_read else Text(part.skipped or "?", style="dim"),
+        )
+    return table
+
+
+_STYLES = {"bookie": "blue", "tiered": "yellow", "compacted": "magenta"}
+
+
+def heading(lane: Lane) -> str:
+    """The name, and totals over the topic's own ledgers and its table."""
+    from pyspark_pulsar.tools.cli.output.text import human_bytes, plural
+
+    own = [segment.ledger for segment in lane.segments if segment.state != "compacted"]
+    entries, size = sum(ledger.entries for ledger in own), sum(ledger.size for ledger in own)
+    table = "" if lane.part is None else f"; table: {rows_of(lane.part)}, {human_bytes(lane.part.size)}"
+    return (
+        f"{printable(str(lane.partition))}: {plural(len(own), 'ledger')}, {entries:,} entries, {human_bytes(size)}"
+        f"{table}"
+    )
+
+
+def rows_of(part: TablePart) -> str:
+    return f"{part.rows:,} rows"
+
+
+def place_of_part(part: TablePart) -> str:
+    from pyspark_pulsar.tools.cli.output.text import plural
+
+    return f"table {part.table}, {plural(part.files, 'file')}, up to {part.end}"
+
+
+def place_of(segment: Segment) -> str:
+    """Bucket and key or folder; the bookies by id."""
+    places = []
+    if segment.ledger.offload_id:
+        places.append(segment.copy or "tiered storage")
+    if segment.bookies or not segment.ledger.offload_id:
+        places.append(" ".join(("bookies", *segment.bookies)))
+    return ", ".join(places)

@@ -1,0 +1,1 @@
+"""Tables, numbers and times as the commands print them."""

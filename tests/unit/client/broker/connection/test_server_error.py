@@ -1,0 +1,64 @@
+"""Broker error codes become errors that say who has to act."""
+
+import pytest
+
+from pyspark_pulsar.client.broker.connection.server_error import UNKNOWN_ERROR, NotReady, server_error
+from pyspark_pulsar.errors import (
+    ConnectionFailed,
+    OptionError,
+    PermissionDenied,
+    ProtocolError,
+    PulsarError,
+    SchemaError,
+    SubscriptionBusy,
+    TopicNotFoundError,
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (4, PermissionDenied),
+        (5, SubscriptionBusy),
+        (6, NotReady),
+        (11, TopicNotFoundError),
+        (12, OptionError),
+        (14, NotReady),
+        (18, SchemaError),
+        (0, ProtocolError),
+        (99, ProtocolError),
+    ],
+)
+def test_kind(code: int, kind: type[PulsarError]) -> None:
+    error = server_error(code, "because", "subscribing to t")
+    assert type(error) is kind
+    assert "subscribing to t" in str(error)
+    assert "because" in str(error)
+
+
+def test_what_passes_is_retried_like_a_lost_connection() -> None:
+    assert issubclass(NotReady, ConnectionFailed)
+
+
+@pytest.mark.parametrize(
+    ("message", "passes"),
+    [
+        (
+            "org.apache.zookeeper.KeeperException$ConnectionLossException: KeeperErrorCode = ConnectionLoss for /x",
+            True,
+        ),
+        ("Not enough non-faulty bookies available", True),
+        ("Waiting to recover from failure", True),
+        ("java.util.concurrent.TimeoutException", True),
+        (
+            "org.apache.bookkeeper.mledger.ManagedLedgerException: Error while recovering ledger error code: -10",
+            True,
+        ),
+        ("org.apache.pulsar.broker.service.SystemTopicBasedTopicPoliciesService is closed.", True),
+        ("org.apache.bookkeeper.mledger.ManagedLedgerException$ManagedLedgerFactoryClosedException", True),
+        ("java.util.concurrent.RejectedExecutionException: Task rejected from ThreadPoolExecutor", True),
+        ("java.lang.NullPointerException", False),
+    ],
+)
+def test_an_unknown_error_whose_cause_passes_is_tried_again(message: str, *, passes: bool) -> None:
+    assert isinstance(server_error(UNKNOWN_ERROR, message, "subscribing to t"), NotReady) == passes
