@@ -26,7 +26,7 @@ from pyspark_pulsar.schema.info import SchemaInfo
 Item = TypeVar("Item")
 
 AT_ONCE: Final = 1000
-"""Requests on their way at the same time; far below the number at which brokers refuse more lookups."""
+"""Number of concurrent requests, which is far below the number at which brokers refuse further lookups."""
 
 _SEALED = 1
 

@@ -116,7 +116,7 @@ def test_a_client_that_is_closed_keeps_no_connection_that_was_opened_meanwhile(
         assert opening.wait(30)
         client.close()
         closed.set()
-        with pytest.raises(ConnectionFailed, match="the client was closed while it connected"):
+        with pytest.raises(ConnectionFailed, match="the client was closed before the connection was open"):
             connecting.result(30)
     assert ended == [True]
     assert not client.has_open_ends
