@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     DefaultSource = PulsarDataSource
 
-# Public names, and the module of each. Type checkers read the same names above.
+# The module of each public name. Type checkers read the imports above instead.
 _MODULES = {
     "DefaultSource": "datasource",
     "HistoryAndLive": "session.history_and_live",

@@ -1,7 +1,7 @@
 """The errors that this package raises, in one class hierarchy by who can act on them.
 
 Every message starts with the failure, then names what was expected, the place (topic, ledger, entry, version), and what
-to do. Errors are raised as early as possible, on the driver if possible. All of them survive pickling, because Spark
+to do. Errors are raised as early as possible, on the driver if possible. All errors survive pickling, because Spark
 transports them from executors to the driver.
 """
 
@@ -32,7 +32,7 @@ def _printable_lines(text: str, ends: re.Pattern[str]) -> str:
 
 
 class PulsarError(Exception):
-    """The base class of all errors that pyspark-pulsar raises on purpose. Catch it to catch all of them.
+    """The base class of all errors that pyspark-pulsar raises on purpose. Catch this class to catch all of them.
 
     The text of an error is `printable`, except for line ends before the items of a list.
     """
@@ -90,7 +90,7 @@ class UnsupportedEntryError(PulsarError):
 
 
 class DecryptionError(PulsarError):
-    """The private keys in the options cannot decrypt a message. The error names the keys that can."""
+    """The private keys in the options cannot decrypt a message. The message names the keys that can decrypt it."""
 
 
 class MessagesHidden(PulsarError):
@@ -217,7 +217,7 @@ class CheckpointNotEmpty(CheckpointError):
 
 
 class CheckpointTakenOver(CheckpointError):
-    """Another application has taken over the checkpoint. Writes from this one no longer count. The message names it."""
+    """Another application has taken over the checkpoint, which the message names. Later writes of this one do not count."""
 
 
 class CheckpointLost(CheckpointError):

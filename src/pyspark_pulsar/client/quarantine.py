@@ -41,7 +41,7 @@ class Quarantines(Generic[Key]):
     """Keys that are avoided for a while after a fault, longer after each further fault."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """`clock` returns seconds and never goes back."""
+        """Start without keys. `clock` returns seconds and never goes back."""
         self._clock = clock
         self._lock = threading.Lock()
         self._terms: dict[Key, _Term] = {}
@@ -80,12 +80,12 @@ class Remembered(Generic[Key]):
     """A set of keys. The set forgets each key some time after its last addition."""
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
-        """`clock` returns seconds and never goes back."""
+        """Start without keys. `clock` returns seconds and never goes back."""
         self._seconds = seconds
         self._clock = clock
         self._lock = threading.Lock()
         self._ends: dict[Key, float] = {}
-        """In order of their ends."""
+        """End times by key, in the order of the end times."""
 
     def __len__(self) -> int:
         return len(self._ends)

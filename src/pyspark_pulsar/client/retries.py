@@ -27,7 +27,8 @@ def retry(
         seconds: Return the time limit for repetitions after an error, counted from the first start of `call`.
 
     Raises:
-        Exception: The last error, if no further call can start in time; immediately, an error of another class.
+        Exception: The last error, if no further call can start in time. An error of another class is raised
+            immediately.
 
     """
 

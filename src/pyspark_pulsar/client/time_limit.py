@@ -37,7 +37,7 @@ def within(seconds: float, work: Callable[[], Result], what: str) -> Result:
     except TimeoutError:
         if done.done():
             raise
-        raise DeadlineExceeded(f"{what}: expected an end within {seconds:.1f} s, got none") from None
+        raise DeadlineExceeded(f"{what}: expected a result within {seconds:.1f} s, got none") from None
 
 
 def _settle(done: Future[Result], work: Callable[[], Result]) -> None:
@@ -50,7 +50,18 @@ def _settle(done: Future[Result], work: Callable[[], Result]) -> None:
 
 
 def addresses_of(host: str, port: int, seconds: float) -> list[SocketAddress]:
-    """Return the socket addresses of a host. Raises `DeadlineExceeded`, and what `socket.getaddrinfo` raises."""
+    """Return the socket addresses of a host.
+
+    Args:
+        host: The host name or address.
+        port: The port of the socket addresses.
+        seconds: The deadline.
+
+    Raises:
+        DeadlineExceeded: The lookup did not end in time.
+        OSError: The lookup failed.
+
+    """
     return within(
         seconds,
         lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM),

@@ -36,7 +36,7 @@ def install_error_hook() -> bool:
     """Show errors of this package in the short form from now on. Driver only.
 
     `configure` calls this. All other exceptions are shown as before. If the environment variable
-    PYSPARK_PULSAR_TRACEBACK is set, so are the errors of this package.
+    PYSPARK_PULSAR_TRACEBACK is set, this package's errors are shown as before too.
 
     Returns:
         Whether the hook is installed, now or before. False means that another program has its own hook, which stays.

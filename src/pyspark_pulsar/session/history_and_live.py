@@ -124,6 +124,6 @@ def _without(
 
 
 def _json(positions: Mapping[TopicPartition, Position]) -> str:
-    """Return positions as JSON. Other partitions start at their first message; as an end, they are not read."""
+    """Return positions as JSON, with "earliest" for all other partitions: a start reads all of them, an end none of them."""
     named = {partition.name: str(position) for partition, position in sorted(positions.items())}
     return json.dumps(named | {OTHERS: LogSide.EARLIEST.value})

@@ -120,9 +120,9 @@ def _summary(arguments: Mapping[str, Any], partitions: bytes) -> Answer:
 def _program(name: str, arguments: Mapping[str, Any], request: bytes) -> Answer:
     """Run a program of Spark's. Errors are part of the answer, in the form of the program's own process.
 
-    `_main` of Spark's programs omits steps before and after it in their own process. Those set up files and profilers,
+    `_main` of Spark's programs omits steps before and after it in their own process. They set up files and profilers,
     and return accumulators, which this data source does not have. In Spark 4.1 the programs have only `main`, which
-    includes all steps. The jar then sends the input for them (`DriverPrograms`).
+    includes all steps. The jar then sends the input for these steps (`DriverPrograms`).
     """
     del arguments
     written = io.BytesIO()

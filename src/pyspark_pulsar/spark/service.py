@@ -44,7 +44,7 @@ Answer = tuple[Any, bytes]
 
 
 class Service(Protocol):
-    """The answers of one kind of process. The reading thread calls all methods except `answer` and `error`."""
+    """The functions of one kind of process. The reading thread calls all methods except `answer` and `error`."""
 
     threads: int
     """Number of concurrent calls. With 1, the reading thread also answers, in order."""
@@ -59,7 +59,7 @@ class Service(Protocol):
         """
 
     def open(self) -> None:
-        """Load what the first call needs."""
+        """Load the modules that the first call needs."""
 
     def answer(self, call: str, arguments: Mapping[str, Any], body: bytes) -> Answer:
         """Answer a call. Errors are passed to `error`."""
@@ -68,7 +68,7 @@ class Service(Protocol):
         """Return the `kind` and the `message` of an error, for the call or, with "", for the settings."""
 
     def close(self) -> None:
-        """Close connections. The process ends 3 seconds later at the latest."""
+        """Close connections. The process ends at most 3 seconds later."""
 
 
 def run(service: Service) -> NoReturn:
@@ -146,7 +146,7 @@ def describe_error(fault: Exception, kind: Callable[[PulsarError], str]) -> dict
 
 
 def _take_standard_streams() -> tuple[int, int]:
-    """Return file descriptors for answers and for calls, and separate all other code from them.
+    """Return file descriptors for answers and for calls, which no other code uses.
 
     From now on, standard output is standard error, and standard input is empty. Ctrl-C at a terminal is meant for
     Spark's shell, which continues, so this process ignores the signal.

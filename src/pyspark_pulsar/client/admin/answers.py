@@ -13,7 +13,7 @@ _SHOWN: Final = 600
 
 
 def as_object(answer: Any, where: str) -> dict[str, Any]:
-    """Return a JSON object.
+    """Check that an answer is a JSON object, and return the object.
 
     Args:
         answer: The parsed answer.
@@ -24,7 +24,9 @@ def as_object(answer: Any, where: str) -> dict[str, Any]:
 
     """
     if not isinstance(answer, dict):
-        raise ProtocolError(f"{where}: expected a JSON object from admin.url, got {type(answer).__name__}")
+        raise ProtocolError(
+            f"{where}: expected a JSON object from admin.url, got {type(answer).__name__}; check admin.url"
+        )
     return answer
 
 
@@ -34,7 +36,7 @@ def as_text_map(answer: Any, where: str) -> dict[str, str]:
 
 
 def as_names(answer: Any, where: str) -> list[str]:
-    """Return a list of names.
+    """Check that an answer is a list of names, and return the list.
 
     Args:
         answer: The parsed answer.
@@ -45,7 +47,7 @@ def as_names(answer: Any, where: str) -> list[str]:
 
     """
     if not isinstance(answer, list) or not all(isinstance(name, str) for name in answer):
-        raise ProtocolError(f"{where}: expected a JSON array of names from admin.url, got another answer")
+        raise ProtocolError(f"{where}: expected a JSON array of names, got another answer; check admin.url")
     return answer
 
 

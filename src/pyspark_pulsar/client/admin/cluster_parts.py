@@ -68,7 +68,7 @@ class Bookies:
             return {str(bookie): str(known["hostname"]) for bookie, known in racks if known.get("hostname")}
         except AttributeError:
             raise ProtocolError(
-                f"{where}: expected a JSON object with groups of bookies, got another"
+                f"{where}: expected a JSON object with groups of bookies, got another object"
             ) from None
 
     def ids(self) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ class Bookies:
         try:
             return tuple(str(bookie["bookieId"]) for bookie in answer["bookies"])
         except (KeyError, TypeError):
-            raise ProtocolError(f"{where}: expected a JSON object with bookies, got another") from None
+            raise ProtocolError(f"{where}: expected a JSON object with bookies, got another object") from None
 
 
 class Tenants:

@@ -34,7 +34,9 @@ class Namespaces:
         where = f"listing the namespaces of tenant {tenant}"
         names = as_names(self._rest.get(resource("namespaces", tenant), where), where)
         if not all("/" in name for name in names):
-            raise ProtocolError(f"{where}: expected a JSON array of names from admin.url, got another answer")
+            raise ProtocolError(
+                f"{where}: expected a JSON array of names, got another answer; check admin.url"
+            )
         parts = (name.removeprefix(f"{tenant}/") for name in names)
         return tuple(Namespace(tenant, part) for part in parts if is_name(part))
 

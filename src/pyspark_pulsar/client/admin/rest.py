@@ -94,7 +94,10 @@ class _Answer:
 
 
 class RestClient:
-    """A client of the admin REST API. Safe to use from several threads. Close it, or use it as a context manager."""
+    """A client of the admin REST API. Safe to use from several threads.
+
+    Close a client, or use it as a context manager.
+    """
 
     def __init__(self, options: ConnectionOptions, patience_ms: int | None = None, threads: int = 8) -> None:
         """Store the settings, without connecting.
@@ -202,7 +205,7 @@ class RestClient:
             path: The path, from the module `paths`.
             where: The beginning of error messages.
             body: The body, sent as JSON; None sends no body.
-            expected: Statuses that are answers: neither errors nor retried.
+            expected: Statuses to return as answers, without an error or a retry.
 
         Raises:
             PulsarError: The status is neither a success nor expected; `get` lists the classes.

@@ -55,7 +55,7 @@ class TopicOperations:
         self._rest.change("PUT", topic_resource(topic, "unload"), f"unloading {topic}", expected=(_ACCEPTED,))
 
     def terminate(self, topic: TopicName, partitions: int) -> dict[int, Position]:
-        """Forbid further writes to the topic, without a way back.
+        """Forbid further writes to the topic, permanently.
 
         Returns:
             The log end of each partition by its index; the index of a non-partitioned topic is -1.

@@ -166,8 +166,8 @@ class TransactionOutcomes:
 def has_open_transaction(rest: RestClient, partition: TopicPartition) -> bool:
     """Return whether an open transaction hides messages of the topic partition.
 
-    An open transaction hides all messages from its own first message on. The result is also False if the answer is
-    unknown: the broker does not support transactions, has not loaded the topic, or is unreachable.
+    An open transaction hides all messages from its own first message on. The result is also False if the broker does
+    not support transactions, has not loaded the topic, or is unreachable.
 
     Source: `ongoingTxnSize` of `GET /admin/v3/transactions/transactionBufferStats/...`.
     """

@@ -73,7 +73,7 @@ class ReadRequests:
             self._connections.send(read.bookie, requests)
 
     def send_to_next_bookie(self, read: InFlightRead, answer: str) -> None:
-        """Request the entries from the next bookie. If no bookie is left, they are the end of the read."""
+        """Request the entries from the next bookie. If no bookie is left, the read ends there."""
         for single in read.one_by_one():
             missing = self._state.first_missing(single)
             if missing is not None:
@@ -93,8 +93,7 @@ class ReadRequests:
         """Pause a read, to repeat it at the same bookie.
 
         Returns:
-            False if the pauses of the read already exceed the timeout. Other time, in which the caller works, does not
-            count.
+            False if the pauses of the read already exceed the timeout. Time in which the caller works does not count.
 
         """
         if read.paused_seconds > self._connections.timeout_seconds:

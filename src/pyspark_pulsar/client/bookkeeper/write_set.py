@@ -39,7 +39,7 @@ class WriteSet:
 
     @property
     def group(self) -> int:
-        """Return how many consecutive entries share a bookie from any entry on: mostly the write quorum."""
+        """Return how many consecutive entries share a bookie, from any entry on. Mostly, this is the write quorum."""
         most = min(len(holders) for holders in self.holders)
         return next(
             size

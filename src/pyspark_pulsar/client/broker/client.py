@@ -61,7 +61,7 @@ _METADATA_FAILED = 1
 class BrokerClient:
     """A client of the brokers of a cluster, on the driver or for one task on an executor.
 
-    Several threads may share a client, except for `until`. Close it, or use it as a context manager.
+    Several threads may share a client, except for `until`. Close a client, or use it as a context manager.
     """
 
     def __init__(self, options: ConnectionOptions, patience_ms: int | None = None) -> None:
@@ -114,7 +114,7 @@ class BrokerClient:
         return client
 
     def another(self) -> BrokerClient:
-        """Return a client with its own connections, because waiting entries of consumers may fill this one's."""
+        """Return a client with its own connections, because waiting entries may fill the present ones."""
         client = BrokerClient(self._options)
         client._patience = self._patience
         return client

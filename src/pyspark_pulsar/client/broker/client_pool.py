@@ -1,7 +1,7 @@
 """Broker clients that are used by one task after another.
 
 A worker of Spark runs task after task, mostly for the same query. Without a pool, each task would connect to the
-brokers, authenticate, and look up its topics. A small micro-batch needs fewer round trips for its rows.
+brokers, authenticate, and look up its topics. These steps need more round trips than the rows of a small micro-batch.
 
     state | use                                    | event                                            | next state
     lent  | one block of `pooled_client`           | the end of the block, with no consumer or        | idle

@@ -74,7 +74,7 @@ class EntryConsumer:
         """Return whether neither the broker has closed the consumer nor the connection has ended."""
         return self._failure is None
 
-    # Listener; the connection's receiving thread calls these
+    # Methods of `Listener`, for the connection's receiving thread
 
     def on_command(self, command: wire.BaseCommand) -> None:
         if command.type == CLOSE_CONSUMER:
@@ -92,7 +92,7 @@ class EntryConsumer:
             self._failure = self._failure or reason
             self._changed.notify_all()
 
-    # The reading thread calls these
+    # Methods for the reading thread
 
     def add_permits(self, messages: int) -> None:
         """Allow the broker to send this many more messages (FLOW)."""
@@ -143,7 +143,7 @@ class EntryConsumer:
         """Request the log end and wait for the answer.
 
         Args:
-            wait_seconds: The deadline, if it is shorter than the one of a request.
+            wait_seconds: How long to wait, up to the timeout of a request.
             make_room: Called while the connection is full, because the answer cannot arrive then.
 
         """

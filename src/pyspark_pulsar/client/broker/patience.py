@@ -19,8 +19,8 @@ class Patience:
 
     Attributes:
         seconds: The limit while a broker is unreachable.
-        not_ready_seconds: The limit after a broker has answered that it is not ready. Its address is right then, and it
-            starts, or its metadata store is away for a moment.
+        not_ready_seconds: The limit after a broker has answered that it is not ready. The broker is starting, or its
+            metadata store is away for a moment.
 
     """
 

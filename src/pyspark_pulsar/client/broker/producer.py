@@ -200,7 +200,7 @@ class Producer:
             # need a moment to detect a broken connection.
             raise NotReady(f"{busy}; producer names must be unique in a topic") from busy
 
-    # Listener; the connection's receiving thread calls these
+    # Methods of `Listener`, for the connection's receiving thread
 
     def on_command(self, command: wire.BaseCommand) -> None:
         if command.type == SEND_RECEIPT:
@@ -265,7 +265,7 @@ class Producer:
             self._failure = self._failure or failure
             self._changed.notify_all()
 
-    # The task's thread calls these
+    # Methods for the task's thread
 
     def send(self, frames: SendFrames) -> None:
         """Send frames without waiting for their receipts.

@@ -92,9 +92,12 @@ def owner_of(answer: wire.CommandLookupTopicResponse, where: str, *, tls: bool) 
     """Return the broker's address in the answer to a lookup. Raise `OptionError` if it lacks one of the wanted kind."""
     url = answer.brokerServiceUrlTls if tls else answer.brokerServiceUrl
     if not url and (answer.brokerServiceUrl or answer.brokerServiceUrlTls):
-        has, lacks, scheme = ("no ", "", "pulsar://") if tls else ("only ", "no ", "pulsar+ssl://")
+        wanted, present, scheme = (
+            ("with", "without", "pulsar://") if tls else ("without", "with", "pulsar+ssl://")
+        )
         raise OptionError(
-            f"{where}: the broker has {has}an address with TLS and {lacks}one without; use {scheme} in service.url"
+            f"{where}: expected a broker's address {wanted} TLS, got only one {present} TLS; use {scheme} in "
+            f"service.url"
         )
     return parse_broker_url(url, where)
 

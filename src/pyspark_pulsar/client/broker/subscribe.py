@@ -72,7 +72,7 @@ class Subscribing:
         """Wait for the broker and return the open consumer.
 
         Args:
-            wait_seconds: The deadline, if it is shorter than the one of a request.
+            wait_seconds: How long to wait, up to the timeout of a request.
 
         Raises:
             PulsarError: The subscription failed; `subscribe` lists the classes.

@@ -69,12 +69,12 @@ class Cursor:
     def is_open(self) -> bool:
         """Return whether the cursor is usable.
 
-        It is not if the connection is gone, or if the broker has closed the consumer. A broker does so if the topic
-        moves, or if the subscription or the topic was deleted.
+        A cursor becomes unusable if the connection ends, or if the broker closes the consumer. A broker closes the
+        consumer if the topic moves, or if the subscription or the topic is deleted.
         """
         return self._failure is None and self._connection.is_open
 
-    # Listener; the connection's receiving thread calls these
+    # Methods of `Listener`, for the connection's receiving thread
 
     def on_command(self, command: wire.BaseCommand) -> None:
         if command.type == CLOSE_CONSUMER:
@@ -85,8 +85,8 @@ class Cursor:
     def on_entries(self) -> None:
         """Drop all entries, and record whether ids between them are missing.
 
-        Brokers send whole batches of entries, so more messages than requested may arrive. All must be taken, because
-        remaining entries fill the connection, and then nothing else arrives.
+        Brokers send whole batches of entries, so more messages than requested may arrive. All of them must be taken,
+        because remaining entries fill the connection, and then nothing else arrives.
         """
         entries = self._connection.take_entries(self._consumer_id)
         if entries is None or entries.last is None:
@@ -103,7 +103,7 @@ class Cursor:
         with self._lock:
             self._failure = self._failure or reason
 
-    # The caller's thread
+    # Methods for the caller's thread
 
     def subscribe(self, topic: str, subscription: str, *, is_replicated: bool = False) -> None:
         """Subscribe, once. If the subscription does not exist, create it at the topic's first message."""

@@ -133,11 +133,11 @@ class Coordinators:
         return [transaction for transaction in transactions if transaction not in ended]
 
     def commit_all(self, transactions: Sequence[TransactionId]) -> list[TransactionId]:
-        """Commit transactions, and wait until all their partitions know. Requests are pipelined.
+        """Commit transactions, and wait until all their partitions have recorded it. Requests are pipelined.
 
         Returns:
-            Transactions that had ended before. It may also contain a transaction that this call has committed, if the
-            answer was lost and the request was repeated.
+            Transactions that had ended before. The list may also contain a transaction that this call has committed, if
+            the answer was lost and the request was repeated.
 
         """
         return self._end_all(transactions, commit=True)

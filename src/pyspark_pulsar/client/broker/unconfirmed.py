@@ -22,8 +22,8 @@ each group of frames has `tried`: how many of its unchanged frames may have reac
 
 On a new connection (`begin_again`), all sent frames become unsent, so each message is stored at least once.
 
-Only a chunked message must not be sent again from its first unconfirmed frame on. The C++ client, and so the official
-Python client, drops a message if one of its chunks arrives twice. So the last chunk is held:
+A chunked message is an exception: repeating only its unconfirmed chunks could lose the message. The C++ client, and so
+the official Python client, drops a message if one of its chunks arrives twice. So the last chunk is held:
 
     The connection breaks before the last chunk was sent    No reader has the message. All chunks are sent again as a
                                                             new message with a new uuid, including confirmed ones,

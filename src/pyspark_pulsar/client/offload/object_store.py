@@ -172,7 +172,9 @@ def _flag(key: str, value: str) -> str | bool:
     if key not in _FLAGS:
         return value
     if value.lower() not in ("true", "false"):
-        raise OptionError(f"option 'tieredStorageOptions': expected true or false for {key}")
+        raise OptionError(
+            f"option 'tieredStorageOptions': expected true or false for {key}, got another value"
+        )
     return value.lower() == "true"
 
 

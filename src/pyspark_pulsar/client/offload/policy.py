@@ -123,7 +123,7 @@ def _check(url: str) -> None:
 
 
 def _policy(rest: RestClient, topic: TopicName) -> Mapping[str, Any]:
-    """Return the offload policy. It contains the offloader's credentials: never log it or pass it on."""
+    """Return the offload policy, which contains the offloader's credentials: never log a policy or pass it on."""
     paths = (
         topic_resource(topic, "offloadPolicies", applied="true"),
         namespace_resource(topic.namespace, "offloadPolicies"),

@@ -220,7 +220,7 @@ class OAuth2Credentials:
 
 
 def checked_token(token: str, where: str) -> str:
-    """Return the token unchanged.
+    """Check that a text can be a token, and return the text.
 
     Args:
         token: The text to check.
@@ -318,10 +318,10 @@ def _read_file(path: str, option: str) -> str:
     try:
         content = read_regular_file(path).decode().strip()
     except (OSError, UnicodeDecodeError) as fault:
-        reason = fault.strerror if isinstance(fault, OSError) else "it is no text"
+        reason = fault.strerror if isinstance(fault, OSError) else "it is not text"
         raise OptionError(
             f"{option}: expected a readable file {path} on each machine that connects, got none ({reason})"
         ) from None
     if not content:
-        raise OptionError(f"{option}: expected something in the file {path}, got an empty file")
+        raise OptionError(f"{option}: expected a secret in the file {path}, got an empty file")
     return content

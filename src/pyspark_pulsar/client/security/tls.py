@@ -232,7 +232,7 @@ class TlsStream:
 
 
 def connection_fault(where: str, fault: OSError) -> ConnectionFailed | TlsFailed:
-    """Return the error for a failed TLS connection: `ConnectionFailed` may pass, `TlsFailed` remains until a change."""
+    """Return the error for a failed TLS connection: `ConnectionFailed` if a retry may help, otherwise `TlsFailed`."""
     if isinstance(fault, ssl.SSLError) and not isinstance(fault, ssl.SSLEOFError):
         return certificate_fault(where, fault)
     return ConnectionFailed(f"{where}: {fault}")

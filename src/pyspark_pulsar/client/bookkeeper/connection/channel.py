@@ -29,7 +29,7 @@ All later messages are of version 2, as without TLS. Source: `PerChannelBookieCl
 
 A bookie may require more than TLS of its client, because of an authentication provider. After the handshake such a
 bookie sends an unsolicited answer of version 3 to START_TLS, and keeps the connection open. The bookie also sends this
-answer to a client that is about to authenticate, so that this client ignores the answer.
+answer to a client that is about to authenticate. Such a client ignores the answer.
 
 Authentication is SASL with DIGEST-MD5, in AUTH messages of version 2. A bookie does not answer a wrong proof. So the
 client also requests an entry immediately after the proof, and the bookie refuses the entry if the proof was wrong.
@@ -127,7 +127,7 @@ class BookieChannel:
         return "" if self.is_open else "during the TLS handshake "
 
     def closing_fault(self) -> PermissionDenied | None:
-        """Return the error if the bookie closes the connection now, or None if a new connection may succeed."""
+        """Return the error to raise if the bookie closes the connection now, or None if a retry may succeed."""
         if not self._authenticates():
             return None
         return PermissionDenied(

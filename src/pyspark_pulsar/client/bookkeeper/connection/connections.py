@@ -1,7 +1,8 @@
 """Connections to bookies, read and written by one thread.
 
-Sockets do not block: one `wait` serves all of them. So a slow bookie delays no other, also during its TLS handshake
-(`channel`). A connection is opened for the first request to its bookie, and is never used again after a fault.
+Sockets do not block: one `wait` serves all of them. So a slow bookie does not delay the others, not even during its TLS
+handshake (`channel`). A connection is opened for the first request to its bookie, and is never used again after a
+fault.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class _BookieConnection:
 
 
 class BookieConnections:
-    """Connections to the bookies of a cluster. Close it, or use it as a context manager."""
+    """Connections to the bookies of a cluster. Close an instance, or use it as a context manager."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""A connection to one broker: keep-alive, and delivery of answers to their requests.
+"""A connection to one broker: keep-alive, and delivery of each answer to its request.
 
 Two kinds of threads use a connection. Its own thread receives. Callers send on their threads. Requests have ids and may
 be pipelined: `submit` returns a future immediately.
@@ -84,7 +84,7 @@ class Listener(Protocol):
         """Handle a command to this consumer or producer, such as a receipt or a close."""
 
     def on_entries(self) -> None:
-        """Handle that entries may wait for this consumer. This is also called when entries wait only for others."""
+        """Check for entries of this consumer. The call follows each arrival, also if entries wait only for others."""
 
     def on_closed(self, reason: ConnectionFailed) -> None:
         """Handle the end of the connection. No further call follows."""

@@ -71,7 +71,9 @@ def shake_hands(transport: Transport, deadline: float, credentials: Credentials,
             said += why_refused(data)
         raise server_error(answer.error.error, said, f"connecting to {transport.address}")
     if answer.type != CONNECTED:
-        raise ProtocolError(f"{transport.address}: expected CONNECTED, got command type {answer.type}")
+        raise ProtocolError(
+            f"{transport.address}: expected CONNECTED, got command type {answer.type}; check service.url"
+        )
     limit, flags = answer.connected.max_message_size, answer.connected.feature_flags
     if limit > 0:
         transport.limit_messages(limit)

@@ -212,9 +212,10 @@ def _connect(door: BrokerAddress, deadline: float) -> socket.socket:
 def _set_options(stream: socket.socket) -> None:
     """Send small frames immediately, and let the operating system detect a vanished host.
 
-    A host that vanishes closes no connection. PING detects this after 60 s, which a busy broker needs (`connection`).
-    The other side's operating system answers probes of TCP even if the broker is busy, so probes may be faster.
-    TCP_USER_TIMEOUT is not set, because it would also close a connection on which a broker slows a producer down.
+    A host that vanishes closes no connection. PING detects this after 60 s, because a busy broker may be slow
+    (`connection`). The other side's operating system answers probes of TCP even if the broker is busy, so probes may be
+    more frequent. TCP_USER_TIMEOUT is not set, because it would also close a connection on which a broker slows a
+    producer down.
     """
     stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
