@@ -217,7 +217,7 @@ class CheckpointNotEmpty(CheckpointError):
 
 
 class CheckpointTakenOver(CheckpointError):
-    """Another application has taken over the checkpoint, which the message names. Later writes of this one do not count."""
+    """Another application has taken over a checkpoint, so writes of this one no longer count. The message names it."""
 
 
 class CheckpointLost(CheckpointError):

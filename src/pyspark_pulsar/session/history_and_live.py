@@ -124,6 +124,9 @@ def _without(
 
 
 def _json(positions: Mapping[TopicPartition, Position]) -> str:
-    """Return positions as JSON, with "earliest" for all other partitions: a start reads all of them, an end none of them."""
+    """Return positions as JSON, with "earliest" for all other partitions.
+
+    A start of "earliest" reads all messages of a partition, and an end of "earliest" reads none.
+    """
     named = {partition.name: str(position) for partition, position in sorted(positions.items())}
     return json.dumps(named | {OTHERS: LogSide.EARLIEST.value})

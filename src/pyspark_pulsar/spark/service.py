@@ -50,7 +50,7 @@ class Service(Protocol):
     """Number of concurrent calls. With 1, the reading thread also answers, in order."""
     idle_seconds: float | None
     """The process ends after this time without a call, and the jar starts another one when needed. None means never.
-    Set it only for a service with one thread, because calls of other services may still be running."""
+    Set a time only for a service with one thread, because calls of other services may still be running."""
 
     def start(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
         """Check the first frame's header, quickly because the JVM waits. Return further values for its answer.

@@ -24,7 +24,7 @@ class ReadState:
     ahead: int
     """The first entry that is ahead. Entries from here on are in no read except a BATCH_READ."""
     end: int
-    """The first entry that no bookie returns; the one after the range while all bookies return theirs."""
+    """The first entry that no bookie returns, or the entry after the range if there is none so far."""
     entry_bytes: int
     """The mean size of an entry: first as planned, then as received. At least 1."""
     unavailable: LedgerUnavailable | None = None

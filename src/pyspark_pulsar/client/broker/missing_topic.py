@@ -12,7 +12,7 @@ from pyspark_pulsar.model.topic import TopicName
 _SHOWN: Final = 3
 _SIMILARITY: Final = 0.75
 _MOST_NAMES: Final = 20_000
-"""With more names, no names are compared, because that would last longer than a second."""
+"""Maximum number of names to compare. Comparing more names would last longer than a second, so none are compared."""
 
 
 def missing_topic(topic: TopicName, list_names: Callable[[], Iterable[TopicName]]) -> TopicNotFoundError:

@@ -64,7 +64,7 @@ class OAuth2Flow:
     audience: str = ""
     scope: str = ""
     trust_certs: str | None = None
-    """Path of the certificate authorities that sign the provider's certificate, or None to trust the system's."""
+    """Path of certificates of authorities that may sign the provider's, or None to trust the system's authorities."""
 
 
 @dataclass
