@@ -23,8 +23,8 @@ from pyspark_pulsar.session.environment import (
     is_client,
     refuse_other_settings,
     refuse_without_catalog,
-    started_with,
     starts_jvm,
+    startup_settings,
     submit_by_file,
     workers_python,
 )
@@ -118,7 +118,7 @@ def configure(
     own = catalog_settings(service_url, admin_url, catalog=catalog, options=options, **settings)
     if is_client(given):
         refuse_other_settings(own, catalog)
-        return _with(builder, own)
+        return _set_all(builder, own)
     refuse_without_catalog(own, catalog, CATALOG_CLASS, EXTENSIONS_CLASS)
     conf = session_conf(
         service_url,
@@ -126,7 +126,7 @@ def configure(
         catalog=catalog,
         checkpoints=checkpoints,
         options=options,
-        present={**started_with(), **given, **workers_python()},
+        present={**startup_settings(), **given, **workers_python()},
         **settings,
     )
     add_submitted_jar(str(catalog_jar()))
@@ -135,7 +135,7 @@ def configure(
     if secrets and starts_jvm(given):
         submit_by_file(secrets)
         conf = {key: value for key, value in conf.items() if key not in secrets}
-    return _with(builder, conf)
+    return _set_all(builder, conf)
 
 
 def session_conf(
@@ -263,7 +263,7 @@ def _holds_secret(key: str, value: str) -> bool:
     return key.lower().endswith(tuple(names)) and not value.startswith(("file:", "env:", "/"))
 
 
-def _with(builder: Builder, conf: Mapping[str, str]) -> Builder:
+def _set_all(builder: Builder, conf: Mapping[str, str]) -> Builder:
     for key, value in conf.items():
         builder.config(key, value)  # type: ignore[attr-defined]
     return builder

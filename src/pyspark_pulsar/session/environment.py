@@ -82,13 +82,13 @@ def refuse_without_catalog(
         )
 
 
-def started_with() -> dict[str, str]:
+def startup_settings() -> dict[str, str]:
     """Return the settings of a running JVM, or of spark-defaults.conf and PYSPARK_SUBMIT_ARGS if no JVM runs."""
     if _has_jvm():
         from pyspark import SparkConf
 
         return dict(SparkConf().getAll())
-    submitted, file = _submitted()
+    submitted, file = _submitted_settings()
     return {**_conf_file(file), **submitted}
 
 
@@ -117,7 +117,7 @@ def submit_by_file(settings: Mapping[str, str]) -> None:
     All users of the machine can read a command line, which would contain the builder's settings. The file also contains
     the settings that Spark would have read from another file. This process deletes the file at exit.
     """
-    _, previous = _submitted()
+    _, previous = _submitted_settings()
     source = _conf_path(previous)
     text = source.read_text() if source is not None and source.is_file() else ""
     descriptor, name = tempfile.mkstemp(prefix="pyspark-pulsar-", suffix=".conf")
@@ -147,7 +147,7 @@ def _with_jar(previous: str, word: str, jar: str) -> str:
     return f"{word},{jar}" if is_list and jar not in re.split("[,=]", word) else word
 
 
-def _submitted() -> tuple[dict[str, str], str | None]:
+def _submitted_settings() -> tuple[dict[str, str], str | None]:
     """Return the settings in PYSPARK_SUBMIT_ARGS, and the path of its file of settings."""
     settings: dict[str, str] = {}
     file = None

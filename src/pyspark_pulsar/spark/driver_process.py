@@ -94,7 +94,7 @@ class DriverService:
     def error(self, call: str, fault: Exception) -> dict[str, str]:
         del call
         _log(fault)
-        return {"kind": FAILED, "message": _reported(fault)[_ERROR_HEAD:].decode().rstrip()}
+        return {"kind": FAILED, "message": _encode_error(fault)[_ERROR_HEAD:].decode().rstrip()}
 
     def close(self) -> None:
         """Do nothing: connections end with the process."""
@@ -134,12 +134,12 @@ def _program(name: str, arguments: Mapping[str, Any], request: bytes) -> Answer:
         # This is a program of Spark 4.1, which has written the error already.
         _log(end.__context__)
     except BaseException as fault:  # noqa: BLE001 -- Spark reports any fault
-        written.write(_reported(fault))
+        written.write(_encode_error(fault))
         _log(fault)
     return None, written.getvalue()
 
 
-def _reported(fault: BaseException) -> bytes:
+def _encode_error(fault: BaseException) -> bytes:
     """Return an error in the form of Spark's programs: a number for an error, and its text after a u32 length.
 
     An error of this package has no frames and no line end, because Spark would write its last words on a new line.

@@ -62,13 +62,13 @@ def read_frame(source: int) -> Frame | None:
     head = _read(source, _HEAD.size)
     if not head:
         return None
-    header_length, body_length = _HEAD.unpack(_whole(head, _HEAD.size))
+    header_length, body_length = _HEAD.unpack(_check_length(head, _HEAD.size))
     if header_length > _MOST_HEADER or body_length > _MOST_BODY:
         raise ProtocolError(
             f"a frame of {header_length} and {body_length} bytes: expected at most {_MOST_HEADER} and {_MOST_BODY}"
         )
-    text = _whole(_read(source, header_length), header_length)
-    body = _whole(_read(source, body_length), body_length)
+    text = _check_length(_read(source, header_length), header_length)
+    body = _check_length(_read(source, body_length), body_length)
     try:
         header = json.loads(text)
     except (ValueError, RecursionError):
@@ -133,7 +133,7 @@ def _read(source: int, length: int) -> bytes:
     return b"".join(parts)
 
 
-def _whole(data: bytes, length: int) -> bytes:
+def _check_length(data: bytes, length: int) -> bytes:
     if len(data) != length:
         raise ProtocolError(f"a frame ends after {len(data)} bytes: expected {length}")
     return data

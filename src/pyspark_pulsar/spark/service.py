@@ -111,7 +111,7 @@ def serve(service: Service, receive: Receive, send: Send) -> None:
     try:
         while True:
             room.acquire()
-            frame = _received(receive, send)
+            frame = _receive_frame(receive, send)
             if frame is None:
                 return
             if service.threads == 1:
@@ -170,7 +170,7 @@ def _add_pyspark() -> None:
         sys.path += sorted(str(archive) for archive in Path(home, "python", "lib").glob("*.zip"))
 
 
-def _received(receive: Receive, send: Send) -> Frame | None:
+def _receive_frame(receive: Receive, send: Send) -> Frame | None:
     while True:
         try:
             return receive()

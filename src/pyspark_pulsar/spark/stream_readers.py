@@ -103,10 +103,10 @@ def _report_latest_offset(reader: Any) -> bytes:
 
 
 def _partitions(reader: Any, start: str, end: str) -> bytes:
-    return packed(_pickled(each) for each in reader.partitions(json.loads(start), json.loads(end)))
+    return packed(_pickle(each) for each in reader.partitions(json.loads(start), json.loads(end)))
 
 
-def _pickled(split: Any) -> bytes:
+def _pickle(split: Any) -> bytes:
     """Pickle a split as Spark does for workers: with functions of this package by value (`spark.shipped_objects`)."""
     from pyspark import cloudpickle
 

@@ -56,27 +56,27 @@ def hides_tracebacks(kind: type[T]) -> type[T]:
     """
     for name, method in list(vars(kind).items()):
         if isfunction(method) and not name.startswith("_"):
-            setattr(kind, name, _edge(method))
+            setattr(kind, name, _hide_frames(method))
     return kind
 
 
-def _edge(method: Callable[..., Any]) -> Callable[..., Any]:
+def _hide_frames(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def called(*arguments: Any, **named: Any) -> Any:
-        with _error_alone():
+        with _hiding_frames():
             answer = method(*arguments, **named)
-        return _edge_of(answer) if isinstance(answer, Iterator) else answer
+        return _hide_frames_of_iterator(answer) if isinstance(answer, Iterator) else answer
 
     return called
 
 
-def _edge_of(answer: Iterator[Any]) -> Iterator[Any]:
-    with _error_alone():
+def _hide_frames_of_iterator(answer: Iterator[Any]) -> Iterator[Any]:
+    with _hiding_frames():
         yield from answer
 
 
 @contextmanager
-def _error_alone() -> Iterator[None]:
+def _hiding_frames() -> Iterator[None]:
     try:
         yield
     except PulsarError:

@@ -45,7 +45,7 @@ from pyspark_pulsar.client.retries import retry
 from pyspark_pulsar.client.security.context import tls_of
 from pyspark_pulsar.client.security.credentials import credentials_of
 from pyspark_pulsar.client.security.tls import connection_fault
-from pyspark_pulsar.client.security.token_claims import why_refused
+from pyspark_pulsar.client.security.token_claims import expiry_hint
 from pyspark_pulsar.client.time_limit import within
 from pyspark_pulsar.errors import (
     ConnectionFailed,
@@ -252,8 +252,8 @@ class RestClient:
             ) from None
 
     def _refusal(self, answer: _Answer, where: str) -> PulsarError:
-        doubt = why_refused(self._credentials.data()) if answer.status == _UNKNOWN else ""
-        return _error_of(answer.status, answer.data, where, doubt)
+        hint = expiry_hint(self._credentials.data()) if answer.status == _UNKNOWN else ""
+        return _error_of(answer.status, answer.data, where, hint)
 
     def _request(self, method: str, url: str, where: str, body: str | None) -> _Answer:
         """Send a request, and follow redirects to the owner of the topic with the same credentials."""
@@ -344,9 +344,9 @@ def _unreachable(where: str, url: str, fault: BaseException) -> PulsarError:
     )
 
 
-def _error_of(status: int, body: bytes, where: str, doubt: str) -> PulsarError:
+def _error_of(status: int, body: bytes, where: str, hint: str) -> PulsarError:
     reason = _shown_reason(body)
-    text = f"{where}: the admin REST API answered {status}{reason}{doubt}"
+    text = f"{where}: the admin REST API answered {status}{reason}{hint}"
     if status == _UNKNOWN:
         return PermissionDenied(
             f"{text}; check pulsar.client.authPluginClassName and pulsar.client.authParams"

@@ -36,13 +36,13 @@ class InFlightRead:
         entries = self.entries
         return entries.start <= entry < entries.stop and (entry - entries.start) % entries.step < self.size
 
-    def one_by_one(self) -> list[InFlightRead]:
+    def split_groups(self) -> list[InFlightRead]:
         """Return reads of the same entries without groups, one read for each index in the groups."""
         start, stop, step = self.entries.start, self.entries.stop, self.entries.step
         places = [range(start + place, stop, step) for place in range(self.size)]
         return [replace(self, entries=entries, size=1) for entries in places if entries]
 
-    def without(self, entry: int) -> list[InFlightRead]:
+    def split_around(self, entry: int) -> list[InFlightRead]:
         """Return reads of the entries without the given one. The rest of its group becomes single entries."""
         start, stop, step = self.entries.start, self.entries.stop, self.entries.step
         group = entry - (entry - start) % step

@@ -98,7 +98,7 @@ class ReadState:
         )
         if read is not None:
             self.in_flight.remove(read)
-            self.in_flight += read.without(entry)
+            self.in_flight += read.split_around(entry)
         return read
 
     def pop_reads_of(self, bookie: str) -> list[InFlightRead]:

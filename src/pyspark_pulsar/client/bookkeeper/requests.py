@@ -74,7 +74,7 @@ class ReadRequests:
 
     def send_to_next_bookie(self, read: InFlightRead, answer: str) -> None:
         """Request the entries from the next bookie. If no bookie is left, the read ends there."""
-        for single in read.one_by_one():
+        for single in read.split_groups():
             missing = self._state.first_missing(single)
             if missing is not None:
                 self._fall_back(single, missing, single.tried | {single.bookie: answer})
@@ -152,7 +152,7 @@ class ReadRequests:
             if bookie is not None:
                 self.send(InFlightRead(groups, bookie, size))
                 continue
-            for single in InFlightRead(groups, "", size).one_by_one():
+            for single in InFlightRead(groups, "", size).split_groups():
                 bookies = self._by_health(write_set.bookies_for(single.entries.start))
                 self.send(replace(single, bookie=bookies[0]))
         self._state.ahead = entries.stop

@@ -111,7 +111,7 @@ class ReadResponses:
             # BookKeeper before 4.17 closes the connection after a BATCH_READ. It has refused no entry, so the other
             # reads are sent again as single entries. The entries of the BATCH_READ itself are still ahead.
             BOOKIE_HEALTH.refuses_batches(address)
-            for single in (single for read in reads if read.batch is None for single in read.one_by_one()):
+            for single in (single for read in reads if read.batch is None for single in read.split_groups()):
                 self._requests.send(single)
             return
         BOOKIE_HEALTH.quarantine(address)

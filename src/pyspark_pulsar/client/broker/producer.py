@@ -173,7 +173,7 @@ class Producer:
             self._lost = None
         try:
             seconds = self._client.seconds_left(self._client.request_seconds)
-            answer = self._opened(connection, command, seconds)
+            answer = self._request_open(connection, command, seconds)
         except BaseException as fault:
             connection.remove_producer(self.producer_id)
             if isinstance(fault, DeadlineExceeded) or not isinstance(fault, PulsarError):
@@ -190,7 +190,7 @@ class Producer:
         self._connection = connection
         return connection
 
-    def _opened(self, connection: Connection, command: wire.BaseCommand, seconds: float) -> Any:
+    def _request_open(self, connection: Connection, command: wire.BaseCommand, seconds: float) -> Any:
         try:
             return connection.request(command, f"opening a producer on {self.topic}", seconds)
         except ProducerBusy as busy:
@@ -377,7 +377,7 @@ class Producer:
                 f"producer to send them again ({failure}); no unconfirmed message counts as written"
             ) from failure
         with self._changed:
-            self._unconfirmed.begin_again()
+            self._unconfirmed.prepare_resend()
 
     def _raise_failure(self) -> None:
         if self._failure is not None:

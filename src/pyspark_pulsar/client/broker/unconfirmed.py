@@ -20,7 +20,7 @@ already has a sequence id at least as high. This proves that the message is stor
 frame earlier over a broken connection. Only this producer uses its name and ids, and entries are stored in order. So
 each group of frames has `tried`: how many of its unchanged frames may have reached a broker earlier.
 
-On a new connection (`begin_again`), all sent frames become unsent, so each message is stored at least once.
+On a new connection (`prepare_resend`), all sent frames become unsent, so each message is stored at least once.
 
 A chunked message is an exception: repeating only its unconfirmed chunks could lose the message. The C++ client, and so
 the official Python client, drops a message if one of its chunks arrives twice. So the last chunk is held:
@@ -171,16 +171,16 @@ class Unconfirmed:
         inner = any(begin <= index < end - 1 for begin, end in pending.frames.chunked)
         return index < pending.tried and not inner
 
-    def begin_again(self) -> None:
+    def prepare_resend(self) -> None:
         """Prepare to send unconfirmed frames again, on a new connection."""
         for pending in self._pending:
             was_sent, pending.sent = pending.sent, pending.confirmed
             pending.tried = max(pending.tried, was_sent)
             for begin, end in pending.frames.chunked:
                 if begin < pending.tried and pending.confirmed < end - 1:
-                    self._begin_message_again(pending, begin, end)
+                    self._restart_message(pending, begin, end)
 
-    def _begin_message_again(self, pending: _Pending, begin: int, end: int) -> None:
+    def _restart_message(self, pending: _Pending, begin: int, end: int) -> None:
         """Start a chunked message again as a new one. Its last chunk, and so any later frame, was never sent."""
         pending.attempts += 1
         place = pending.place(begin, end)

@@ -23,7 +23,7 @@ from urllib.parse import unquote, unquote_to_bytes, urlsplit
 import urllib3
 from urllib3.exceptions import HTTPError, MaxRetryError, SSLError as Urllib3SslError
 
-from pyspark_pulsar.client.security.tls import OptionNames, certificate_fault, trusting
+from pyspark_pulsar.client.security.tls import OptionNames, certificate_fault, trusting_context
 from pyspark_pulsar.errors import (
     ConnectionFailed,
     DeadlineExceeded,
@@ -162,7 +162,7 @@ def _request_token(flow: OAuth2Flow) -> tuple[str, float]:
     with urllib3.PoolManager(
         timeout=urllib3.Timeout(connect=_CONNECT_SECONDS, read=_READ_SECONDS),
         retries=urllib3.Retry(total=0, redirect=0),
-        ssl_context=trusting(flow.trust_certs),
+        ssl_context=trusting_context(flow.trust_certs),
     ) as http:
         configuration = _request_json(http, "GET", f"{flow.issuer}/.well-known/openid-configuration", None)
         endpoint = configuration.get("token_endpoint")

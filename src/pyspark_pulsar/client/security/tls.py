@@ -77,7 +77,7 @@ class Tls:
             return self._cached[1]
 
     def _build_context(self) -> ssl.SSLContext:
-        context = trusting(None if self._insecure else self._trust_certs)
+        context = trusting_context(None if self._insecure else self._trust_certs)
         context.check_hostname = self.verifies_hostname
         if self._insecure:
             context.verify_mode = ssl.CERT_NONE
@@ -96,7 +96,7 @@ class Tls:
         return context
 
 
-def trusting(trust_certs: str | None) -> ssl.SSLContext:
+def trusting_context(trust_certs: str | None) -> ssl.SSLContext:
     """Return a context that trusts the certificates in a file, or the system's.
 
     Args:

@@ -11,7 +11,7 @@ import time
 from datetime import UTC, datetime
 
 
-def why_refused(credentials_data: bytes) -> str:
+def expiry_hint(credentials_data: bytes) -> str:
     """Return `; the token expired at ...`, or an empty text if the token has not expired or cannot be parsed.
 
     The result contains no other claim of the token.

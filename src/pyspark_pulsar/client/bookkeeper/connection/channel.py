@@ -149,7 +149,7 @@ class BookieChannel:
         if not self.is_open:
             self._waiting += requests
             return b""
-        return self._encoded(requests)
+        return self._encode(requests)
 
     def receive(self, data: bytes) -> tuple[bytes, bytes]:
         """Process input. Return answers of version 2, in pieces of any size, and the output to send."""
@@ -164,7 +164,7 @@ class BookieChannel:
         outgoing = b""
         if self._context is not None:
             try:
-                data, outgoing = self._decoded(data)
+                data, outgoing = self._decode(data)
             except ssl.SSLError as fault:
                 raise certificate_fault(self._where, fault, TLS_OPTIONS) from None
         if not self._authenticates():
@@ -189,7 +189,7 @@ class BookieChannel:
         self._tls = self._context.wrap_bio(self._incoming, self._outgoing, server_hostname=self._host)
         self._state = _State.HANDSHAKE
 
-    def _decoded(self, records: bytes) -> tuple[bytes, bytes]:
+    def _decode(self, records: bytes) -> tuple[bytes, bytes]:
         assert self._tls is not None  # noqa: S101 -- the states ensure it
         self._incoming.write(records)
         outgoing = b""
@@ -233,7 +233,7 @@ class BookieChannel:
         if self._login is None:
             return self._open()
         self._state = _State.AUTHENTICATION
-        return self._encoded(_auth(b""))
+        return self._encode(_auth(b""))
 
     def _take_step(self, body: bytes) -> bytes:
         """Process a frame of the bookie during authentication, and return the output."""
@@ -259,7 +259,7 @@ class BookieChannel:
                 self._login.check(message.payload)
                 self._has_proven = True
                 return b""
-            return self._encoded(_auth(self._login.respond(message.payload)) + _PROBE_REQUEST)
+            return self._encode(_auth(self._login.respond(message.payload)) + _PROBE_REQUEST)
         except (PermissionDenied, ProtocolError) as fault:
             raise type(fault)(f"{self._where}: {fault}") from None
 
@@ -295,9 +295,9 @@ class BookieChannel:
         self._state = _State.OPEN
         waiting = bytes(self._waiting)
         self._waiting.clear()
-        return self._encoded(waiting)
+        return self._encode(waiting)
 
-    def _encoded(self, requests: bytes) -> bytes:
+    def _encode(self, requests: bytes) -> bytes:
         if self._tls is None or not requests:
             return requests
         rest = memoryview(requests)

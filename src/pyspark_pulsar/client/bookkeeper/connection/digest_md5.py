@@ -46,7 +46,7 @@ class DigestMd5:
             raise ProtocolError("challenge of the bookie: expected DIGEST-MD5 with qop=auth, got another one")
         realm, theirs = directives.get("realm", ""), directives["nonce"]
         known = hashlib.md5(
-            b":".join(_encoded(text) for text in (self._user, realm, self._password)), usedforsecurity=False
+            b":".join(_encode(text) for text in (self._user, realm, self._password)), usedforsecurity=False
         ).digest()
         session = _hex(known + f":{theirs}:{self._nonce}".encode())
 
@@ -77,7 +77,7 @@ def _directives(text: bytes) -> dict[str, str]:
     return directives
 
 
-def _encoded(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     """Encode a text by RFC 2831, section 2.1.2.1: as ISO 8859-1 if possible, and as UTF-8 otherwise."""
     try:
         return text.encode("iso-8859-1")

@@ -22,7 +22,7 @@ from pyspark_pulsar.client.broker.connection.server_error import AUTHENTICATION_
 from pyspark_pulsar.client.broker.connection.transport import DEFAULT_MAX_MESSAGE_BYTES, Transport
 from pyspark_pulsar.client.security.credentials import Credentials
 from pyspark_pulsar.client.security.tls import connection_fault
-from pyspark_pulsar.client.security.token_claims import why_refused
+from pyspark_pulsar.client.security.token_claims import expiry_hint
 from pyspark_pulsar.client.time_limit import within
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ConnectionFailed, ProtocolError
@@ -66,10 +66,10 @@ def shake_hands(transport: Transport, deadline: float, credentials: Credentials,
         _send(transport, auth_response(credentials, _seconds_left(deadline)), deadline)
         answer = _first_command(transport, deadline)
     if answer.type == ERROR:
-        said = answer.error.message.strip()
+        message = answer.error.message.strip()
         if answer.error.error == AUTHENTICATION_ERROR:
-            said += why_refused(data)
-        raise server_error(answer.error.error, said, f"connecting to {transport.address}")
+            message += expiry_hint(data)
+        raise server_error(answer.error.error, message, f"connecting to {transport.address}")
     if answer.type != CONNECTED:
         raise ProtocolError(
             f"{transport.address}: expected CONNECTED, got command type {answer.type}; check service.url"
