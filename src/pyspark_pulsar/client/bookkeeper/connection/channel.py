@@ -59,7 +59,7 @@ TLS_OPTIONS: Final = OptionNames(
     hostname="bookkeeper_tlsHostnameVerificationEnabled",
 )
 _EOK: Final = 0
-# Offset 0 of a frame's body: version 2 of the protocol has this number there, version 3 the tag of a field.
+# The first byte of an answer of version 2. An answer of version 3 begins with the tag of a field.
 _VERSION_2: Final = 2
 _READ_ENTRY, _AUTH = 2, 3
 _SASL: Final = "sasl"
