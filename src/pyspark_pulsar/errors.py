@@ -66,7 +66,7 @@ class NamespaceExistsError(PulsarError):
 
 
 class NamespaceNotEmptyError(PulsarError):
-    """A namespace to be deleted contains topics. The message contains their number."""
+    """A namespace to be deleted contains topics. The message contains their number, or the broker's reason."""
 
 
 class CatalogUnsupported(PulsarError):

@@ -264,7 +264,9 @@ def test_passwords(cluster: PulsarCluster, strict: dict[str, Server]) -> None:
 
 def test_passwords_over_tls(cluster: PulsarCluster, strict: dict[str, Server]) -> None:
     bookie, authority = strict["password and TLS"], cluster.authority
-    refused(bookie, BookieSecurity(tls_of(authority), login()), TlsFailed, "expired; have the certificate renewed")
+    refused(
+        bookie, BookieSecurity(tls_of(authority), login()), TlsFailed, "expired; have the certificate renewed"
+    )
     anyone = tls_of(authority, insecure=True)
     assert asked(bookie, BookieSecurity(anyone, login())) is None
     refused(bookie, BookieSecurity(anyone, login("no")), PermissionDenied, "refused the user and password")

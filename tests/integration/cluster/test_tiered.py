@@ -123,7 +123,9 @@ def test_the_planner_leaves_out_what_cannot_be_read(
     with pytest.raises(LedgerUnavailable, match=f"expected {len(data)} bytes"):
         small.found()
     obstore.delete(small.bucket, f"{key}-index")
-    with pytest.raises(LedgerUnavailable, match=rf"as s3://ledgers/{key}-index, got: it does not exist \(404"):
+    with pytest.raises(
+        LedgerUnavailable, match=rf"as s3://ledgers/{key}-index, got: it does not exist \(404"
+    ):
         small.found()
 
 
