@@ -1,7 +1,7 @@
 """Apache Pulsar for Apache Spark: `spark.read`, `readStream`, `write`, `writeStream` with `format("pulsar")`.
 
-Spark imports every installed `pyspark_*` package, in several processes of every query, to look for
-`DefaultSource`. So nothing is imported here until somebody asks for it, but what makes log records printable.
+Spark imports every installed `pyspark_*` package to find `DefaultSource`, in several processes of every query. So this
+module imports others only when their names are used, except the class that makes log records printable.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     DefaultSource = PulsarDataSource
 
-# Public names, and the module of each. Type checkers read the same names above.
+# The module of each public name. Type checkers read the imports above instead.
 _MODULES = {
     "DefaultSource": "datasource",
     "HistoryAndLive": "session.history_and_live",
@@ -61,7 +61,7 @@ logging.getLogger(__name__).addHandler(PrintableRecords())
 
 
 def load_ipython_extension(_shell: Any) -> None:
-    """`%load_ext pyspark_pulsar`."""
+    """Install the error hook, for `%load_ext pyspark_pulsar`."""
     __getattr__("install_error_hook")()
 
 
@@ -79,5 +79,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """The public names, which completion and `help` show; none of them is imported for it."""
+    """Return the public names for completion and `help`, without importing them."""
     return sorted({*globals(), *__all__})

@@ -1,4 +1,4 @@
-"""Calls that wait for servers, several at a time."""
+"""Concurrent calls that wait for servers."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ def map_concurrently(
 ) -> list[Answer]:
     """Return `call(item)` for each item, in the order of the items.
 
-    A single item is handled in the caller's thread, more of them in threads that end with this function.
+    A single item is processed on the caller's thread, several items on threads that end with this function.
 
     Args:
-        call: Waits for a server, and is safe to run in several threads.
-        items: All items, however many.
-        threads: The largest number of calls at a time.
+        call: The call, which is safe to run on several threads.
+        items: The items, in any number.
+        threads: The largest number of concurrent calls.
 
     Raises:
         Exception: The first error of a call, in the order of the items. Calls that have not started by then never
-            start; those that have are waited for.
+            start, and started calls are completed first.
 
     """
     rest = list(items)
     if len(rest) <= 1:
         return [call(item) for item in rest]
     with ThreadPoolExecutor(min(threads, len(rest)), thread_name_prefix="pulsar") as pool:
-        # The iterator of `map` cancels what has not started when an error ends it.
+        # When an error ends the iterator of `map`, it cancels the calls that have not started.
         return list(pool.map(call, rest))

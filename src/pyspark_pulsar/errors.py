@@ -1,8 +1,8 @@
-"""One tree for everything that this package raises, split by who has to act.
+"""The errors that this package raises, in one class hierarchy by who can act on them.
 
-Every message says what is wrong, what was expected, where (topic, ledger, entry, version), and what to do;
-what is wrong comes first. Errors are raised as early as possible, on the driver where that is possible. All of them
-survive pickling, since Spark carries them from executors to the driver.
+Every message starts with the failure, then names what was expected, the place (topic, ledger, entry, version), and what
+to do. Errors are raised as early as possible, on the driver if possible. All errors survive pickling, because Spark
+transports them from executors to the driver.
 """
 
 from __future__ import annotations
@@ -15,31 +15,34 @@ _ITEMS: Final = re.compile(r"(\n(?= +- ))")
 
 
 def printable(text: str) -> str:
-    """`text` with escapes, as Python writes them, in place of all that a terminal would not print as it stands: control
-    characters, line ends, what turns the direction of writing. Names of topics, producers and schemas are chosen by
-    others. Printable text stays as it is, so doing it twice changes nothing."""
+    """Replace all characters that a terminal would not print by escapes, as Python writes them.
+
+    Such characters are control characters, line ends, and characters that change the direction of writing. Names of
+    topics, producers and schemas are untrusted input. Printable text stays the same, so a second call changes nothing.
+    """
     if text.isprintable():
         return text
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
 def _printable_lines(text: str, ends: re.Pattern[str]) -> str:
-    """`printable` but for the line ends that `ends` finds."""
+    """Apply `printable` to the text between matches of `ends`."""
     parts = enumerate(ends.split(text))
     return "".join(part if index % 2 else printable(part) for index, part in parts)
 
 
 class PulsarError(Exception):
-    """Root of the tree. Catch this to catch all that pyspark-pulsar raises on purpose.
+    """The base class of all errors that pyspark-pulsar raises on purpose. Catch this class to catch all of them.
 
-    As text it is `printable`, but for the line ends before the items of a list."""
+    The text of an error is `printable`, except for line ends before the items of a list.
+    """
 
     def __str__(self) -> str:
         return _printable_lines(super().__str__(), _ITEMS)
 
 
 class OptionError(PulsarError, ValueError):
-    """An option is unknown, missing, malformed or contradicts another. The user changes the call."""
+    """An option is unknown, missing or malformed, or contradicts another. Change the call."""
 
 
 class TopicNameError(OptionError):
@@ -47,144 +50,150 @@ class TopicNameError(OptionError):
 
 
 class TopicNotFoundError(PulsarError):
-    """A topic does not exist. A read never creates one."""
+    """A topic does not exist. Reads never create topics."""
 
 
 class TopicExistsError(PulsarError):
-    """A topic that is to be created is there already. It is left as it is."""
+    """A topic to be created exists already. The existing topic is unchanged."""
 
 
 class NamespaceNotFoundError(PulsarError):
-    """A namespace, or the tenant that it is in, does not exist."""
+    """A namespace, or its tenant, does not exist."""
 
 
 class NamespaceExistsError(PulsarError):
-    """A namespace that is to be created is there already. It is left as it is."""
+    """A namespace to be created exists already. The existing namespace is unchanged."""
 
 
 class NamespaceNotEmptyError(PulsarError):
-    """A namespace that is to be deleted has topics. Says how many."""
+    """A namespace to be deleted contains topics. The message contains their number, or the broker's reason."""
 
 
 class CatalogUnsupported(PulsarError):
-    """A statement asks for what the catalog of Pulsar cannot or will not do. Says why, and what to do instead."""
+    """The catalog of Pulsar cannot run a statement. The message contains the reason and an alternative."""
 
 
 class SchemaError(PulsarError):
-    """A schema cannot be used, or data and schema do not fit. The user changes the schema or the query."""
+    """A schema cannot be used, or does not match the data. Change the schema or the query."""
 
 
 class DecodeError(PulsarError):
-    """A whole, undamaged message does not fit the schema it claims, holds what no column can, or cannot be unpacked."""
+    """An undamaged message does not match its schema, has a value for which no column exists, or cannot be unpacked."""
 
 
 class CorruptEntryError(PulsarError):
-    """An entry's bytes are damaged: a checksum or a length does not fit, or what no checksum proves is not readable."""
+    """The bytes of an entry are damaged: a checksum or a length does not match, or unprotected bytes are unreadable."""
 
 
 class UnsupportedEntryError(PulsarError):
-    """A valid entry of a kind that this version cannot decode; says which kind."""
+    """A valid entry is of a kind that this version cannot decode. The message names the kind."""
 
 
 class DecryptionError(PulsarError):
-    """An encrypted message cannot be decrypted with the private keys given. Names the keys it is for."""
+    """The private keys in the options cannot decrypt a message. The message names the keys that can decrypt it."""
 
 
 class MessagesHidden(PulsarError):
-    """A topic stores entries of which its broker shows no message, for longer than an operation may take. They may be
-    messages, so the topic is not taken for empty."""
+    """A topic stores entries, but its broker shows no message within the operation's timeout.
+
+    The entries may be messages, so the topic does not count as empty.
+    """
 
 
 class DataLossError(PulsarError):
-    """Rows that the query asks for are gone from the topic."""
+    """The topic no longer has rows that the query reads."""
 
 
 class LedgerUnavailable(PulsarError):
-    """A ledger cannot be read where the query wants it from: it is gone, lacks entries, or no replica answers."""
+    """A ledger cannot be read from the requested location: it is gone, lacks entries, or no replica answers."""
 
 
 class TieredStorageUnavailable(LedgerUnavailable):
-    """Tiered storage cannot be reached, or refuses the credentials."""
+    """Tiered storage is unreachable, or refuses the credentials."""
 
 
 class DamagedCopy(LedgerUnavailable):
-    """A copy in tiered storage is there, but bytes of it are not those that were written, or entries are missing."""
+    """A copy in tiered storage exists, but its bytes differ from the written ones, or entries are missing."""
 
 
 class ColumnsUnavailable(PulsarError):
-    """A data file of a topic's table, or the table itself, cannot be read. Names the file and the range."""
+    """A data file of a topic's table, or the table itself, cannot be read. The message names the file and the range."""
 
 
 class TierMismatch(PulsarError):
-    """A table is not the tier of this topic: it is another topic's, an earlier one's of the same name, or no tier at
-    all; or the topic's own table is not where it is looked for, or lost rows that it had."""
+    """A table is not the tier of this topic, or the topic's own table is not at its location or lost rows.
+
+    The table may belong to another topic or an earlier incarnation, or be no tier.
+    """
 
 
 class WriterKilled(PulsarError):
-    """A process that wrote data files of a topic's table was killed. Nothing of its round is committed."""
+    """A process that wrote data files of a topic's table was killed. No part of its round is committed."""
 
 
 class TieringFailed(PulsarError):
-    """Tiering a topic, or the upkeep of its table, failed for a reason that has no error class of its own. Names it."""
+    """Tiering of a topic, or the upkeep of its table, failed for a reason without a class. The message names it."""
 
 
 class ConnectionFailed(PulsarError):
-    """A broker, bookie or REST endpoint cannot be reached, or went away, and retries are used up."""
+    """A broker, bookie or REST endpoint is unreachable or closed the connection, and all retries failed."""
 
 
 class DeadlineExceeded(ConnectionFailed):
-    """An answer did not come in time. Names what was waited for and for how long."""
+    """An answer did not arrive in time. The message names the request and the timeout."""
 
 
 class TlsFailed(PulsarError):
-    """TLS was not agreed upon: a certificate is not believed or is missing, or the other side speaks no TLS."""
+    """The TLS handshake failed: a certificate is missing or not trusted, or the other side does not use TLS."""
 
 
 class PermissionDenied(PulsarError):
-    """The server refused this role, or did not believe who it is. Names the missing right where the server says it."""
+    """The server refused the credentials or the role. The message names the missing permission, if it is known."""
 
 
 class SubscriptionBusy(PulsarError):
-    """Another consumer uses the subscription that option `subscriptionName` or `startingSubscription` names."""
+    """Another consumer uses the subscription in option `subscriptionName` or `startingSubscription`."""
 
 
 class ProtocolError(PulsarError):
-    """The server answered something that the protocol does not allow at this point."""
+    """A server's answer violates the protocol."""
 
 
 class SendError(PulsarError):
-    """A message was not stored, or its receipt did not come. Nothing after it counts as written."""
+    """A message was not stored, or its receipt did not arrive. No later message counts as written."""
 
 
 class CommitError(PulsarError):
-    """An epoch could not be committed; it is not counted as written."""
+    """An epoch could not be committed, and does not count as written."""
 
 
 class TransactionEnded(CommitError):
-    """A transaction is not open any more: it was committed, aborted, or timed out."""
+    """A transaction is no longer open: it was committed or aborted, or it timed out."""
 
 
 class CommitUnfinished(CommitError):
-    """An epoch or job was decided, or may have been, and is not known to be committed: its rows are visible, or may
-    become so. A job that fails with it must not be run again; a query finishes the epoch when it starts again."""
+    """An epoch or job may have been decided, but is not known to be committed. Its rows are or may become visible.
+
+    Do not repeat a job after this error. A query completes the epoch when it restarts.
+    """
 
 
 class RepeatedEpochDiffers(CommitError):
-    """An epoch that was written before runs again with other rows, of which nothing is written: the checkpoint is older
-    than the journal, or the query is not deterministic."""
+    """An epoch that was written before runs again with different rows, and none of them is written. The checkpoint is
+    older than the journal, or the query is not deterministic."""
 
 
 class JournalTaken(CommitError):
-    """The journal of an exactly-once write belongs to another query or job. Nothing is written, nor changed of
-    theirs."""
+    """The journal of an exactly-once write belongs to another query or job. Nothing is written, and its state is
+    unchanged."""
 
 
 class WriterFenced(CommitError):
-    """Another writer has taken over what this one writes, or its job is over; nothing of this one counts as written."""
+    """Another writer has taken over from this one, or its job is over. Nothing from this writer counts as written."""
 
 
 class CheckpointError(PulsarError):
-    """A checkpoint that lives in Pulsar cannot be used as asked. Names the checkpoint."""
+    """A checkpoint in Pulsar cannot be used as requested. The message names the checkpoint."""
 
 
 class CheckpointPathNotFound(CheckpointError):
@@ -192,48 +201,47 @@ class CheckpointPathNotFound(CheckpointError):
 
 
 class CheckpointPathExists(CheckpointError):
-    """A file or folder of a checkpoint is there already, and may not be replaced. It is left as it is."""
+    """A file or folder of a checkpoint exists already, and must not be replaced. The existing one is unchanged."""
 
 
 class CheckpointIsDirectory(CheckpointError):
-    """A path of a checkpoint is a folder where a file is expected."""
+    """A path of a checkpoint is a folder, but a file is expected."""
 
 
 class CheckpointNotDirectory(CheckpointError):
-    """A path of a checkpoint, or what is above it, is a file where a folder is expected."""
+    """A path of a checkpoint, or its parent, is a file, but a folder is expected."""
 
 
 class CheckpointNotEmpty(CheckpointError):
-    """A folder of a checkpoint that is to be deleted alone still holds files."""
+    """A folder of a checkpoint is to be deleted, but still contains files."""
 
 
 class CheckpointTakenOver(CheckpointError):
-    """Another application has taken the checkpoint over: nothing that this one writes counts any more. Names it."""
+    """Another application has taken over a checkpoint, so writes of this one no longer count. The message names it."""
 
 
 class CheckpointLost(CheckpointError):
-    """Something of a checkpoint is gone or damaged: records of its index, or chunks of a file. Names it and the likely
-    cause."""
+    """Index records or chunks of a file in a checkpoint are missing or damaged. The message names the likely cause."""
 
 
 class CheckpointUnsafe(CheckpointError):
-    """Policies of the topics of a checkpoint would let the broker remove what it still needs. Names the policy."""
+    """Policies of a checkpoint's topics would let the broker remove required data. The message names the policy."""
 
 
 class InterpreterError(PulsarError):
-    """Python workers run an interpreter that lacks this package. Says how to set PYSPARK_PYTHON."""
+    """Python workers run an interpreter without this package. The message explains how to set PYSPARK_PYTHON."""
 
 
 class SessionStarted(PulsarError):
-    """A Spark session, or its JVM, runs already and cannot be given the catalog any more."""
+    """A Spark session or its JVM is running already, so the catalog cannot be added."""
 
 
 class PrerequisiteMissing(PulsarError):
-    """A program or package that something needs is not installed. Names it and how to get it."""
+    """A required program or package is not installed. The message names it and how to install it."""
 
 
 class StandaloneFailed(PulsarError):
-    """The local Pulsar server did not start or stop; carries the end of its log."""
+    """The local Pulsar server did not start or stop. The message contains the end of its log."""
 
     def __str__(self) -> str:
         return _printable_lines(Exception.__str__(self), _LINES)

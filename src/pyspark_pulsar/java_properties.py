@@ -1,4 +1,4 @@
-"""Files of Java's properties, which Spark (`spark-defaults.conf`) and Pulsar (`standalone.conf`) read.
+"""Files of Java properties, which Spark (`spark-defaults.conf`) and Pulsar (`standalone.conf`) read.
 
 https://docs.oracle.com/en/java/javase/17/docs/api/java.base/java/util/Properties.html#load(java.io.Reader)
 """
@@ -9,12 +9,12 @@ from collections.abc import Mapping
 
 
 def properties_text(settings: Mapping[str, str]) -> str:
-    """One line for each setting, key and value apart by a blank, as Spark's own files have it."""
+    """Return one line for each setting: key, space and value, as in Spark's own files."""
     return "".join(f"{escaped(key)} {escaped(value)}\n" for key, value in settings.items())
 
 
 def escaped(text: str) -> str:
-    """`text` as a key or value: what a terminal would not print, line ends among it, is in escapes of UTF-16."""
+    """Escape a key or value. Characters that a terminal does not print, such as line ends, become UTF-16 escapes."""
     return "".join(
         letter if letter.isprintable() else _utf_16(letter) for letter in text.replace("\\", "\\\\")
     )

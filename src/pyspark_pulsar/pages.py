@@ -1,7 +1,7 @@
-"""Addresses of the documentation's pages, which messages name.
+"""Addresses of documentation pages for error messages.
 
-A release writes the address of the documentation into the package's metadata (`scripts/package_page.py`). Without it,
-as in a clone, pages are named by their titles.
+A release writes the address of the documentation into the package's metadata (`scripts/package_page.py`). Without an
+address, as in a clone, messages contain the titles of the pages instead.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TITLES: Final = {
     "security": "Security",
     "streaming": "Streaming",
 }
-"""Titles of the pages that messages name, by the names of their files."""
+"""Titles of the pages in messages, by the names of their files."""
 
 _PLACE: Final = re.compile(r"<([a-z-]+)>")
 _URL: Final = "Documentation, "
@@ -28,18 +28,18 @@ _FIRST_PAGE: Final = "index"
 
 
 def page(name: str, section: str | None = None) -> str:
-    """Return the address of a page, or its title in words where no address is known.
+    """Return the address of a page, or words with its title if the documentation's address is unknown.
 
     Args:
-        name: The name of its file without ending; one of `TITLES`.
-        section: The heading of a part of the page.
+        name: The name of the page's file without its ending; a key of `TITLES`.
+        section: The heading of a section of the page.
 
     """
     return _page(documentation_url(), name, section)
 
 
 def with_pages(text: str) -> str:
-    """Return `text` with the page in place of each name in angle brackets, such as `<options>`."""
+    """Replace each name in angle brackets, such as `<options>`, by the address or title of its page."""
     return _PLACE.sub(lambda place: page(place[1]), text)
 
 
@@ -56,8 +56,8 @@ def _page(url: str | None, name: str, section: str | None) -> str:
 
 @lru_cache(maxsize=1)
 def documentation_url() -> str | None:
-    """Return the address of the documentation's first page; None where the package does not say it."""
-    # Slow to import, and needed for messages alone.
+    """Return the address of the documentation's first page, or None if the package's metadata lack it."""
+    # The module is slow to import, and only messages need it.
     from importlib.metadata import PackageNotFoundError, metadata
 
     try:

@@ -202,7 +202,7 @@ def clusters(draw: st.DrawFn) -> tuple[Cluster, random.Random]:
         for name in names
     }
     known = KnownWriteSets(metadata)
-    holders = [known.at(number)[0].of(number) for number in range(count)]
+    holders = [known.at(number)[0].bookies_for(number) for number in range(count)]
     for number, names_of_it in enumerate(holders):
         for name in names_of_it:
             bookies[name].entries[number] = entries[number]

@@ -1,4 +1,4 @@
-"""Clients of a cluster: brokers, the admin REST API, bookies, tiered storage. Nothing else speaks to a cluster.
+"""Clients of a Pulsar cluster: brokers, the admin REST API, bookies and tiered storage.
 
-`standalone`, which starts a server for development, is apart from it.
+No other package communicates with a cluster, except `standalone`, which starts a server for development.
 """

@@ -1,4 +1,4 @@
-"""Ledgers of a topic partition as plain data: how long, from when, and where they lie.
+"""Ledgers of a topic partition as plain data: their entries, times and locations.
 
 Source: the admin REST resources `internal-info` and `internalStats`; see `client.admin.topics`.
 """
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Ensemble:
-    """The bookies of a ledger from `first_entry` on, until the next ensemble begins.
+    """The bookies of a ledger from `first_entry` until the next ensemble begins.
 
-    Replica i of entry e lies on `bookies[(e + i) % len(bookies)]`, i below the write quorum.
+    Replica i of entry e is stored on `bookies[(e + i) % len(bookies)]`, for each i below the write quorum.
     """
 
     first_entry: int
@@ -21,32 +21,32 @@ class Ensemble:
 
 @dataclass(frozen=True, slots=True)
 class LedgerMetadata:
-    """How the entries of a ledger are laid over bookies, as BookKeeper's ledger metadata say."""
+    """The distribution of a ledger's entries over bookies, from BookKeeper's ledger metadata."""
 
     write_quorum: int
     digest: str
     """CRC32C, CRC32, DUMMY, or HMAC, which needs the ledger's password."""
     ensembles: tuple[Ensemble, ...]
-    """In the order of their first entries; the first begins with 0."""
+    """Ensembles in the order of their first entries; the first begins with entry 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """One ledger of a topic partition. Times are Unix milliseconds by the broker's clock."""
+    """A ledger of a topic partition. Times are Unix milliseconds of the broker's clock."""
 
     id: int
     entries: int
-    """Closed: ids 0 to `entries` - 1 all exist. Open: those up to the last confirmed one."""
+    """Number of entries. A closed ledger has ids 0 to `entries` - 1, an open one up to the last confirmed id."""
     size: int
-    """Bytes of its entries, without what bookies add."""
+    """Bytes of the entries, without the bytes that bookies add."""
     opened_ms: int | None
-    """When the ledger before it was closed; None when that one is gone, or nobody says it."""
+    """When the previous ledger was closed, or None if that ledger is gone or the time is unknown."""
     closed_ms: int | None
-    """None while it is open; 0 where nobody says when it was closed."""
+    """When the ledger was closed: None while the ledger is open, 0 if the time is unknown."""
     offload_id: str | None = None
-    """The UUID of its complete copy in tiered storage."""
+    """The UUID of the ledger's complete copy in tiered storage."""
     metadata: LedgerMetadata | None = None
-    """None where the admin REST does not tell; a reader then finds out by asking bookies."""
+    """The locations of entries, or None if the admin REST API does not return them; readers then query bookies."""
 
     @property
     def is_open(self) -> bool:

@@ -1,4 +1,4 @@
-"""How long a process avoids a host that has failed, and what it remembers for a limited time.
+"""Hosts to avoid for a while after a fault, and facts to remember for a limited time.
 
     event                                                      | the next quarantine lasts
     first fault, or a fault `LONGEST_SECONDS` after the last   | 30 s
@@ -7,8 +7,8 @@
     a fault within a second of the last one                    | as before: threads report the same fault together
     the host answers during its quarantine                     | 30 s: `end` forgets all faults
 
-Both classes keep at most `MOST_KEYS` keys and drop those that no longer matter, because hosts get new addresses for as
-long as a process runs. Both are safe to use from several threads.
+Both classes keep at most `MOST_KEYS` keys and drop keys that no longer matter, because hosts get new addresses while a
+process runs. Both classes are safe to use from several threads.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Quarantines(Generic[Key]):
     """Keys that are avoided for a while after a fault, longer after each further fault."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """`clock` returns seconds and never goes back."""
+        """Start without keys. `clock` returns seconds and never goes back."""
         self._clock = clock
         self._lock = threading.Lock()
         self._terms: dict[Key, _Term] = {}
@@ -77,15 +77,15 @@ class Quarantines(Generic[Key]):
 
 
 class Remembered(Generic[Key]):
-    """A set of keys, each of which is forgotten some time after it was last added."""
+    """A set of keys. The set forgets each key some time after its last addition."""
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
-        """`clock` returns seconds and never goes back."""
+        """Start without keys. `clock` returns seconds and never goes back."""
         self._seconds = seconds
         self._clock = clock
         self._lock = threading.Lock()
         self._ends: dict[Key, float] = {}
-        """In order of their ends."""
+        """End times by key, in the order of the end times."""
 
     def __len__(self) -> int:
         return len(self._ends)

@@ -1,4 +1,4 @@
-"""Retries of what fails for a passing reason, with pauses that grow."""
+"""Retries of calls that fail for a temporary reason, with growing pauses."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ def retry(
     """Call `call` until it returns, with random pauses of at most 2 s.
 
     Args:
-        call: May be repeated.
+        call: The call, which is safe to repeat.
         passing: The class of the errors after which `call` is repeated.
-        seconds: How long `call` is repeated, counted from its first start; asked after each error.
+        seconds: Return the time limit for repetitions after an error, counted from the first start of `call`.
 
     Raises:
-        Exception: The last error, once no further call can start in time, and at once an error of another class.
+        Exception: The last error, if no further call can start in time. An error of another class is raised
+            immediately.
 
     """
 

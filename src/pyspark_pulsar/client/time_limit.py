@@ -1,4 +1,4 @@
-"""A deadline for what has none of its own: reading a file of a network share, looking a name up, a slow provider."""
+"""A deadline for calls without one: reading a file on a network share, a name lookup, a slow identity provider."""
 
 from __future__ import annotations
 
@@ -16,12 +16,19 @@ SocketAddress = tuple[Any, ...]
 
 
 def within(seconds: float, work: Callable[[], Result], what: str) -> Result:
-    """Call `work` on a daemon thread and wait for it.
+    """Call `work` on a daemon thread and wait for its result.
 
-    The thread lives on after the deadline until `work` returns, so `work` must end by itself in nearly all cases.
+    The thread continues after the deadline until `work` returns, so `work` must nearly always end by itself.
 
-    `what` begins the error message, such as "reading the credentials". Raises `DeadlineExceeded` when `work` has not
-    returned within `seconds`, and whatever `work` raises.
+    Args:
+        seconds: The deadline.
+        work: The call.
+        what: The beginning of the error message, such as "reading the credentials".
+
+    Raises:
+        DeadlineExceeded: `work` has not returned in time.
+        Exception: The error of `work`.
+
     """
     done: Future[Result] = Future()
     threading.Thread(target=_settle, args=(done, work), name="pulsar-bounded", daemon=True).start()
@@ -30,7 +37,7 @@ def within(seconds: float, work: Callable[[], Result], what: str) -> Result:
     except TimeoutError:
         if done.done():
             raise
-        raise DeadlineExceeded(f"{what}: expected an end within {seconds:.1f} s, got none") from None
+        raise DeadlineExceeded(f"{what}: expected a result within {seconds:.1f} s, got none") from None
 
 
 def _settle(done: Future[Result], work: Callable[[], Result]) -> None:
@@ -43,7 +50,18 @@ def _settle(done: Future[Result], work: Callable[[], Result]) -> None:
 
 
 def addresses_of(host: str, port: int, seconds: float) -> list[SocketAddress]:
-    """Return the socket addresses of a host. Raises `DeadlineExceeded`, and what `socket.getaddrinfo` raises."""
+    """Return the socket addresses of a host.
+
+    Args:
+        host: The host name or address.
+        port: The port of the socket addresses.
+        seconds: The deadline.
+
+    Raises:
+        DeadlineExceeded: The lookup did not end in time.
+        OSError: The lookup failed.
+
+    """
     return within(
         seconds,
         lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM),

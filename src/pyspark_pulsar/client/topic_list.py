@@ -1,4 +1,4 @@
-"""The topics of a namespace's list that this package can use. The others must stop nobody who does not ask for them."""
+"""The topics of a namespace that this package can use. An unusable topic does not fail queries on other topics."""
 
 from __future__ import annotations
 
@@ -10,28 +10,31 @@ from typing import Final
 from pyspark_pulsar.model.topic import Namespace, TopicName, parse_listed
 
 _log: Final = logging.getLogger(__name__)
-_told: Final[set[Namespace]] = set()
+_warned_namespaces: Final[set[Namespace]] = set()
 
 
 @dataclass(frozen=True, slots=True)
 class TopicListing:
-    """The persistent topics of a namespace at one time, but those whose names this package cannot use."""
+    """The persistent topics of a namespace at one time, without topics whose names this package cannot use."""
 
     names: frozenset[TopicName]
-    """As the broker lists them: of a topic with partitions those that have been loaded once, by their own names."""
+    """The names in the broker's list. For a partitioned topic, these are the partitions that were loaded before."""
     digest: str
-    """What the broker calls this list; empty where it does not."""
+    """The broker's hash of the list, or empty if the broker returns none."""
 
 
 def usable_topics(names: Iterable[str], namespace: Namespace) -> frozenset[TopicName]:
-    """Names as brokers list them; what is left out is a warning, once for each namespace and process."""
+    """Parse the names of topics in a broker's list, and omit names that this package cannot use.
+
+    A warning reports omitted names, once for each namespace and process.
+    """
     topics, unusable = parse_listed(names)
-    if unusable and namespace not in _told:
-        _told.add(namespace)
+    if unusable and namespace not in _warned_namespaces:
+        _warned_namespaces.add(namespace)
         _log.warning(
-            "namespace %s: %d of its topics are left out, whose names this package cannot use, such as %s",
-            namespace,
+            "Leaving out %d topics whose names this package cannot use, such as %s: namespace %s",
             len(unusable),
             ascii(min(unusable)),
+            namespace,
         )
     return frozenset(topics)

@@ -1,1 +1,1 @@
-"""A Spark session that knows Pulsar: its settings, and the history of topics together with what follows."""
+"""Spark sessions with Pulsar: their settings, tiering, and the history of topics joined with live messages."""

@@ -1,4 +1,4 @@
-"""A table of a Pulsar catalog by its name in SQL, as options of a read."""
+"""Conversion of a table name of a Pulsar catalog to options of a read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,16 @@ _IDENTIFIER: Final = re.compile(r"`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>[^.`]+)")
 
 
 def table_options(spark: SparkSession, table: str) -> dict[str, str]:
-    """The topic of a table and the options that its catalog has for it. Raises `OptionError`."""
+    """Return the topic of a table and the options of its catalog, as options of a read.
+
+    Args:
+        spark: The session with the catalog.
+        table: The name of the table, as in SQL.
+
+    Raises:
+        OptionError: The name is malformed, or the table is not one of a persistent topic in a Pulsar catalog.
+
+    """
     from pyspark_pulsar.catalog.names import parse_table
     from pyspark_pulsar.catalog.settings import parse_settings
 
@@ -25,8 +34,8 @@ def table_options(spark: SparkSession, table: str) -> dict[str, str]:
     named = parse_table(namespace, name)
     if named.system is not None or not named.topic.is_persistent:
         raise OptionError(
-            f"table {table}: expected a table of a persistent topic, which has a past and goes on, got "
-            f"{'a system table' if named.system else named.topic}; name such a one"
+            f"table {table}: expected a table of a persistent topic, got "
+            f"{'a system table' if named.system else named.topic}; choose the table of a persistent topic"
         )
     prefix = f"spark.sql.catalog.{catalog}."
     given = {key.removeprefix(prefix): text for key, text in conf.items() if key.startswith(prefix)}
@@ -34,7 +43,7 @@ def table_options(spark: SparkSession, table: str) -> dict[str, str]:
 
 
 def _resolved(spark: SparkSession, conf: Mapping[str, str], table: str) -> tuple[str, list[str], str]:
-    """Catalog, namespace and table, as Spark finds them."""
+    """Return catalog, namespace and table, resolved with Spark's rules."""
     parts = identifier_parts(table)
     if len(parts) > 1 and f"spark.sql.catalog.{parts[0]}" in conf:
         catalog, *parts = parts
@@ -42,8 +51,8 @@ def _resolved(spark: SparkSession, conf: Mapping[str, str], table: str) -> tuple
         catalog = spark.catalog.currentCatalog()
     if conf.get(f"spark.sql.catalog.{catalog}") != CATALOG_CLASS:
         raise OptionError(
-            f"table {table}: expected a table of a Pulsar catalog, got one of {catalog}; name the catalog, such as "
-            f"pulsar.`public/default`.orders, and see pyspark_pulsar.configure"
+            f"table {table}: expected a table of a Pulsar catalog, got one of {catalog}; add the catalog's name, such "
+            f"as pulsar.`public/default`.orders, and see pyspark_pulsar.configure"
         )
     *namespace, name = parts
     if not namespace:
@@ -52,8 +61,14 @@ def _resolved(spark: SparkSession, conf: Mapping[str, str], table: str) -> tuple
 
 
 def identifier_parts(text: str) -> list[str]:
-    """The names of an identifier as SQL has it: dots between them, backticks where a name has dots or slashes. Raises
-    `OptionError`."""
+    """Split an SQL identifier into its names.
+
+    Dots separate the names. Names with dots or slashes are in backticks.
+
+    Raises:
+        OptionError: The identifier is malformed.
+
+    """
     parts: list[str] = []
     place = 0
     while match := _IDENTIFIER.match(text, place):
@@ -66,6 +81,6 @@ def identifier_parts(text: str) -> list[str]:
             break
         place += 1
     raise OptionError(
-        f"table: expected names with dots between them, those with other letters than a-z, 0-9 and _ in backticks, "
-        f"such as pulsar.`public/default`.orders, got {text!r}"
+        f"table: expected names separated by dots, and in backticks if they contain other characters than a-z, 0-9 and "
+        f"_, such as pulsar.`public/default`.orders, got {text!r}"
     )

@@ -1,8 +1,8 @@
-"""What a session must be told so that checkpoints can lie in Pulsar.
+"""Session settings for checkpoints in Pulsar.
 
-Some settings of Spark's hold for every checkpoint of a session, wherever it lies. The class of the file manager is one;
-ours leaves other schemes to Spark's own. The format of state and Spark's checksum files are others, which cannot know
-where a checkpoint lies: they are set when somebody asks for it.
+Some settings of Spark apply to every checkpoint of a session, in any file system. One is the class of the file manager.
+The class here passes other schemes on to Spark's own class. The format of state and Spark's checksum files cannot
+depend on the file system, so these settings are set on request only.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _CHECKSUM_FILES: Final = "spark.sql.streaming.checkpoint.fileChecksum.enabled"
 _PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
 _ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
-_SUITED: Final = {
+_SETTINGS_BY_STORE: Final = {
     "default": {_CHECKSUM_FILES: "false"},
-    # Format 2 gives each file of state a name of its own, so tasks that run twice do not meet; Spark has it for RocksDB
-    # only. A changelog makes an epoch one small file for each partition.
+    # In format 2 each file of state has its own name, so tasks that run twice write different files. Spark supports
+    # format 2 only with RocksDB. With a changelog, an epoch writes one small file for each partition.
     "rocksdb": {
         _CHECKSUM_FILES: "false",
         _PROVIDER: _ROCKSDB,
@@ -35,26 +35,32 @@ _SUITED: Final = {
 
 
 def checkpoint_conf(catalog: str, present: Mapping[str, str], checkpoints: str | None) -> dict[str, str]:
-    """Settings for the scheme pulsar+checkpoint with the connection of this catalog; those that there are already
-    (`present`) are kept. With `checkpoints`, "rocksdb" or "default", also what holds for other checkpoints.
+    """Return the settings for the scheme pulsar+checkpoint with the connection of a catalog.
 
-    Raises `OptionError` for another value, and where `present` names another provider than RocksDB.
+    Args:
+        catalog: The catalog's name.
+        present: Existing settings, which are kept.
+        checkpoints: "rocksdb" or "default", to add settings that also apply to other checkpoints; None adds none.
+
+    Raises:
+        OptionError: `checkpoints` has another value, or is "rocksdb" while `present` names another provider.
+
     """
     conf = {
         f"{_FILE_SYSTEM}.impl": FILE_SYSTEM_CLASS,
-        # Hadoop keeps one instance for a tenant, whatever the session; ours are cheap and belong to their settings.
+        # Hadoop caches one instance for each tenant, in all sessions. Instances here are cheap and depend on settings.
         f"{_FILE_SYSTEM}.impl.disable.cache": "true",
         f"{_FILE_SYSTEM}.catalog": catalog,
         _FILE_MANAGER: FILE_MANAGER_CLASS,
     }
     if checkpoints is not None:
-        if checkpoints not in _SUITED:
+        if checkpoints not in _SETTINGS_BY_STORE:
             raise OptionError(f"checkpoints: expected 'default' or 'rocksdb', got {checkpoints!r}")
-        conf |= _SUITED[checkpoints]
+        conf |= _SETTINGS_BY_STORE[checkpoints]
     provider = present.get(_PROVIDER)
     if provider is not None and conf.get(_PROVIDER, provider) != provider:
         raise OptionError(
-            f"checkpoints: expected another value than 'rocksdb' in a session whose {_PROVIDER} is {provider}, as only "
-            f"RocksDB has state in format 2; leave one of them out"
+            f"checkpoints: expected another value than 'rocksdb' in a session whose {_PROVIDER} is {provider}, because "
+            f"only RocksDB has state in format 2; remove one of them"
         )
     return {key: present.get(key, value) for key, value in conf.items()}

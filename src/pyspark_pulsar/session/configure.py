@@ -1,7 +1,7 @@
-"""What a Spark session must be told so that it has the catalog: as a builder's settings, and as lines of a conf file.
+"""Settings that add the catalog to a Spark session, for a builder or a conf file.
 
-Runs in the user's program, before the session starts. Nothing of it can be given to a session that runs: its JVM has
-its jars and extensions by then.
+This runs in the user's program before the session starts. A running session cannot accept the settings, because its JVM
+has its jars and extensions already.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from pyspark_pulsar.session.environment import (
     is_client,
     refuse_other_settings,
     refuse_without_catalog,
-    started_with,
     starts_jvm,
+    startup_settings,
     submit_by_file,
     workers_python,
 )
@@ -46,12 +46,17 @@ Builder = TypeVar("Builder")
 
 
 def catalog_jar() -> Path:
-    """The jar of the catalog, a file of this package. Raises `PrerequisiteMissing`."""
+    """Return the path of the catalog's jar, a file of this package.
+
+    Raises:
+        PrerequisiteMissing: The file does not exist.
+
+    """
     jar = Path(__file__).parents[1] / "jars" / "pyspark-pulsar-catalog.jar"
     if not jar.is_file():
         raise PrerequisiteMissing(
-            f"the catalog's jar is not at {jar}, where an installed pyspark-pulsar has it; install the package with "
-            f"pip (in a clone: pip install ., or make jar), which builds it"
+            f"the catalog's jar is missing at {jar}: expected the file of an installed pyspark-pulsar; install the "
+            f"package with pip (in a clone: pip install ., or make jar), which builds it"
         )
     return jar
 
@@ -77,20 +82,19 @@ def configure(
 
     `configure` also changes the process:
 
-    - `error_hook` sets `sys.excepthook`, in IPython and Jupyter the exception handler of the shell, so that errors of
+    - `error_hook` sets `sys.excepthook`, or the exception handler of the shell in IPython and Jupyter. Then errors of
       this package are shown without the frames of PySpark (`install_error_hook`).
     - The environment variable PYSPARK_PYTHON, if unset, is set to the Python of the workers.
-    - The environment variable PYSPARK_SUBMIT_ARGS, if it names jars, gets the jar of the catalog. If a setting is a
-      secret, it also names a file with the secrets, which only this user may read and which is deleted at exit.
+    - If the environment variable PYSPARK_SUBMIT_ARGS names jars, the jar of the catalog is added. If a setting is a
+      secret, the variable also names a file with the secrets. Only this user may read it, and it is deleted at exit.
 
     Args:
         builder: The builder of a session that has not started.
         service_url: Service URL of the brokers, such as `pulsar://localhost:6650`.
         admin_url: Address of the admin REST API, such as `http://localhost:8080`.
         catalog: Name of the catalog in SQL.
-        checkpoints: State store of streams on executors: "rocksdb", or "default" for Spark's default provider. Sets
-            what suits it best if `checkpointLocation` is pulsar+checkpoint://tenant/namespace/name, for all queries of
-            the session; see docs/checkpoints.md.
+        checkpoints: State store of streams on executors: "rocksdb", or "default" for Spark's default provider. Adds the
+            settings for checkpoints in Pulsar to all queries of the session (docs/checkpoints.md).
         options: Further options of the data source and settings of the catalog whose names contain dots, such as
             `{"pulsar.client.authPluginClassName": "token"}`.
         error_hook: Whether to show errors of this package without the frames of PySpark in this whole process. A hook
@@ -98,9 +102,8 @@ def configure(
         **settings: Further options of the data source and settings of the catalog.
 
     Returns:
-        The same builder. If no setting names the Python of the workers, it is this program's
-        (`spark.pyspark.python`). On a cluster set it yourself; `check_workers(spark)` reports workers without this
-        package.
+        The same builder. If no setting names the Python of the workers, it is this program's (`spark.pyspark.python`).
+        On a cluster, set this option yourself; `check_workers(spark)` reports workers without this package.
 
     Raises:
         SessionStarted: A session or its JVM runs without the jar or the extension, or has other settings of this
@@ -115,7 +118,7 @@ def configure(
     own = catalog_settings(service_url, admin_url, catalog=catalog, options=options, **settings)
     if is_client(given):
         refuse_other_settings(own, catalog)
-        return _with(builder, own)
+        return _set_all(builder, own)
     refuse_without_catalog(own, catalog, CATALOG_CLASS, EXTENSIONS_CLASS)
     conf = session_conf(
         service_url,
@@ -123,7 +126,7 @@ def configure(
         catalog=catalog,
         checkpoints=checkpoints,
         options=options,
-        present={**started_with(), **given, **workers_python()},
+        present={**startup_settings(), **given, **workers_python()},
         **settings,
     )
     add_submitted_jar(str(catalog_jar()))
@@ -132,7 +135,7 @@ def configure(
     if secrets and starts_jvm(given):
         submit_by_file(secrets)
         conf = {key: value for key, value in conf.items() if key not in secrets}
-    return _with(builder, conf)
+    return _set_all(builder, conf)
 
 
 def session_conf(
@@ -147,17 +150,30 @@ def session_conf(
     present: Mapping[str, str] | None = None,
     **settings: Any,
 ) -> dict[str, str]:
-    """All settings of a session that has the catalog, secrets included; `present` are those that there are already.
+    """Return all settings of a session with the catalog, including secrets.
 
-    `python` is what the catalog and the workers run; by default this interpreter, for workers that of `present`.
-    `jar` is where Spark gets the catalog's jar from, by default from this package. Raises `OptionError`,
-    `PrerequisiteMissing`.
+    Args:
+        service_url: Service URL of the brokers.
+        admin_url: Address of the admin REST API.
+        catalog: Name of the catalog in SQL.
+        checkpoints: As for `configure`.
+        python: Interpreter of the catalog and the workers; by default this program's, and for workers the one in
+            `present`.
+        jar: Location of the catalog's jar for Spark, by default in this package.
+        options: As for `configure`.
+        present: Existing settings of the session.
+        **settings: As for `configure`.
+
+    Raises:
+        OptionError: A setting has an unexpected name or value.
+        PrerequisiteMissing: The jar is missing.
+
     """
     present = present or {}
     own = catalog_settings(service_url, admin_url, catalog=catalog, options=options, **settings)
     return {
-        _JARS: _listed(present.get(_JARS), jar or str(catalog_jar())),
-        _EXTENSIONS: _listed(present.get(_EXTENSIONS), EXTENSIONS_CLASS),
+        _JARS: _appended(present.get(_JARS), jar or str(catalog_jar())),
+        _EXTENSIONS: _appended(present.get(_EXTENSIONS), EXTENSIONS_CLASS),
         _FILTER_PUSHDOWN: present.get(_FILTER_PUSHDOWN, "true"),
         _WORKERS_PYTHON: python or present.get(_WORKERS_PYTHON) or sys.executable,
         _REDACTION: _redaction(present.get(_REDACTION)),
@@ -176,15 +192,19 @@ def catalog_settings(
     options: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> dict[str, str]:
-    """The settings `spark.sql.catalog.<catalog>` and those below it. Values as `DataFrameReader.options` takes them.
+    """Return the settings `spark.sql.catalog.<catalog>` and the ones below it.
 
-    Raises `OptionError` for a name that no catalog can have, and what the catalog itself would refuse, as far as it
-    can be told: without a service.url the session has more settings elsewhere.
+    Values may have the types that `DataFrameReader.options` accepts. The arguments are the same as for `configure`.
+
+    Raises:
+        OptionError: The catalog's name is invalid, or the catalog would refuse the settings. Without a service.url this
+            is not checked, because the session then has more settings in another place.
+
     """
     if _NAME.fullmatch(catalog) is None or catalog == "spark_catalog":
         raise OptionError(
-            f"catalog: expected a name of letters, digits, - and _ other than spark_catalog, which is Spark's own, got "
-            f"{catalog!r}"
+            f"catalog: expected a name of letters, digits, - and _ other than spark_catalog, which is Spark's own "
+            f"catalog, got {catalog!r}"
         )
     conf = {_prefix(catalog): CATALOG_CLASS}
     seen: dict[str, str] = {}
@@ -193,7 +213,9 @@ def catalog_settings(
         if value is None:
             continue
         if key.lower() in seen:
-            raise OptionError(f"settings {seen[key.lower()]!r} and {key!r} mean the same; give one of them")
+            raise OptionError(
+                f"settings {seen[key.lower()]!r} and {key!r} have the same meaning; remove one of them"
+            )
         seen[key.lower()] = key
         conf[f"{_prefix(catalog)}.{key}"] = str(value).lower() if isinstance(value, bool) else str(value)
     if seen.keys() & {"service.url", "serviceurl"}:
@@ -205,18 +227,18 @@ def _prefix(catalog: str) -> str:
     return f"spark.sql.catalog.{catalog}"
 
 
-def _listed(present: str | None, added: str) -> str:
-    """A list as Spark writes it, with one more unless it is there."""
+def _appended(present: str | None, added: str) -> str:
+    """Return a list in Spark's form, with one more item unless the list contains it."""
     items = [item.strip() for item in (present or "").split(",") if item.strip()]
     return ",".join(items if added in items else [*items, added])
 
 
 def _sockets(present: Mapping[str, str]) -> dict[str, str]:
-    """Between Spark's JVM and its Python workers; what is there already is kept.
+    """Return settings for Unix sockets between Spark's JVM and its Python workers, unless they are set already.
 
-    Over TCP each task waits 40 ms before it begins: the JVM writes small pieces, and the kernel holds the second one
-    back until the first one is acknowledged. The path of a Unix socket has 103 to 107 bytes, and the folder of
-    temporary files, which Spark would take, may be longer than that (YARN).
+    Over TCP, each task waits 40 ms before it starts. The JVM writes small pieces, and the kernel delays the second one
+    until the first one is acknowledged. The path of a Unix socket is limited to 103 to 107 bytes. The folder of
+    temporary files, Spark's default, may be longer (YARN).
     """
     enabled, folder = f"{_UNIX_SOCKETS}.enabled", f"{_UNIX_SOCKETS}.dir"
     if enabled in present:
@@ -225,7 +247,7 @@ def _sockets(present: Mapping[str, str]) -> dict[str, str]:
 
 
 def _redaction(present: str | None) -> str:
-    """Spark hides what this matches, in names or values, from its UI and logs."""
+    """Add this package's secrets to the pattern of names and values that Spark hides in its UI and logs."""
     regex = present or _SPARKS_REDACTION
     is_sparks = regex.startswith(_SPARKS_REDACTION)
     for key in secret_keys(ReadOptions, WriteOptions):
@@ -236,12 +258,12 @@ def _redaction(present: str | None) -> str:
 
 
 def _holds_secret(key: str, value: str) -> bool:
-    """Whether a setting holds a secret itself, and not only says where it is."""
+    """Return whether a setting contains a secret itself, and not only its location."""
     names = (f".{name.lower()}" for name in secret_keys(ReadOptions, WriteOptions))
     return key.lower().endswith(tuple(names)) and not value.startswith(("file:", "env:", "/"))
 
 
-def _with(builder: Builder, conf: Mapping[str, str]) -> Builder:
+def _set_all(builder: Builder, conf: Mapping[str, str]) -> Builder:
     for key, value in conf.items():
         builder.config(key, value)  # type: ignore[attr-defined]
     return builder

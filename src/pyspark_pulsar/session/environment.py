@@ -1,6 +1,6 @@
-"""What Spark runs, or will be started with, in this process: what `configure` must know before it adds to it.
+"""The state of Spark in this process, and the settings it will start with, for `configure`.
 
-Spark's own builder and context have no way to ask for most of it; what is private to PySpark is used here alone.
+Spark's builder and context have no public functions for most of this. Only this module uses private parts of PySpark.
 """
 
 from __future__ import annotations
@@ -22,121 +22,133 @@ _SUBMIT_ARGS: Final = "PYSPARK_SUBMIT_ARGS"
 _CONF_LINE: Final = re.compile(r"\s*(?P<key>[^\s=:#!]+)\s*[=:\s]\s*(?P<value>.*?)\s*")
 _CLIENT: Final = "sc://"
 _INSTEAD: Final = (
-    "call it before the session starts, in a new process, or start the program with what `pyspark-pulsar catalog conf` "
-    "prints (spark-submit --properties-file)"
+    "call it before the session starts, in a new process, or start the program with the output of `pyspark-pulsar "
+    "catalog conf` (spark-submit --properties-file)"
 )
 
 SettingOf = Callable[[str], str | None]
-"""The value of a setting by its key; None where it is not set."""
+"""A function that returns the value of a setting by its key, or None if the setting is not set."""
 
 
 def builder_options(builder: Any) -> dict[str, str]:
-    """What a `SparkSession.builder` was told so far."""
+    """Return the options that a `SparkSession.builder` has so far."""
     return dict(builder._options)  # noqa: SLF001
 
 
 def is_client(given: Mapping[str, str]) -> bool:
-    """Whether a builder with these options makes the client of a Connect server that somebody else has started. One
-    that is started here, by `remote("local")`, takes all settings."""
+    """Return whether a builder with these options creates a client of an existing Spark Connect server.
+
+    A server that the builder starts itself, by `remote("local")`, accepts all settings, and does not count.
+    """
     return given.get("spark.remote", os.environ.get("SPARK_REMOTE", "")).startswith(_CLIENT)
 
 
 def refuse_other_settings(own: Mapping[str, str], catalog: str) -> None:
-    """Raises `SessionStarted` where a session of this process has the catalog, and it is not as in `own`."""
+    """Raise `SessionStarted` if a session of this process has the catalog with settings other than `own`."""
     setting = _session_settings()
     if setting is None or setting(f"spark.sql.catalog.{catalog}") is None:
         return
     other = [key for key, value in own.items() if setting(key) != value]
     if other:
         raise SessionStarted(
-            f"a session runs whose catalog {catalog} has read other values of {', '.join(other)}: expected these; "
-            f"give the catalog another name, or {_INSTEAD}"
+            f"the running session has a catalog {catalog} with other values of {', '.join(other)}: expected the same "
+            f"values; choose another name for the catalog, or {_INSTEAD}"
         )
 
 
 def refuse_without_catalog(
     own: Mapping[str, str], catalog: str, catalog_class: str, extensions_class: str
 ) -> None:
-    """Raises `SessionStarted` where a session runs without the extension or with other settings of the catalog, and
-    where a JVM runs without the jar. A session that has both takes another catalog while it runs."""
+    """Check that the running session or JVM, if any, can have the catalog.
+
+    A session with the jar and the extension accepts further catalogs while it runs.
+
+    Raises:
+        SessionStarted: A session runs without the extension or with other settings of the catalog, or a JVM runs
+            without the jar.
+
+    """
     setting = _session_settings()
     if setting is not None and extensions_class not in (setting("spark.sql.extensions") or "").split(","):
         raise SessionStarted(
-            f"a Spark session runs without the extension of the catalog {catalog}, and takes no jars or extensions any "
-            f"more: expected none yet; {_INSTEAD}"
+            f"a Spark session runs without the extension of the catalog {catalog}, and accepts no more jars or "
+            f"extensions: expected no session; {_INSTEAD}"
         )
     refuse_other_settings(own, catalog)
     if _has_jvm() and not _jvm_has(catalog_class):
         raise SessionStarted(
-            f"a JVM of Spark's runs without the catalog's jar (a session was stopped, or spark-submit has started it): "
-            f"expected none yet, or one with the jar; {_INSTEAD}"
+            f"Spark's JVM runs without the catalog's jar (after a session was stopped, or with spark-submit): "
+            f"expected no JVM, or one with the jar; {_INSTEAD}"
         )
 
 
-def started_with() -> dict[str, str]:
-    """The settings of spark-defaults.conf and PYSPARK_SUBMIT_ARGS, or those that a running JVM was started with."""
+def startup_settings() -> dict[str, str]:
+    """Return the settings of a running JVM, or of spark-defaults.conf and PYSPARK_SUBMIT_ARGS if no JVM runs."""
     if _has_jvm():
         from pyspark import SparkConf
 
         return dict(SparkConf().getAll())
-    submitted, file = _submitted()
+    submitted, file = _submitted_settings()
     return {**_conf_file(file), **submitted}
 
 
 def workers_python() -> dict[str, str]:
-    """The interpreter of the workers where the environment says it, which wins over settings."""
+    """Return the setting for the workers' interpreter from the environment, which overrides other settings."""
     python = os.environ.get("PYSPARK_PYTHON")
     return {"spark.pyspark.python": python} if python else {}
 
 
 def add_submitted_jar(jar: str) -> None:
-    """Jars in PYSPARK_SUBMIT_ARGS win over the builder's when Spark starts a JVM; so the jar is added to them too."""
+    """Add the jar to the jars in PYSPARK_SUBMIT_ARGS, which override the builder's jars when Spark starts a JVM."""
     words = shlex.split(os.environ.get(_SUBMIT_ARGS, ""))
-    changed = [_with_jar(former, word, jar) for former, word in zip(["", *words], words, strict=False)]
+    changed = [_with_jar(previous, word, jar) for previous, word in zip(["", *words], words, strict=False)]
     if changed != words:
         os.environ[_SUBMIT_ARGS] = shlex.join(changed)
 
 
 def starts_jvm(given: Mapping[str, str]) -> bool:
-    """Whether a builder with these options starts a JVM by a command line that holds its settings."""
+    """Return whether a builder with these options starts a JVM, with its settings on the command line."""
     return "spark.remote" not in given and "SPARK_REMOTE" not in os.environ and not _has_jvm()
 
 
 def submit_by_file(settings: Mapping[str, str]) -> None:
-    """Give them to the JVM that Spark starts by a file that nobody else may read, as what a builder has is on its
-    command line for all to see. The file holds as well what Spark would have read instead; this process deletes it."""
-    _, former = _submitted()
-    source = _conf_path(former)
+    """Pass the settings to the JVM in a file that only this user can read.
+
+    All users of the machine can read a command line, which would contain the builder's settings. The file also contains
+    the settings that Spark would have read from another file. This process deletes the file at exit.
+    """
+    _, previous = _submitted_settings()
+    source = _conf_path(previous)
     text = source.read_text() if source is not None and source.is_file() else ""
     descriptor, name = tempfile.mkstemp(prefix="pyspark-pulsar-", suffix=".conf")
     atexit.register(_remove, name, os.getpid())
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(f"{text}\n{properties_text(settings)}")
     words = shlex.split(os.environ.get(_SUBMIT_ARGS, "pyspark-shell"))
-    if former is None:
+    if previous is None:
         words = ["--properties-file", name, *words]
     else:
-        words = [word.replace(former, name) if former in word else word for word in words]
+        words = [word.replace(previous, name) if previous in word else word for word in words]
     os.environ[_SUBMIT_ARGS] = shlex.join(words)
 
 
 def _remove(name: str, process: int) -> None:
-    """Not by a process that was forked meanwhile."""
+    """Delete the file, except in a forked process."""
     if os.getpid() == process:
         Path(name).unlink(missing_ok=True)
 
 
-def _with_jar(former: str, word: str, jar: str) -> str:
+def _with_jar(previous: str, word: str, jar: str) -> str:
     is_list = (
-        former == "--jars"
+        previous == "--jars"
         or word.startswith(("--jars=", f"--conf={_JARS}="))
-        or (former in ("--conf", "-c") and word.startswith(f"{_JARS}="))
+        or (previous in ("--conf", "-c") and word.startswith(f"{_JARS}="))
     )
     return f"{word},{jar}" if is_list and jar not in re.split("[,=]", word) else word
 
 
-def _submitted() -> tuple[dict[str, str], str | None]:
-    """Settings in PYSPARK_SUBMIT_ARGS, and the file of settings that it names."""
+def _submitted_settings() -> tuple[dict[str, str], str | None]:
+    """Return the settings in PYSPARK_SUBMIT_ARGS, and the path of its file of settings."""
     settings: dict[str, str] = {}
     file = None
     words = shlex.split(os.environ.get(_SUBMIT_ARGS, ""))
@@ -155,7 +167,7 @@ def _submitted() -> tuple[dict[str, str], str | None]:
 
 
 def _conf_file(name: str | None) -> dict[str, str]:
-    """A file of settings, by default Spark's own; nothing where there is none."""
+    """Return the settings in a file, by default Spark's own file; empty if the file does not exist."""
     file = _conf_path(name)
     if file is None or not file.is_file():
         return {}
@@ -164,14 +176,14 @@ def _conf_file(name: str | None) -> dict[str, str]:
 
 
 def _conf_path(name: str | None) -> Path | None:
-    """Of the file with this name, by default Spark's own; None where nobody says where that is."""
+    """Return the path of a file of settings, by default Spark's own; None if its folder is unknown."""
     home = os.environ.get("SPARK_HOME", "")
     folder = os.environ.get("SPARK_CONF_DIR") or (f"{home}/conf" if home else "")
     return Path(name or f"{folder}/spark-defaults.conf") if name or folder else None
 
 
 def _session_settings() -> SettingOf | None:
-    """The settings of the session that runs in this process; None where none does."""
+    """Return the settings of the session that runs in this process, or None if none runs."""
     from pyspark.sql import SparkSession
     from pyspark.util import is_remote_only
 
@@ -187,14 +199,14 @@ def _session_settings() -> SettingOf | None:
 
 
 def _has_jvm() -> bool:
-    """Whether Spark runs, has run in this process, or has started it (spark-submit)."""
+    """Return whether this process has or had a JVM of Spark, or was started by one (spark-submit)."""
     from pyspark import SparkContext
 
     return SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ  # noqa: SLF001
 
 
 def _jvm_has(class_name: str) -> bool:
-    """Whether the JVM's program finds the class, as Spark does when it loads a catalog."""
+    """Return whether the JVM finds the class, by the same rules as Spark when it loads a catalog."""
     from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
     from pyspark import SparkContext
 

@@ -1,7 +1,8 @@
-"""Errors of this package first and last on a terminal and in a notebook, with the lines of the user's program between.
+"""Short display of this package's errors in terminals and notebooks, with only the lines of the user's program.
 
-Python and IPython show an exception below the frames that it went through: those of PySpark and Py4J, and of IPython
-with the lines around each. Runs in the user's program.
+Python and IPython show an exception after all frames that it passed: of PySpark and Py4J, and of IPython with the lines
+around each frame. Here the message is first and last, and the frames of the user's program are between. This runs in
+the user's program.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from typing import Any, Final
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.spark.tracebacks import keeps_tracebacks
 
-# As `traceback` writes an exception, the items of a list with it; Spark puts its own words around it.
-_OF_THIS_PACKAGE: Final = re.compile(r"\bpyspark_pulsar\.errors\.\w+: [^\n]*(?:\n +- [^\n]*)*")
-_OF_THE_JAR: Final = "org.pysparkpulsar.source.PulsarException"
-_OF_A_CLIENT: Final = re.compile(
-    rf"(?P<message>.+?)\n\nJVM stacktrace:\n{re.escape(_OF_THE_JAR)}\b", re.DOTALL
+# The form in which `traceback` writes an exception with the items of a list. Spark adds its own words around it.
+_OWN_ERROR: Final = re.compile(r"\bpyspark_pulsar\.errors\.\w+: [^\n]*(?:\n +- [^\n]*)*")
+_JAR_ERROR_CLASS: Final = "org.pysparkpulsar.source.PulsarException"
+_CLIENT_ERROR: Final = re.compile(
+    rf"(?P<message>.+?)\n\nJVM stacktrace:\n{re.escape(_JAR_ERROR_CLASS)}\b", re.DOTALL
 )
-_SPARKS_END: Final = re.compile(r" SQLSTATE: \w{5}$")
+_SQL_STATE: Final = re.compile(r" SQLSTATE: \w{5}$")
 _HIDDEN_PACKAGES: Final = (
     "pyspark", "py4j", "pyspark_pulsar", "IPython", "ipykernel",
     "decorator",  # wraps IPython's formatters
@@ -32,10 +33,14 @@ _HIDDEN_PACKAGES: Final = (
 
 
 def install_error_hook() -> bool:
-    """Show errors of this package so from now on; True where that is done, or was before. Driver only.
+    """Show errors of this package in the short form from now on. Driver only.
 
-    Done by `configure`. All other exceptions are shown as before, and so are these where the environment variable
-    PYSPARK_PULSAR_TRACEBACK is set. Nothing is changed where another program has a hook of its own: False.
+    `configure` calls this. All other exceptions are shown as before. If the environment variable
+    PYSPARK_PULSAR_TRACEBACK is set, this package's errors are shown as before too.
+
+    Returns:
+        Whether the hook is installed, now or before. False means that another program has its own hook, which stays.
+
     """
     shell = _notebook()
     if shell is not None:
@@ -49,32 +54,35 @@ def install_error_hook() -> bool:
 
 
 def sentence_of(error: BaseException) -> str | None:
-    """What this package says in `error`, one of its own or one of Spark's around it; None where it says nothing."""
+    """Return this package's message in an error, its own or Spark's; None if the error contains no such message."""
     if isinstance(error, PulsarError):
         return f"{type(error).__module__}.{type(error).__qualname__}: {error}"
-    found = _OF_THIS_PACKAGE.search(str(error))
-    return _of_the_catalog(error) if found is None else _SPARKS_END.sub("", found[0])
+    found = _OWN_ERROR.search(str(error))
+    return _catalog_message(error) if found is None else _SQL_STATE.sub("", found[0])
 
 
-def _of_the_catalog(error: BaseException) -> str | None:
-    """What the jar says of a statement, in an exception of its own around the bare message: that is told by Spark
-    Connect below the message, else by the JVM, which may be gone."""
-    if (found := _OF_A_CLIENT.match(str(error))) is not None:
+def _catalog_message(error: BaseException) -> str | None:
+    """Return the jar's message about a statement.
+
+    The jar raises an exception with the bare message. Spark Connect names its class below the message. Otherwise the
+    JVM knows the class, unless the JVM is gone.
+    """
+    if (found := _CLIENT_ERROR.match(str(error))) is not None:
         return found["message"]
     with suppress(Exception):
         origin = error._origin  # type: ignore[attr-defined]  # noqa: SLF001 -- PySpark shows it nowhere else
-        if origin.getClass().getName() == _OF_THE_JAR:
+        if origin.getClass().getName() == _JAR_ERROR_CLASS:
             return str(origin.getMessage())
     return None
 
 
 def shown_error(error: BaseException, trace: TracebackType | None) -> str | None:
-    """Return the lines to show, or None for an exception of others."""
+    """Return the lines to show, or None if the exception has no message of this package."""
     if keeps_tracebacks() or (sentence := sentence_of(error)) is None:
         return None
     frames = [frame for frame in traceback.extract_tb(trace) if not _is_hidden(frame.filename)]
     if not frames and _notebook() is not None:
-        # IPython caught it where it shows the value of a cell. The cell is still on the stack.
+        # IPython caught the error while it displayed the value of a cell. The cell is still on the stack.
         stack = traceback.extract_stack()
         frames = [frame for frame in stack if not _is_hidden(frame.filename)][-1:]
     return "".join([f"{sentence}\n", *traceback.format_list(frames), f"{sentence}\n"])
@@ -89,7 +97,7 @@ def _show(kind: type[BaseException], error: BaseException, trace: TracebackType 
 
 
 def _notebook() -> Any:
-    """IPython's shell, in whose cells this runs; None without."""
+    """Return the shell of IPython that runs this code, or None."""
     ipython = sys.modules.get("IPython")
     return None if ipython is None else ipython.get_ipython()
 
@@ -105,10 +113,10 @@ def _install_in(shell: Any) -> bool:
 
 
 class _ShownValues:
-    """`showtraceback` of a shell, which also shows errors that are raised while the value of a cell is shown.
+    """A replacement for a shell's `showtraceback` that also handles errors from displaying a cell's value.
 
-    IPython calls it directly for these, without the custom exceptions. Over Spark Connect a DataFrame is analyzed
-    when it is shown.
+    IPython calls `showtraceback` directly for these errors, without the custom exceptions. Over Spark Connect, a
+    DataFrame is analyzed when it is displayed.
     """
 
     def __init__(self, shell: Any) -> None:
@@ -122,7 +130,7 @@ class _ShownValues:
         if shown is None:
             self._others(exc_tuple, *arguments, **named)
             return
-        # A value is shown as text and as HTML, and both fail in the same way.
+        # A value is displayed as text and as HTML, and both fail with the same error.
         sentence = (self._shell.execution_count, shown.partition("\n")[0])
         if sentence != self._last:
             self._last = sentence
@@ -144,15 +152,15 @@ def _show_in_shell(
 
 
 def _send_to_shell(shell: Any, kind: Any, error: Any, shown: str) -> None:
-    # `showtraceback` ends with this call: it prints on a terminal, and sends an error to a notebook.
+    # `showtraceback` also ends with this call, which prints on a terminal, or sends an error to a notebook.
     shell._showtraceback(kind, error, shown.splitlines())  # noqa: SLF001 -- it has no public name
 
 
 def _shown_kinds() -> tuple[type[BaseException], ...]:
-    """In which what this package says can come."""
+    """Return the classes of exceptions that may contain a message of this package."""
     from pyspark.errors import PySparkException
 
-    # A client of Spark Connect does without Py4J.
+    # A client of Spark Connect does not need Py4J.
     with suppress(ImportError):
         from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 
@@ -165,7 +173,7 @@ def _is_hidden(file: str) -> bool:
 
 
 def _hidden_places() -> Iterator[str]:
-    """Return folders of packages, and files of modules."""
+    """Yield folders of packages, and files of modules, whose frames are hidden."""
     for name in _HIDDEN_PACKAGES:
         module = sys.modules.get(name)
         yield from getattr(module, "__path__", None) or [getattr(module, "__file__", None) or name]

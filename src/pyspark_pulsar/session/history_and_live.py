@@ -1,10 +1,10 @@
-"""The past as a batch and what follows as a stream, of the same topics, with one boundary between them.
+"""The history of topics as a batch and their live messages as a stream, with one boundary between them.
 
-The boundary is a position in each topic partition, behind the last message that consumers may see when it is fixed. The
-batch ends there (exclusive), and the stream begins there (inclusive). Both get it as JSON in their options, so no row
-is in both and none in neither, however often and whenever they run.
+The boundary is a position in each topic partition: after the last message that consumers may see at the time of the
+call. The batch ends there (exclusive), and the stream begins there (inclusive). Both receive the boundary as JSON in
+their options. So each row is in exactly one of them, however often and whenever they run.
 
-Runs in the user's program, which must reach Pulsar; with Spark Connect that is the client's.
+This runs in the user's program, which must reach Pulsar. With Spark Connect, it is the client's program.
 """
 
 from __future__ import annotations
@@ -37,44 +37,50 @@ _ENDS: Final = frozenset(
 )
 _TIMES: Final = frozenset({"starting_timestamp", "starting_offsets_by_timestamp"})
 _STARTS: Final = _TIMES | {"starting_offsets", "starting_subscription"}
-_OF_STREAMS: Final = frozenset({"subscription_name", "replicate_subscription_state"})
+_STREAM_OPTIONS: Final = frozenset({"subscription_name", "replicate_subscription_state"})
 _TOPICS: Final = frozenset({"topic", "topics", "topics_pattern"})
 
 
 class HistoryAndLive(NamedTuple):
-    """What `history_and_live` gives."""
+    """The result of `history_and_live`."""
 
     history: DataFrame
-    """A batch: all rows before the boundary."""
+    """A batch of all rows before the boundary."""
     live: DataFrame
-    """A stream: all rows from the boundary on."""
+    """A stream of all rows from the boundary on."""
     offsets: str
-    """The boundary: JSON, as `startingOffsets` and `endingOffsets` take it."""
+    """The boundary as JSON, a value for `startingOffsets` and `endingOffsets`."""
 
 
 def history_and_live(spark: SparkSession, table: str | None = None, **options: Any) -> HistoryAndLive:
-    """What topics hold now as a batch, and all that follows as a stream. No row is in both, and none in neither.
+    """Return the messages that topics have now as a batch, and all later messages as a stream.
 
-    `options` are those of `spark.read` and `readStream`, for both parts. `startingOffsets`, `startingTimestamp` and the
-    like say where history begins, `subscriptionName` is for the stream, and an end cannot be given. With `table`, a
-    table of a Pulsar catalog, the topic and the connection are the catalog's; a Spark Connect server keeps credentials
-    to itself, so give those as options there.
+    Each row is in exactly one of them. The boundary is fixed in this call: after the last message of each topic
+    partition that consumers may see. Rows of an open transaction are after the boundary. Topics and partitions that
+    appear later are in the stream, from their first message on. When a query restarts, the stream's checkpoint
+    has priority over the boundary.
 
-    The boundary is fixed in this call, behind the last message of each topic partition that consumers may see; what an
-    open transaction has written comes behind it. Topics and partitions that appear later are in the stream, from their
-    first message. A checkpoint of the stream wins over the boundary when a query starts again.
+    Args:
+        spark: The session.
+        table: A table of a Pulsar catalog, which sets the topic and the connection. A Spark Connect server does not
+            send credentials, so pass them as options there.
+        **options: Options of `spark.read` and `readStream`, for both parts. `startingOffsets`, `startingTimestamp` and
+            similar options set the start of the history. `subscriptionName` is for the stream. Options for an end are
+            not allowed.
 
-    Raises `PulsarError`.
+    Raises:
+        PulsarError: An option is invalid, or Pulsar cannot be reached.
+
     """
     texts = option_texts(options)
     fields = {key: _field(key) for key in texts}
     _refuse(texts, fields, table)
     connection = {} if table is None else table_options(spark, table)
-    ranges = ranges_now(parse_options(ReadOptions, connection | _without(texts, fields, _OF_STREAMS)))
+    ranges = ranges_now(parse_options(ReadOptions, connection | _without(texts, fields, _STREAM_OPTIONS)))
     boundary = _json({request.partition: request.end for request in ranges})
-    history = _without(texts, fields, _OF_STREAMS) | {"endingOffsets": boundary}
+    history = _without(texts, fields, _STREAM_OPTIONS) | {"endingOffsets": boundary}
     if not _TIMES.intersection(fields.values()) and not all(request.start.is_earliest for request in ranges):
-        # Fixed here too: a subscription goes on, and partitions that appear have no place in JSON of the user's.
+        # Fix the start too: a subscription's position changes, and the user's JSON lacks partitions that appear later.
         starts = _json({request.partition: request.start for request in ranges})
         history = _without(history, fields, _STARTS) | {"startingOffsets": starts}
     live = _without(texts, fields, _STARTS) | {"startingOffsets": boundary}
@@ -88,23 +94,23 @@ def _refuse(texts: Mapping[str, str], fields: Mapping[str, str | None], table: s
     for key, name in fields.items():
         if name in _ENDS:
             raise OptionError(
-                f"option {key!r}: expected no end, as history ends and live begins at their boundary, which is now, "
-                f"got {texts[key]!r}; leave it out"
+                f"option {key!r}: expected no end, because history ends and live begins at their boundary, which is "
+                f"now, got {texts[key]!r}; remove the option"
             )
         if name == "starting_offsets" and texts[key].strip().lower() == LogSide.LATEST.value:
             raise OptionError(
-                f"option {key!r}: expected where history begins, got {texts[key]!r}, which leaves none; use "
+                f"option {key!r}: expected the start of the history, got {texts[key]!r}, which leaves no history; use "
                 f"spark.readStream alone"
             )
         if table is not None and name in _TOPICS:
             raise OptionError(
-                f"option {key!r}: expected none beside a table, which names its topic, got {texts[key]!r}; leave one "
-                f"of them out"
+                f"option {key!r}: expected no topic in addition to the table, which has its topic, got "
+                f"{texts[key]!r}; remove one of them"
             )
 
 
 def _field(key: str) -> str | None:
-    """Of `ReadOptions`; None for an unknown key, which is refused where options are parsed."""
+    """Return the name of the field in `ReadOptions`, or None if the key is unknown, which parsing refuses later."""
     for name, option in option_fields(ReadOptions).items():
         if key.lower() in (known.lower() for known in (option.key, *option.aliases)):
             return name
@@ -118,6 +124,9 @@ def _without(
 
 
 def _json(positions: Mapping[TopicPartition, Position]) -> str:
-    """As a start all others begin at their first message; as an end nothing of them is read."""
+    """Return positions as JSON, with "earliest" for all other partitions.
+
+    A start of "earliest" reads all messages of a partition, and an end of "earliest" reads none.
+    """
     named = {partition.name: str(position) for partition, position in sorted(positions.items())}
     return json.dumps(named | {OTHERS: LogSide.EARLIEST.value})

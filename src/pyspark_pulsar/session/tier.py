@@ -1,4 +1,4 @@
-"""`pyspark_pulsar.tier`: history of topics as columns, written by tasks of a Spark session. Classic and Connect."""
+"""`pyspark_pulsar.tier`: tiering by tasks of a Spark session, of Spark Classic or Spark Connect."""
 
 from __future__ import annotations
 
@@ -31,19 +31,28 @@ def tier(
     sort_by: str | None = None,
     **options: Any,
 ) -> list[TopicOutcome]:
-    """Make columns of the closed ledgers of topics that their tables do not have yet; returns when nothing is left to
-    do.
+    """Write the closed ledgers of topics as rows into the topics' tables, until no ledger is left.
 
-    `options` are those of `spark.read`: `service_url` and `admin_url` (or with dots, in a dictionary), the topics,
-    `tierCatalog`, and how messages are read. With `table`, a table of a Pulsar catalog, the topic and what the catalog
-    has as settings are the catalog's; a Spark Connect server keeps those to itself that may hold secrets, so give
-    `tierCatalog` as an option there. With `namespace` (`tenant/namespace`) it is the topics there whose property
-    `tier` says so (`TBLPROPERTIES ('tier' = 'iceberg')`). `partition_by` and `sort_by` hold for tables that are made
-    now, where the topic's properties say nothing else (docs/columns.md).
+    This process plans and commits, so it must reach Pulsar and the tables. With Spark Connect, it is the client's
+    process. Spark's tasks read and write the splits. Any number of processes may call this function at the same time.
 
-    Planning and commits are done in this process, which must reach Pulsar and the tables; with Spark Connect that is
-    the client's. Splits are read and written by Spark's tasks. May be called by any number of processes at once.
-    Raises the error of the first topic that failed, when the others are done; what was committed stays.
+    Args:
+        spark: The session.
+        table: A table of a Pulsar catalog, which sets the topic and the catalog's settings. A Spark Connect server does
+            not send settings that may contain secrets, so set the option `tierCatalog` there.
+        namespace: `tenant/namespace`, to tier its topics with the property `tier` (`TBLPROPERTIES ('tier' =
+            'iceberg')`).
+        partition_by: Partitioning of new tables, unless the topic's properties set it (docs/columns.md).
+        sort_by: Sort order of new tables, unless the topic's properties set it.
+        **options: Options of `spark.read`: `service_url` and `admin_url` (or with dots, in a dictionary), the topics,
+            `tierCatalog`, and how to read the messages.
+
+    Returns:
+        The outcome of each topic.
+
+    Raises:
+        PulsarError: The error of the first topic that failed, after the other topics. Committed rows stay.
+
     """
     texts = option_texts(options)
     if table is not None:
@@ -53,8 +62,8 @@ def tier(
     parsed = parse_options(ReadOptions, texts)
     if table is not None and not parsed.tier_catalog:
         raise OptionError(
-            f"table {table}: expected its catalog to have setting tierCatalog, got none; set it, or give option "
-            f"tierCatalog here: a Spark Connect server shows its clients no settings that may hold secrets"
+            f"table {table}: expected its catalog to have setting tierCatalog, got none; set it, or pass the option "
+            f"tierCatalog here, because a Spark Connect server sends no settings that may contain secrets"
         )
     tier_round = TierRound(parsed, parse_table_settings(partition_by, sort_by), SparkWriters(spark))
     outcomes = list(tier_topics(tier_round, tiered_topics(parsed, by_property=namespace is not None)))

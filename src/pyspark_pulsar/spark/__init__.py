@@ -1,1 +1,1 @@
-"""What is known of Spark's own processes: the worker's interpreter, the task that runs, the log."""
+"""Knowledge about Spark's own processes: the worker's interpreter, the task, the driver's process and the log."""

@@ -1,17 +1,17 @@
-"""`python -m pyspark_pulsar.spark.driver_process`: Spark's planning programs, in one process that the JVM keeps.
+"""`python -m pyspark_pulsar.spark.driver_process`: Spark's planning programs in one long-lived process of the JVM.
 
-For a source in Python Spark has a program for each step on the driver (`pyspark.sql.worker`: make the source, push
-filters, plan a read, plan a write, commit). Spark starts each program in a process of its own, which imports everything
-again. The jar runs the programs here instead, as calls of `spark.service`:
+For a Python source, Spark has a program for each step on the driver (`pyspark.sql.worker`). The steps are: create the
+source, push filters, plan a read, plan a write, commit. Spark starts each program in its own process, which imports
+everything again. The jar runs the programs here instead, as calls of `spark.service`:
 
     call                           body                                   answer
-    the module of such a program   what the program reads from Spark      the bytes that it writes to Spark
-    read_summary                   pickled partitions (`frames.packed`)   what `read.batch.summary` says of them
-    those of a stream's reader     as `spark.stream_readers` has them
+    the module of such a program   the input of the program from Spark    the output of the program to Spark
+    read_summary                   pickled partitions (`frames.packed`)   their summary by `read.batch.summary`
+    the calls of a stream reader   described in `spark.stream_readers`
 
-Each program reads its whole request before it writes its answer, so both fit into frames. Calls run at the same time,
-once all modules that programs need are imported: modules that import each other cannot be imported by several threads
-at once.
+Each program reads its whole request before it writes its answer, so both fit into frames. Calls run concurrently, but
+only after all modules that programs need are imported. Several threads cannot import modules at the same time if the
+modules import each other.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ _OWN: Final = (
     "pyspark_pulsar.write.stream",
 )
 _ERROR_HEAD: Final = 8
-"""Length of what precedes the text of an error that a program writes to Spark."""
+"""Length of the prefix before the text of an error that a program writes to Spark."""
 
 _Call = Callable[[Mapping[str, Any], bytes], Answer]
 
 
 class DriverService:
-    """The service of all queries of one JVM."""
+    """The service for all queries of one JVM."""
 
     threads = 128
     idle_seconds: float | None = None
@@ -74,15 +74,15 @@ class DriverService:
 
     def start(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
         del settings
-        # Users see the error alone, without the frames that led to it.
+        # Users see the error without its frames.
         if not keeps_tracebacks():
             os.environ[HIDES_TRACEBACKS] = "1"
         return {"version": "{}.{}".format(*sys.version_info)}
 
     def open(self) -> None:
-        """Import what nearly every call needs, while the JVM prepares the first one."""
+        """Import the modules that nearly every call needs, while the JVM prepares the first call."""
         for module in (*_PROGRAMS, *_OWN):
-            # A program that needs what cannot be imported reports it to Spark.
+            # A program with a missing module reports the error to Spark itself.
             with contextlib.suppress(Exception):
                 import_module(module)
         gc.collect()
@@ -94,10 +94,10 @@ class DriverService:
     def error(self, call: str, fault: Exception) -> dict[str, str]:
         del call
         _log(fault)
-        return {"kind": FAILED, "message": _reported(fault)[_ERROR_HEAD:].decode().rstrip()}
+        return {"kind": FAILED, "message": _encode_error(fault)[_ERROR_HEAD:].decode().rstrip()}
 
     def close(self) -> None:
-        """Close nothing: connections end with the process."""
+        """Do nothing: connections end with the process."""
 
     def _open_stream(self, arguments: Mapping[str, Any], source: bytes) -> Answer:
         return self._readers.open(source, arguments["columns"]), b""
@@ -118,11 +118,11 @@ def _summary(arguments: Mapping[str, Any], partitions: bytes) -> Answer:
 
 
 def _program(name: str, arguments: Mapping[str, Any], request: bytes) -> Answer:
-    """Run a program of Spark's. What it raises is part of the answer, as its own process writes it.
+    """Run a program of Spark's. Errors are part of the answer, in the form of the program's own process.
 
-    `_main` of Spark's programs leaves out what their process does before and after it: to set up files and profilers,
-    and to hand back accumulators, which this data source has none of. In Spark 4.1 they have `main` alone, which does
-    all of it; the jar then sends what that reads (`DriverPrograms`).
+    `_main` of Spark's programs omits steps before and after it in their own process. They set up files and profilers,
+    and return accumulators, which this data source does not have. In Spark 4.1 the programs have only `main`, which
+    includes all steps. The jar then sends the input for these steps (`DriverPrograms`).
     """
     del arguments
     written = io.BytesIO()
@@ -131,19 +131,18 @@ def _program(name: str, arguments: Mapping[str, Any], request: bytes) -> Answer:
         program = getattr(module, "_main", None) or module.main
         program(io.BytesIO(request), written)
     except SystemExit as end:
-        # A program of Spark 4.1, which has written the error.
+        # This is a program of Spark 4.1, which has written the error already.
         _log(end.__context__)
     except BaseException as fault:  # noqa: BLE001 -- Spark reports any fault
-        written.write(_reported(fault))
+        written.write(_encode_error(fault))
         _log(fault)
     return None, written.getvalue()
 
 
-def _reported(fault: BaseException) -> bytes:
-    """Return an error as Spark's programs write it: a number that announces it, and its text after a u32 length.
+def _encode_error(fault: BaseException) -> bytes:
+    """Return an error in the form of Spark's programs: a number for an error, and its text after a u32 length.
 
-    An error of this package has no frames, and no line end, after which Spark would put the last of its own words on
-    a line of their own.
+    An error of this package has no frames and no line end, because Spark would write its last words on a new line.
     """
     from pyspark.serializers import SpecialLengths, write_int, write_with_length
     from pyspark.util import handle_worker_exception
@@ -159,7 +158,7 @@ def _reported(fault: BaseException) -> bytes:
 
 
 def _log(fault: BaseException | None) -> None:
-    """Log where a fault of this package was raised: errors that are meant for users need no frames."""
+    """Log the frames of a fault in this package. Errors for users need no frames."""
     if fault is not None and not isinstance(fault, PulsarError | EOFError | ConnectionError):
         traceback.print_exception(fault)
 

@@ -1,7 +1,7 @@
-"""Constants of Spark's filters that Python has no value for.
+"""Constants of Spark's filters for which Python has no value.
 
-Spark sends the constants of pushed filters as variants, and its worker calls `VariantVal.toPython` for each. Times
-before the year 1 and after the year 9999 raise `OverflowError` there, before this package sees the filter.
+Spark sends the constants of pushed filters as variants, and its worker calls `VariantVal.toPython` for each. For times
+before the year 1 and after the year 9999, this raises `OverflowError` before this package receives the filter.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pyspark.sql.types import VariantVal
 
 
 class BeyondPython:
-    """The value of a constant that Python cannot hold. Equal to nothing but itself."""
+    """The value of a constant that Python cannot represent, equal only to itself."""
 
 
 BEYOND_PYTHON: Final = BeyondPython()
@@ -21,9 +21,9 @@ _to_python = VariantVal.toPython
 
 
 def keep_constants_beyond_python() -> None:
-    """Let Spark's worker read constants that Python cannot hold as `BEYOND_PYTHON`.
+    """Make Spark's worker return `BEYOND_PYTHON` for constants that Python cannot represent.
 
-    Changes `VariantVal` in this process, which must be one that pushes filters.
+    This changes `VariantVal` in the whole process, which must be one that pushes filters.
     """
     VariantVal.toPython = _value  # type: ignore[method-assign, assignment]
 

@@ -1,4 +1,4 @@
-"""The frame of the channel between the JVM and the Python processes that its jar starts, the same in both directions.
+"""Frames of the channel between the JVM and the Python processes of its jar, the same in both directions.
 
     u32 length of the header, u32 length of the body, header, body
 
@@ -20,7 +20,7 @@ from pyspark_pulsar.errors import ProtocolError
 _HEAD: Final = struct.Struct(">II")
 _NUMBER: Final = struct.Struct(">I")
 _MOST_HEADER: Final = 1 << 27
-"""Less than the four first bytes of any text, so that a text is never taken for a frame."""
+"""A limit below the first four bytes of any text, so that a text is not mistaken for a frame."""
 _MOST_BODY: Final = 1 << 29
 _PIECE: Final = 1 << 20
 _encode: Final = json.JSONEncoder(separators=(",", ":")).encode
@@ -31,19 +31,19 @@ Send = Callable[[Mapping[str, Any], bytes], None]
 
 
 class HeaderError(ProtocolError):
-    """A frame whose header is no JSON object; the next frame can be read."""
+    """A frame whose header is not a JSON object. The next frame can still be read."""
 
 
 def receiver(source: int, idle_seconds: float | None = None) -> Receive:
-    """Return a function that reads the next frame of a file descriptor.
+    """Return a function that reads the next frame from a file descriptor.
 
-    The function returns None at the end of the file, or when no frame arrived for `idle_seconds`; then it closes the
-    descriptor. It raises what `read_frame` raises.
+    The function returns None at the end of the file. It also returns None if no frame arrives for `idle_seconds`, and
+    closes the descriptor. It raises the errors of `read_frame`.
     """
 
     def receive() -> Frame | None:
         if idle_seconds is not None and not select.select([source], [], [], idle_seconds)[0]:
-            # A call that is written from now on fails at once, so it is sent to another process.
+            # Calls that are written from now on fail immediately, so the jar sends them to another process.
             os.close(source)
             return None
         return read_frame(source)
@@ -52,41 +52,41 @@ def receiver(source: int, idle_seconds: float | None = None) -> Receive:
 
 
 def read_frame(source: int) -> Frame | None:
-    """Read the next frame; return None at the end of the file.
+    """Read the next frame. Return None at the end of the file.
 
     Raises:
-        HeaderError: The header is no JSON object.
-        ProtocolError: The bytes are no frame, so nothing more can be read.
+        HeaderError: The header is not a JSON object.
+        ProtocolError: The bytes are not a frame, so nothing more can be read.
 
     """
     head = _read(source, _HEAD.size)
     if not head:
         return None
-    header_length, body_length = _HEAD.unpack(_whole(head, _HEAD.size))
+    header_length, body_length = _HEAD.unpack(_check_length(head, _HEAD.size))
     if header_length > _MOST_HEADER or body_length > _MOST_BODY:
         raise ProtocolError(
-            f"a frame says {header_length} and {body_length} bytes: expected at most {_MOST_HEADER} and {_MOST_BODY}"
+            f"a frame of {header_length} and {body_length} bytes: expected at most {_MOST_HEADER} and {_MOST_BODY}"
         )
-    text = _whole(_read(source, header_length), header_length)
-    body = _whole(_read(source, body_length), body_length)
+    text = _check_length(_read(source, header_length), header_length)
+    body = _check_length(_read(source, body_length), body_length)
     try:
         header = json.loads(text)
     except (ValueError, RecursionError):
         header = None
     if not isinstance(header, dict):
-        raise HeaderError("a frame's header: expected a JSON object, got something else")
+        raise HeaderError("a frame's header: expected a JSON object, got another text")
     return header, body
 
 
 def sender(target: int) -> Send:
-    """Return a function that writes whole frames to a file descriptor and may be called by several threads.
+    """Return a function that writes whole frames to a file descriptor. Several threads may call it.
 
-    The function raises `ProtocolError`, and writes nothing, where a frame is larger than its reader accepts.
+    If a frame is larger than its reader accepts, the function writes nothing and raises `ProtocolError`.
     """
     lock = threading.Lock()
 
     def send(header: Mapping[str, Any], body: bytes = b"") -> None:
-        # ASCII throughout, because a name may be text that UTF-8 cannot encode.
+        # The header is ASCII, because names may contain text that UTF-8 cannot encode.
         text = _encode(header).encode()
         if len(text) > _MOST_HEADER or len(body) > _MOST_BODY:
             raise ProtocolError(
@@ -103,13 +103,13 @@ def sender(target: int) -> Send:
 
 
 def packed(parts: Iterable[bytes]) -> bytes:
-    """Return several byte strings as one body: a u32 count, then each string after its u32 length."""
+    """Pack several byte strings into one body: a u32 count, then each string after its u32 length."""
     listed = list(parts)
     return b"".join([_NUMBER.pack(len(listed)), *(_NUMBER.pack(len(each)) + each for each in listed)])
 
 
 def unpacked(body: bytes) -> list[bytes]:
-    """Return the byte strings that `packed` made a body of."""
+    """Return the byte strings in a body that `packed` has made."""
     (count,) = _NUMBER.unpack_from(body)
     parts, at = [], _NUMBER.size
     for _ in range(count):
@@ -133,7 +133,7 @@ def _read(source: int, length: int) -> bytes:
     return b"".join(parts)
 
 
-def _whole(data: bytes, length: int) -> bytes:
+def _check_length(data: bytes, length: int) -> bytes:
     if len(data) != length:
         raise ProtocolError(f"a frame ends after {len(data)} bytes: expected {length}")
     return data

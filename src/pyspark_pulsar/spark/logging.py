@@ -1,8 +1,7 @@
-"""What this package logs: text that a terminal prints as it stands; and in processes that Spark starts, in which nobody
-configures logging, lines like Spark's own.
+"""Log records of this package: printable text, and lines in Spark's format where no logging is configured.
 
-Python there prints the bare text of a warning to standard error, where it stands among Spark's lines without a time or
-a level.
+In processes that Spark starts, nothing configures logging. There Python prints the bare text of a warning to standard
+error, between Spark's lines and without a time or a level.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from pyspark_pulsar.errors import printable
 
 PACKAGE: Final = "pyspark_pulsar"
 PROGRESS_LOG: Final = "pyspark_pulsar.progress"
-"""The logger of what is worth a line now and then though nothing is wrong."""
+"""The logger of progress: occasional lines that report no problem."""
 
 _SILENT: Final = logging.CRITICAL + 1
 _LEVELS: Final = {
@@ -33,20 +32,22 @@ class _SparksLevel(logging.Filter):
 
 
 class PrintableRecords(logging.Handler):
-    """Makes records `printable` for the handlers behind it, those of the user's program; prints nothing itself. On the
-    package's logger it comes before all that are set up for a whole program."""
+    """A handler that makes records `printable` for later handlers of the user's program, and prints nothing itself.
+
+    It belongs to the package's logger, so it runs before handlers of the root logger.
+    """
 
     def handle(self, record: logging.LogRecord) -> bool:
         record.msg, record.args = printable(record.getMessage()), None
         last = logging.lastResort
-        # As Python does where no handler is; this one would count as one.
+        # Python calls the last resort if no handler exists, but this handler counts as one.
         if last is not None and record.levelno >= last.level and not _is_configured(record.name):
             last.handle(record)
         return True
 
 
 def _is_configured(name: str) -> bool:
-    """Whether the logger has a handler that shows what it is given."""
+    """Return whether the logger has a handler that shows records."""
     logger: logging.Logger | None = logging.getLogger(name)
     while logger is not None:
         if any(not isinstance(handler, PrintableRecords) for handler in logger.handlers):
@@ -56,8 +57,10 @@ def _is_configured(name: str) -> bool:
 
 
 def show_warnings() -> None:
-    """Print warnings of this package, and progress, as Spark's log does: time, level, name. Called where the work of
-    a worker or a stream's driver process begins; does nothing where logging is configured."""
+    """Print warnings of this package, and progress, in Spark's format: time, level, name.
+
+    This is called when a worker or a stream's driver process starts to work. It does nothing if logging is configured.
+    """
     log = logging.getLogger(PACKAGE)
     if _is_configured(PACKAGE):
         return
@@ -70,16 +73,16 @@ def show_warnings() -> None:
 
 
 def session_levels() -> str | None:
-    """Return the levels of the session's log as the JVM last sent them; None where no JVM sends them."""
+    """Return the levels of the session's log from the JVM's last message, or None if no JVM sends them."""
     return _session_levels
 
 
 def follow_levels(levels: str | None) -> None:
-    """Log as the session does.
+    """Use the log levels of the session.
 
     Args:
-        levels: The levels of this package and of the progress of streams, such as `WARN,INFO`; as the jar's
-            `LogLevels` writes them. None changes nothing.
+        levels: The levels of this package and of the progress of streams, such as `WARN,INFO`, in the form of the jar's
+            `LogLevels`. None changes nothing.
 
     """
     global _session_levels  # noqa: PLW0603 -- a fact about the process

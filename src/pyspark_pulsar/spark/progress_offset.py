@@ -1,4 +1,4 @@
-"""An offset of a source as PySpark shows it in a query's progress."""
+"""Offsets of a source in the form that PySpark shows in a query's progress."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 
 def offset_document(text: str | None) -> Any:
-    """What the text says; None where it says nothing that is understood, as of a source that is not ours.
+    """Return the offset in the text, or None if the text is not understood, as from other sources.
 
-    It is JSON. But PySpark 4.1 shows an object as Python does, in `lastProgress` and over Spark Connect.
+    The text is JSON. But in `lastProgress` and over Spark Connect, PySpark 4.1 shows an object in Python's notation.
     """
     try:
         return json.loads(text or "null")

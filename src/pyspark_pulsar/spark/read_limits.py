@@ -1,13 +1,13 @@
-"""What a stream's reader may be asked besides its offsets: limits of a micro-batch, and Trigger.AvailableNow.
+"""Optional parts of a stream reader's interface: limits of a micro-batch, and Trigger.AvailableNow.
 
-PySpark has the classes since 4.2. To Spark 4.1 these here stand for them, which are the same: Spark itself does not ask
-there, but the jar of this package does (`spark.stream_readers`). This module alone knows which of them there are.
+PySpark has these classes since 4.2. For Spark 4.1, this module defines the same classes. Spark 4.1 itself does not use
+them, but the jar of this package does (`spark.stream_readers`). Only this module depends on the version of PySpark.
 """
 
 from __future__ import annotations
 
 SPARK_ASKS_FOR_LIMITS: bool
-"""Whether Spark itself asks a source in Python, without the jar of this package: since 4.2."""
+"""Whether Spark itself requests limits from a Python source, without the jar of this package: since 4.2."""
 
 __all__ = [
     "SPARK_ASKS_FOR_LIMITS",
@@ -32,32 +32,32 @@ except ImportError:
     from dataclasses import dataclass
 
     class ReadLimit:  # type: ignore[no-redef]
-        """How much one micro-batch may read."""
+        """A limit for one micro-batch."""
 
     @dataclass
     class ReadAllAvailable(ReadLimit):  # type: ignore[no-redef]
-        """All that is there."""
+        """No limit: all available messages."""
 
     @dataclass
     class ReadMinRows(ReadLimit):  # type: ignore[no-redef]
-        """So many messages, or nothing yet."""
+        """A minimum number of messages; the micro-batch is empty if fewer are available."""
 
         min_rows: int
 
     @dataclass
     class ReadMaxRows(ReadLimit):  # type: ignore[no-redef]
-        """No more messages than that."""
+        """A maximum number of messages."""
 
         max_rows: int
 
     @dataclass
     class ReadMaxBytes(ReadLimit):  # type: ignore[no-redef]
-        """No more stored bytes than that."""
+        """A maximum number of stored bytes."""
 
         max_bytes: int
 
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
-        """A reader that is told when Trigger.AvailableNow begins, and then has a last offset."""
+        """A reader that is notified when Trigger.AvailableNow begins, and then has a last offset."""
 
     SPARK_ASKS_FOR_LIMITS = False
 else:

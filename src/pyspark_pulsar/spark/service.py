@@ -1,18 +1,18 @@
-"""The loop of every Python process that the jar starts: calls arrive in frames (`spark.frames`), answers leave in them.
+"""The main loop of Python processes that the jar starts, with calls and answers in frames (`spark.frames`).
 
     frame               header
-    the first one       the settings, as the service needs them
+    the first one       the settings, in the form of the service
     its answer          {"ready": true, ...}, or {"error": {...}} before the process ends
     a call              {"id": 1, "call": "status", "log": "WARN,INFO", "arguments": {...}}
     its answer          {"id": 1, "result": ...} or {"id": 1, "error": {"kind": "Failed", "message": ...}}
 
-Settings may hold secrets, so they are part of a frame and of no argument or environment variable. `log` holds the
-levels of the session's log (`spark.logging.follow_levels`). A call and its answer may have a body. Answers leave in any
-order.
+Settings may contain secrets, so they are in a frame, and not in an argument or environment variable. `log` has the
+levels of the session's log (`spark.logging.follow_levels`). A call and its answer may have a body. Answers may be sent
+in any order.
 
 One thread reads, and `threads` of the service answer. While all of them are busy, nothing more is read; the jar
-(`PythonProcess`) has at most as many calls under way. The process ends with its standard input, whose other end the
-JVM holds.
+(`PythonProcess`) sends at most this number of calls at the same time. The process ends when the JVM closes its standard
+input.
 """
 
 from __future__ import annotations
@@ -33,46 +33,46 @@ from pyspark_pulsar.spark.frames import Frame, HeaderError, Receive, Send, recei
 from pyspark_pulsar.spark.logging import follow_levels, show_warnings
 
 FAILED: Final = "Failed"
-"""The kind of an error that no service has another kind for."""
+"""The kind of errors for which a service has no other kind."""
 
 _CLOSE_SECONDS: Final = 3.0
 
 _Call = TypeVar("_Call")
 
 Answer = tuple[Any, bytes]
-"""What the protocol calls `result`, and the body."""
+"""The `result` of the protocol, and the body."""
 
 
 class Service(Protocol):
-    """What one kind of process answers. All but `answer` and `error` are called by the thread that reads."""
+    """The functions of one kind of process. The reading thread calls all methods except `answer` and `error`."""
 
     threads: int
-    """Number of calls that are answered at the same time. With 1 the thread that reads also answers, in order."""
+    """Number of concurrent calls. With 1, the reading thread also answers, in order."""
     idle_seconds: float | None
-    """Without a call for this long the process ends, and the jar starts another when it needs one. None: never. Only
-    for a service with one thread, because calls of others may still be under way."""
+    """The process ends after this time without a call, and the jar starts another one when needed. None means never.
+    Set a time only for a service with one thread, because calls of other services may still be running."""
 
     def start(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Check the first frame's header, quickly because the JVM waits; return what its answer holds beside `ready`.
+        """Check the first frame's header, quickly because the JVM waits. Return further values for its answer.
 
-        Whatever this raises is the answer to the first frame.
+        If this raises an error, the error is the answer to the first frame.
         """
 
     def open(self) -> None:
-        """Load what the first call needs."""
+        """Load the modules that the first call needs."""
 
     def answer(self, call: str, arguments: Mapping[str, Any], body: bytes) -> Answer:
-        """Answer a call. Whatever this raises is passed to `error`."""
+        """Answer a call. Errors are passed to `error`."""
 
     def error(self, call: str, fault: Exception) -> dict[str, str]:
         """Return the `kind` and the `message` of an error, for the call or, with "", for the settings."""
 
     def close(self) -> None:
-        """Close connections. The process ends 3 seconds later at the latest."""
+        """Close connections. The process ends at most 3 seconds later."""
 
 
 def run(service: Service) -> NoReturn:
-    """Answer the JVM over the standard streams of this process until it closes them; then end the process."""
+    """Answer the JVM over this process's standard streams until the JVM closes them. Then end the process."""
     answers, calls = _take_standard_streams()
     show_warnings()
     _add_pyspark()
@@ -81,7 +81,7 @@ def run(service: Service) -> NoReturn:
         serve(service, receiver(calls, service.idle_seconds), sender(answers))
     except BrokenPipeError:
         pass
-    except Exception:  # noqa: BLE001 -- the process ends at once, also when a thread waits for a broker
+    except Exception:  # noqa: BLE001 -- the process ends immediately, even if a thread waits for a broker
         traceback.print_exc()
         code = 1
     # Threads may still wait for brokers that do not answer; no caller waits for these threads.
@@ -89,11 +89,11 @@ def run(service: Service) -> NoReturn:
 
 
 def serve(service: Service, receive: Receive, send: Send) -> None:
-    """Answer until `receive` returns None.
+    """Answer calls until `receive` returns None.
 
     Raises:
-        ProtocolError: `receive` has read what is no frame.
-        BrokenPipeError: The thread that reads cannot send an answer.
+        ProtocolError: `receive` has read invalid bytes.
+        BrokenPipeError: The reading thread cannot send an answer.
 
     """
     first = receive()
@@ -111,7 +111,7 @@ def serve(service: Service, receive: Receive, send: Send) -> None:
     try:
         while True:
             room.acquire()
-            frame = _received(receive, send)
+            frame = _receive_frame(receive, send)
             if frame is None:
                 return
             if service.threads == 1:
@@ -128,14 +128,14 @@ def serve(service: Service, receive: Receive, send: Send) -> None:
 
 
 def find_call(calls: Mapping[str, _Call], call: str) -> _Call:
-    """Return the call of this name. Raises `OptionError` where there is none."""
+    """Return the call of this name. Raise `OptionError` if it does not exist."""
     if call not in calls:
         raise OptionError(f"call {call!r}: expected one of {', '.join(calls)}, got another")
     return calls[call]
 
 
 def describe_error(fault: Exception, kind: Callable[[PulsarError], str]) -> dict[str, str]:
-    """Return the error of an answer: for an error of this package its kind and text, for any other its type and text.
+    """Return the error of an answer: kind and text of an error of this package, type and text of any other error.
 
     The traceback of any other error is written to standard error.
     """
@@ -146,10 +146,10 @@ def describe_error(fault: Exception, kind: Callable[[PulsarError], str]) -> dict
 
 
 def _take_standard_streams() -> tuple[int, int]:
-    """Return file descriptors for answers and for calls, and keep all other code away from them.
+    """Return file descriptors for answers and for calls, which no other code uses.
 
-    From here on standard output is standard error, and standard input is empty. Ctrl-C at a terminal is meant for
-    Spark's shell, which goes on, so it does not reach this process.
+    From now on, standard output is standard error, and standard input is empty. Ctrl-C at a terminal is meant for
+    Spark's shell, which continues, so this process ignores the signal.
     """
     answers, calls = os.dup(sys.stdout.fileno()), os.dup(sys.stdin.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
@@ -161,16 +161,16 @@ def _take_standard_streams() -> tuple[int, int]:
 
 
 def _add_pyspark() -> None:
-    """Find PySpark in SPARK_HOME, as Spark's own workers do, where the interpreter's environment has none.
+    """Find PySpark in SPARK_HOME, as Spark's own workers do, if the interpreter's environment lacks PySpark.
 
-    Environments that are packed for a cluster leave it out, because Spark brings it.
+    Environments that are packed for a cluster do not contain PySpark, because Spark provides it.
     """
     home = os.environ.get("SPARK_HOME")
     if home and find_spec("pyspark") is None:
         sys.path += sorted(str(archive) for archive in Path(home, "python", "lib").glob("*.zip"))
 
 
-def _received(receive: Receive, send: Send) -> Frame | None:
+def _receive_frame(receive: Receive, send: Send) -> Frame | None:
     while True:
         try:
             return receive()
@@ -190,12 +190,12 @@ def _answer(service: Service, frame: Frame, send: Send) -> None:
     try:
         send({"id": number, "result": result}, answer)
     except (ProtocolError, TypeError, ValueError) as fault:
-        # The answer cannot be sent, and nothing of it was.
+        # The answer cannot be sent, and no part of it was sent.
         send({"id": number, "error": _error(service, call, fault)}, b"")
 
 
 def _error(service: Service, call: str, fault: Exception) -> dict[str, str]:
     try:
         return service.error(call, fault)
-    except Exception as other:  # noqa: BLE001 -- a call without an answer would be waited for
+    except Exception as other:  # noqa: BLE001 -- the caller would wait without end for a missing answer
         return describe_error(other, lambda _: FAILED)

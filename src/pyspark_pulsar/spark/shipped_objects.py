@@ -1,13 +1,12 @@
-"""Objects that Spark ships to its Python workers, and workers whose interpreter lacks this package.
+"""Objects that Spark sends to its Python workers, including workers whose interpreter lacks this package.
 
-Spark starts executors' Python as `PYSPARK_PYTHON` (or `spark.pyspark.python`, or else `python3` on the
-PATH), which need not be the driver's. Objects of this package that are shipped to executors travel as the
-pickled bytes of their state next to a function that is pickled *by value*, so that a worker without the
-package fails with a clear message instead of a bare ModuleNotFoundError.
+Spark starts the Python of executors as `PYSPARK_PYTHON`, `spark.pyspark.python`, or `python3` on the PATH. This need
+not be the driver's interpreter. An object of this package is sent as the pickled bytes of its state, with a function
+that is pickled *by value*. So a worker without the package fails with a clear message instead of ModuleNotFoundError.
 
-After every task a worker of PySpark collects the garbage of the whole process (`gc.collect()`), which visits every
-object of every imported module: 40 ms with PySpark and this package, while reading a small topic takes 6 ms. So the
-first task freezes what is imported.
+After every task, a worker of PySpark collects the garbage of the whole process (`gc.collect()`). This visits every
+object of every imported module: 40 ms with PySpark and this package, while reading a small topic needs 6 ms. So the
+first task excludes imported objects from garbage collection.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _frozen = False
 
 
 def restorer() -> Callable[[bytes, str], Any]:
-    """A function without a module, which cloudpickle therefore ships by value."""
+    """Return a function that restores an object. It belongs to no module, so cloudpickle sends it by value."""
 
     def restore(state: bytes, driver_executable: str) -> Any:
         import os
@@ -40,7 +39,7 @@ def restorer() -> Callable[[bytes, str], Any]:
         try:
             import pyspark_pulsar  # noqa: F401
         except ImportError as fault:
-            # As `tracebacks` does, which is not there: the worker ends with this error, and its frames tell nothing.
+            # The module `tracebacks`, which is missing here, does the same: the frames of this error are not useful.
             os.environ["SPARK_HIDE_TRACEBACK"] = "1"
             raise RuntimeError(
                 f"Python workers run {sys.executable} (Python {sys.version.split()[0]}), where the package "
@@ -48,7 +47,7 @@ def restorer() -> Callable[[bytes, str], Any]:
                 f"spark.pyspark.python, to an interpreter that has it (the driver runs {driver_executable}), "
                 f"or install it there with pip"
             ) from None
-        kind, attributes = pickle.loads(state)  # noqa: S301 -- Spark's own task, pickled by our driver
+        kind, attributes = pickle.loads(state)  # noqa: S301 -- Spark's own task, which this user's driver has pickled
         instance = kind.__new__(kind)
         instance.__dict__.update(attributes)
         return instance
@@ -58,9 +57,9 @@ def restorer() -> Callable[[bytes, str], Any]:
 
 
 def freeze_imports() -> None:
-    """Exclude all objects that exist now from garbage collection, once in this process.
+    """Exclude all existing objects from garbage collection, once in this process.
 
-    Call when a task begins, after all imports that it needs.
+    Call this when a task begins, after all imports that the task needs.
     """
     global _frozen  # noqa: PLW0603 -- a fact about the process
     if not _frozen:
@@ -69,19 +68,19 @@ def freeze_imports() -> None:
 
 
 class Shipped:
-    """Base of the classes that Spark pickles on the driver and runs on executors."""
+    """A base class for objects that Spark pickles on the driver and uses on executors."""
 
     _log_levels: str | None = None
-    """Levels of the session's log when this object was pickled; None on the driver."""
+    """Levels of the session's log at the time of pickling; None on the driver."""
 
     def begin_task(self) -> None:
-        """Set up the worker's process for a task."""
+        """Prepare the worker's process for a task."""
         freeze_imports()
         show_warnings()
         follow_levels(self._log_levels)
 
     def shipped_state(self) -> dict[str, Any]:
-        """Attributes to ship; leave out sockets and other things of the driver."""
+        """Return the attributes to send, without sockets and other resources of the driver."""
         return dict(self.__dict__)
 
     def __reduce__(self) -> tuple[Callable[[bytes, str], Any], tuple[bytes, str]]:
@@ -90,7 +89,7 @@ class Shipped:
 
 
 def runs_in(program: str) -> bool:
-    """Return whether the module `program`, with which Spark has started this process, is calling."""
+    """Return whether a caller is the module `program`, with which Spark has started this process."""
     frame = currentframe()
     while frame is not None:
         spec = frame.f_globals.get("__spec__")
@@ -101,9 +100,15 @@ def runs_in(program: str) -> bool:
 
 
 def check_workers(spark: SparkSession) -> None:
-    """Run one tiny job and see whether its worker has this package, in this version.
+    """Run one small job, to check that its worker has this package in the same version. Driver only.
 
-    Driver only. Raises `InterpreterError` saying which interpreter the workers run and what to set.
+    Args:
+        spark: The session.
+
+    Raises:
+        InterpreterError: The worker has no or another version. The message names its interpreter and the setting to
+            change.
+
     """
     (report,) = probe_workers(spark, 1)
     expected = report.expected.package

@@ -1,4 +1,4 @@
-"""The readers of streams in the driver's process (`spark.driver_process`), which the jar calls by number.
+"""Stream readers in the driver's process (`spark.driver_process`), which the jar calls by number.
 
     call                            values                          answer's body
     open_stream                                                     none; the result is the reader's number
@@ -11,10 +11,10 @@
     commit                          an offset                       nothing
     close_stream                                                    nothing
 
-Offsets are JSON. The body of `open_stream` is the data source as Spark pickled it, and its argument `columns` is the
-schema that the stream reads, as Spark writes a schema in JSON. A reader stops with its first error.
+Offsets are JSON. The body of `open_stream` is the data source in Spark's pickled form. Its argument `columns` is the
+schema of the stream, in Spark's JSON form. A reader stops after its first error.
 
-Spark has a program for the same purpose, which in 4.1 knows neither limits nor the position of the query.
+Spark has a program for the same purpose, but in 4.1 this program supports neither limits nor the query's position.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from pyspark_pulsar.spark.frames import packed
 from pyspark_pulsar.spark.read_limits import ReadAllAvailable
 
 ALL: Final = "all"
-"""The limit of a read that has no limit."""
+"""The limit of an unlimited read."""
 
 _NUMBER_BITS: Final = 48
 
 
 class StreamReaders:
-    """Readers of streams by number. Safe to use from several threads; the calls of one reader follow each other."""
+    """Stream readers by number. Safe to use from several threads; calls of one reader run one after another."""
 
     def __init__(self) -> None:
-        # A process that is started again must not take a number of the earlier process for another reader.
+        # After a restart, a process must not use a number of the earlier process for another reader.
         self._numbers = itertools.count(secrets.randbits(_NUMBER_BITS))
         self._readers: dict[int, tuple[Any, threading.Lock]] = {}
 
     def open(self, source: bytes, columns: str) -> int:
-        """Make a reader. Reads what this user's own driver pickled, and nothing else."""
+        """Create a reader, and return its number. `source` is unpickled, so it must be from this user's own driver."""
         from pyspark.sql.types import StructType
 
         reader = pickle.loads(source).streamReader(StructType.fromJson(json.loads(columns)))  # noqa: S301
@@ -55,13 +55,13 @@ class StreamReaders:
         return number
 
     def call(self, number: int, call: str, values: Sequence[str]) -> bytes:
-        """Return the body of the answer. Raises what the reader raises, which is then stopped."""
+        """Call a reader, and return the body of the answer. If the reader raises an error, stop the reader."""
         reader, lock = self._readers.get(number, (None, threading.Lock()))
         with lock:
             if number not in self._readers:
                 raise PulsarError(
                     f"stream {number}: expected an open reader, got none, because its process ended or an earlier call "
-                    f"failed; start the query again"
+                    f"failed; restart the query"
                 )
             try:
                 return CALLS[call](reader, *values)
@@ -71,7 +71,7 @@ class StreamReaders:
                 raise
 
     def close(self, number: int) -> None:
-        """Stop a reader, after the call that may be under way. Does nothing where the reader has stopped."""
+        """Stop a reader, after the call that may be running. Do nothing if the reader has stopped."""
         reader, lock = self._readers.get(number, (None, threading.Lock()))
         with lock:
             if self._readers.pop(number, None) is not None:
@@ -83,8 +83,8 @@ def _initial_offset(reader: Any) -> bytes:
 
 
 def _latest_offset(reader: Any, start: str, limit: str) -> bytes:
-    asked = ReadAllAvailable() if limit == ALL else reader.getDefaultReadLimit()
-    return _json(reader.latestOffset(json.loads(start), asked))
+    requested = ReadAllAvailable() if limit == ALL else reader.getDefaultReadLimit()
+    return _json(reader.latestOffset(json.loads(start), requested))
 
 
 def _default_read_limit(reader: Any) -> bytes:
@@ -103,11 +103,11 @@ def _report_latest_offset(reader: Any) -> bytes:
 
 
 def _partitions(reader: Any, start: str, end: str) -> bytes:
-    return packed(_pickled(each) for each in reader.partitions(json.loads(start), json.loads(end)))
+    return packed(_pickle(each) for each in reader.partitions(json.loads(start), json.loads(end)))
 
 
-def _pickled(split: Any) -> bytes:
-    """Pickle a split as Spark does for workers: functions of this package by value (`spark.shipped_objects`)."""
+def _pickle(split: Any) -> bytes:
+    """Pickle a split as Spark does for workers: with functions of this package by value (`spark.shipped_objects`)."""
     from pyspark import cloudpickle
 
     pickled: bytes = cloudpickle.dumps(split)  # type: ignore[no-untyped-call]
@@ -128,7 +128,7 @@ CALLS: Final[Mapping[str, Callable[..., bytes]]] = {
     "partitions": _partitions,
     "commit": _commit,
 }
-"""The calls of a reader that is open: each returns the body of its answer."""
+"""The calls of an open reader. Each returns the body of its answer."""
 
 
 def _json(offset: Any) -> bytes:

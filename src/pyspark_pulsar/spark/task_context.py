@@ -1,9 +1,9 @@
-"""The task that runs in this process: its partition, epoch and attempt, and the counts that it reports to the jar.
+"""The task in this process: its partition, epoch and attempt, and the counts that it reports to the jar.
 
-Spark returns nothing from a task in Python but its rows. So the jar's reader makes an empty file in the folder of the
-executor's own blocks, whose path Spark gives to its Python workers and which it deletes with the executor. The task
-fills the file with counts. When the task has ended, the reader removes the file, and the driver shows the sums in the
-query's progress (`CountsFile.java`).
+Spark returns only rows from a Python task. So the jar's reader creates an empty file in the folder of the executor's
+blocks. Spark passes the path of this folder to its Python workers, and deletes the folder with the executor. The task
+writes counts into the file. After the task, the reader removes the file, and the driver shows the sums in the query's
+progress (`CountsFile.java`).
 """
 
 from __future__ import annotations
@@ -19,25 +19,30 @@ from pyspark import TaskContext
 
 from pyspark_pulsar.errors import CommitError
 
-# Local properties of Spark's streaming jobs: the query's id, its present epoch; a run's id is the job's group.
+# Local properties of Spark's streaming jobs: the query's id and current epoch. The id of a run is the job's group.
 _QUERY, _EPOCH, _RUN = "sql.streaming.queryId", "streaming.sql.batchId", "spark.jobGroup.id"
 
 
 def present_partition() -> int:
-    """Spark's partition; 0 without a task of Spark's."""
+    """Return the number of Spark's partition, or 0 outside of Spark's tasks."""
     task = TaskContext.get()
     return 0 if task is None else task.partitionId()
 
 
 def present_epoch() -> tuple[str, str, int]:
-    """The ids of the query and of its run, and the epoch. Raises `CommitError` outside of a streaming query's task."""
+    """Return the ids of the query and its run, and the epoch.
+
+    Raises:
+        CommitError: This is not a task of a streaming query.
+
+    """
     task = TaskContext.get()
     query, epoch, run = (
         None if task is None else task.getLocalProperty(name) for name in (_QUERY, _EPOCH, _RUN)
     )
     if query is None or epoch is None or run is None:
         raise CommitError(
-            f"deliveryGuarantee=exactly-once: expected Spark to tell a task its query, epoch and run, got {query}, "
+            f"deliveryGuarantee=exactly-once: expected Spark to pass query, epoch and run to the task, got {query}, "
             f"{epoch} and {run}; use a streaming query of Spark 4.1 to 4.3, or deliveryGuarantee=at-least-once"
         )
     return query, run, int(epoch)
@@ -45,31 +50,31 @@ def present_epoch() -> tuple[str, str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """Told apart in audits."""
+    """An attempt of a task, as audits distinguish attempts."""
 
     run: str = ""
-    """The same for all tasks that one plan of a query has."""
+    """An id that all tasks of one plan of a query share."""
     number: int = 0
-    """0 for the first attempt of the task."""
+    """The number of the attempt, 0 for the task's first one."""
     task: int = 0
-    """Unique in the Spark application."""
+    """An id that is unique in the Spark application."""
 
 
 def new_run() -> str:
-    """Driver only."""
+    """Return an id for the tasks of a new plan. Driver only."""
     return uuid.uuid4().hex
 
 
 def present_attempt(run: str) -> Attempt:
-    """Executor only; without a task of Spark's, it is the first."""
+    """Return the attempt that runs in this process, or the first one outside of Spark's tasks. Executor only."""
     task = TaskContext.get()
     return Attempt(run) if task is None else Attempt(run, task.attemptNumber(), task.taskAttemptId())
 
 
 def hand_over(counts: Mapping[str, int]) -> None:
-    """Report counts of this task to the jar.
+    """Report counts of this task to the jar. Executor only.
 
-    Executor only. Does nothing if the jar waits for no counts, and never fails a task.
+    Do nothing if the jar does not expect counts, and never fail the task.
     """
     task = TaskContext.get()
     folder = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]

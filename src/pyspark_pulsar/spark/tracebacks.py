@@ -1,12 +1,12 @@
-"""Errors of this package reach the user as their own sentence, without the frames that led to it.
+"""Display of this package's errors without the frames of their traceback.
 
-Spark's Python programs write an exception with its traceback into what the JVM then shows: some 30 lines of PySpark's
-files and ours before the sentence. They leave the frames out where the variable SPARK_HIDE_TRACEBACK is set when they
-write. So it is set at the edge, where Spark has called us, and just then: a program of Spark's, a task's worker or a
-step on the driver, ends with the exception that it writes. All other exceptions keep their frames: they are faults of
-this package.
+Spark's Python programs write an exception with its traceback, which the JVM then displays. Before the message there
+are some 30 lines of frames of PySpark and this package. The programs omit the frames if the variable
+SPARK_HIDE_TRACEBACK is set when they write. So this module sets the variable when an error reaches Spark's call. The
+program, which is a task's worker or a step on the driver, ends with the exception. All other exceptions keep their
+frames, because they are faults of this package.
 
-A process with `KEEPS_TRACEBACKS` in its environment keeps them all; for tasks set it as
+A process with `KEEPS_TRACEBACKS` in its environment keeps all frames. For tasks, set the variable as
 `spark.executorEnv.PYSPARK_PULSAR_TRACEBACK`.
 """
 
@@ -23,16 +23,16 @@ from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.spark.shipped_objects import runs_in
 
 KEEPS_TRACEBACKS: Final = "PYSPARK_PULSAR_TRACEBACK"
-"""The environment variable; any text that is not empty."""
+"""The environment variable; any text except an empty one enables it."""
 
 HIDES_TRACEBACKS: Final = "SPARK_HIDE_TRACEBACK"
-"""PySpark's own variable, read by `pyspark.util.handle_worker_exception`."""
+"""PySpark's own variable, which `pyspark.util.handle_worker_exception` reads."""
 
-# Each ends with the first exception that it writes.
+# Each of these programs ends with the first exception that it writes.
 _PROGRAMS: Final = (
     "pyspark.worker",
     "pyspark.sql.worker.utils",
-    # In Spark 4.1 each of these writes it itself.
+    # In Spark 4.1 each of these programs writes the exception itself.
     "pyspark.sql.worker.create_data_source",
     "pyspark.sql.worker.data_source_pushdown_filters",
     "pyspark.sql.worker.plan_data_source_read",
@@ -50,31 +50,33 @@ def keeps_tracebacks() -> bool:
 
 
 def hides_tracebacks(kind: type[T]) -> type[T]:
-    """For a class whose public methods Spark calls, on driver or executors: a `PulsarError` of theirs, and of the
-    iterators that they return, is written without frames."""
+    """Decorate a class whose public methods Spark calls, on the driver or executors.
+
+    If a method, or the iterator that it returns, raises a `PulsarError`, Spark writes the error without frames.
+    """
     for name, method in list(vars(kind).items()):
         if isfunction(method) and not name.startswith("_"):
-            setattr(kind, name, _edge(method))
+            setattr(kind, name, _hide_frames(method))
     return kind
 
 
-def _edge(method: Callable[..., Any]) -> Callable[..., Any]:
+def _hide_frames(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def called(*arguments: Any, **named: Any) -> Any:
-        with _error_alone():
+        with _hiding_frames():
             answer = method(*arguments, **named)
-        return _edge_of(answer) if isinstance(answer, Iterator) else answer
+        return _hide_frames_of_iterator(answer) if isinstance(answer, Iterator) else answer
 
     return called
 
 
-def _edge_of(answer: Iterator[Any]) -> Iterator[Any]:
-    with _error_alone():
+def _hide_frames_of_iterator(answer: Iterator[Any]) -> Iterator[Any]:
+    with _hiding_frames():
         yield from answer
 
 
 @contextmanager
-def _error_alone() -> Iterator[None]:
+def _hiding_frames() -> Iterator[None]:
     try:
         yield
     except PulsarError:

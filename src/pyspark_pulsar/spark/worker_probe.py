@@ -1,5 +1,7 @@
-"""What Spark's Python workers have and reach. A job of tasks that need nothing but Python, so that they run in workers
-which lack everything else."""
+"""Reports about Spark's Python workers: their versions, and which servers they reach.
+
+A job collects the reports. Its tasks need only Python, so they run in workers that lack everything else.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ _CONNECT_SECONDS = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """What the driver has."""
+    """The versions of Python and this package on the driver."""
 
     python: str
     package: str
@@ -26,27 +28,33 @@ class Interpreter:
 
 @dataclass(frozen=True, slots=True)
 class WorkerReport:
-    """What one task has found."""
+    """The report of one task."""
 
     host: str
     executable: str
     python: str
     package: str
-    """The version of this package; empty where there is none."""
+    """The version of this package, or empty if the package is missing."""
     kernel: str
-    """Why the kernel cannot be loaded; empty where it can, and where there is no package."""
+    """Why the kernel cannot be loaded, or empty if it can or the package is missing."""
     time: float
-    """Unix seconds, by the executor's clock."""
+    """Unix seconds of the executor's clock."""
     reached: Mapping[str, str]
-    """Why an address cannot be connected to, by `host:port`; empty where it can."""
+    """By `host:port`, why connecting to the address fails, or empty if it succeeds."""
     expected: Interpreter
 
 
 def probe_workers(
     spark: SparkSession, tasks: int, addresses: Sequence[tuple[str, int]] = ()
 ) -> list[WorkerReport]:
-    """Run so many tasks, each of which connects to all addresses once. Driver only. Raises what Spark raises where
-    workers do not start."""
+    """Run tasks that each connect once to all addresses. Driver only. Raise Spark's error if workers do not start.
+
+    Args:
+        spark: The session.
+        tasks: Number of tasks.
+        addresses: Hosts and ports to connect to.
+
+    """
     from pyspark.sql.functions import udf
 
     seconds, wanted = _CONNECT_SECONDS, tuple(addresses)
@@ -70,7 +78,7 @@ def probe_workers(
                 import_module("pyspark_pulsar.codec.digests")
             except ImportError as fault:
                 kernel = str(fault)
-        told, reached = time.time(), {}
+        clock, reached = time.time(), {}
         for host, port in wanted:
             try:
                 socket.create_connection((host, port), seconds).close()
@@ -82,10 +90,10 @@ def probe_workers(
             "executable": sys.executable,
             "python": platform.python_version(),
         }
-        return json.dumps({**own, "package": package, "kernel": kernel, "time": told, "reached": reached})
+        return json.dumps({**own, "package": package, "kernel": kernel, "time": clock, "reached": reached})
 
     probe.__module__ = "__main__"
-    # Neither Arrow nor pandas: the first thing to say of a bare worker is that this package is missing.
+    # Use neither Arrow nor pandas: for a bare worker, the first message must be that this package is missing.
     report = udf(probe, "string", useArrow=False)
     rows = spark.range(0, tasks, 1, tasks).select(report("id").alias("report")).collect()
     driver = Interpreter(platform.python_version(), version("pyspark-pulsar"))

@@ -277,7 +277,7 @@ def test_a_topic_in_use_does_not_keep_the_other_topics_of_its_namespace(
     for topic in (used, *others):
         create_table(admin_client, topic, ORDER, {"partitions": "0"}, (), options)
     consumer = official.subscribe(str(used), "reads")
-    with pytest.raises(CatalogUnsupported, match="t00: expected a topic that nobody uses"):
+    with pytest.raises(CatalogUnsupported, match="t00: expected a topic without clients"):
         drop_namespace(admin_client, namespace, cascade=True)
     assert admin_client.topics.of_namespace(namespace) == {used}
     consumer.close()

@@ -259,7 +259,7 @@ def test_an_index_that_was_emptied_or_deleted(
         assert index in told
         assert "empty topic" in told
     live.kill()
-    assert "expected a topic that nobody uses" in str(
+    assert "expected a topic without clients" in str(
         run(short_ledgers, "rm", place, "--yes", code=1).exception
     )
     store.kill_all()

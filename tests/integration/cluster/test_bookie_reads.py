@@ -316,7 +316,7 @@ def test_a_flipped_bit_is_read_from_another_copy(
         assert reading.rows(splits, read_from="bookie") == expected
     for wire in wires:
         wire.on_answer = flip_last_bit
-    with pytest.raises(LedgerUnavailable, match="gave a damaged entry: its digest does not fit;"):
+    with pytest.raises(LedgerUnavailable, match="returned a damaged entry, whose digest does not match;"):
         reading.rows(splits, read_from="bookie")
 
 

@@ -134,7 +134,7 @@ def test_no_message_crosses_in_plain_text(reading: Reading, secured: dict[str, A
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        ("another authority", "certificate is not believed: .*bookkeeperTLSTrustCertsFilePath"),
+        ("another authority", "certificate is not trusted: .*bookkeeperTLSTrustCertsFilePath"),
         ("no certificate", "refused TLS.*bookkeeperTLSCertificateFilePath"),
         ("an expired certificate", "refused TLS.*bookkeeperTLSCertificateFilePath"),
         ("another host", "mismatch.*bookkeeper_tlsHostnameVerificationEnabled=false"),
@@ -247,27 +247,27 @@ def test_roles_in_certificates(cluster: PulsarCluster, strict: dict[str, Server]
     other = BookieSecurity(tls_of(authority, "b", "0:writer"))
     refused(bookie, other, PermissionDenied, "authorizedRoles")
     refused(bookie, BookieSecurity(tls_of(authority, "c")), PermissionDenied, "authorizedRoles")
-    refused(bookie, BookieSecurity(), PermissionDenied, "demands authentication")
+    refused(bookie, BookieSecurity(), PermissionDenied, "requires authentication")
     refused(bookie, BookieSecurity(tls_of(authority)), TlsFailed, "refused TLS")
-    refused(bookie, BookieSecurity(login=login()), PermissionDenied, "another way")
+    refused(bookie, BookieSecurity(login=login()), PermissionDenied, "another kind of authentication")
 
 
 def test_passwords(cluster: PulsarCluster, strict: dict[str, Server]) -> None:
     bookie = strict["password"]
     assert asked(bookie, BookieSecurity(login=login())) is None
     for wrong in (login("no"), login(user="bookkeeper-nobody")):
-        refused(bookie, BookieSecurity(login=wrong), PermissionDenied, "did not believe user and password")
-    refused(bookie, BookieSecurity(), PermissionDenied, "demands authentication")
-    refused(bookie, BookieSecurity(tls_of(cluster.authority)), TlsFailed, "TLS is not set up there")
+        refused(bookie, BookieSecurity(login=wrong), PermissionDenied, "refused the user and password")
+    refused(bookie, BookieSecurity(), PermissionDenied, "requires authentication")
+    refused(bookie, BookieSecurity(tls_of(cluster.authority)), TlsFailed, "TLS is not configured there")
     assert asked(cluster.bookies[0], BookieSecurity(login=login())) is None, "a bookie that asks for none"
 
 
 def test_passwords_over_tls(cluster: PulsarCluster, strict: dict[str, Server]) -> None:
     bookie, authority = strict["password and TLS"], cluster.authority
-    refused(bookie, BookieSecurity(tls_of(authority), login()), TlsFailed, "expired; have it renewed")
+    refused(
+        bookie, BookieSecurity(tls_of(authority), login()), TlsFailed, "expired; have the certificate renewed"
+    )
     anyone = tls_of(authority, insecure=True)
     assert asked(bookie, BookieSecurity(anyone, login())) is None
-    refused(
-        bookie, BookieSecurity(anyone, login("no")), PermissionDenied, "did not believe user and password"
-    )
+    refused(bookie, BookieSecurity(anyone, login("no")), PermissionDenied, "refused the user and password")
     refused(bookie, BookieSecurity(anyone), PermissionDenied, "refused this client")

@@ -56,7 +56,7 @@ def _faults(secured: SecuredPulsar, folder: Path) -> dict[str, Fault]:
         "a token that has ended": (
             token | {params: f"token:{expired}"},
             "PermissionDenied",
-            "the token ended at",
+            "the token expired at",
             expired,
         ),
         "no token at all": (
@@ -151,7 +151,7 @@ def test_the_fault_in_a_job_of_spark(
     told = refused(
         spark.read.format("pulsar").options(**options).option("topic", topic).load, "PermissionDenied"
     )
-    assert "the token ended at" in told
+    assert "the token expired at" in told
     assert options["pulsar.client.authParams"].removeprefix("token:") not in told
 
 
@@ -159,7 +159,7 @@ def test_the_other_kind_of_port(secured: SecuredPulsar, topic: str) -> None:
     """What the server does then looks like one that goes away, so it is tried again for a while."""
     plain = secured.options(WORKER) | {"service.url": secured.tls_url.replace("+ssl", "")}
     tls = secured.options(WORKER, tls=True) | {"service.url": secured.service_url.replace(":", "+ssl:", 1)}
-    for options, said in ((plain, r"pulsar\+ssl:// \(6651\) for TLS"), (tls, "its port is that of TLS")):
+    for options, said in ((plain, r"pulsar\+ssl:// \(6651\) for TLS"), (tls, "its port is the one for TLS")):
         with pytest.raises(ConnectionFailed, match=said):
             _read(options, topic)
 
@@ -197,7 +197,7 @@ def test_faults_at_the_admin_rest_api(secured: SecuredPulsar, tmp_path: Path) ->
         (
             {"pulsar.client.authParams": f"token:{secured.token(WORKER, seconds=-60)}"},
             PermissionDenied,
-            "the token ended at",
+            "the token expired at",
         ),
         (
             {
@@ -213,7 +213,7 @@ def test_faults_at_the_admin_rest_api(secured: SecuredPulsar, tmp_path: Path) ->
             TlsFailed,
             "HostnameVerification",
         ),
-        ({"admin.url": secured.admin_url.replace("http:", "https:")}, TlsFailed, "port is that of TLS"),
+        ({"admin.url": secured.admin_url.replace("http:", "https:")}, TlsFailed, "port is the one for TLS"),
     ]
     for wrong, kind, said in cases:
         fault = _admin_fault(good | wrong)

@@ -34,5 +34,5 @@ def test_through_a_pulsar_proxy(secured: SecuredPulsar, topic: str) -> None:
         with pytest.raises(PermissionDenied, match="AuthorizationError"):
             _read(stranger)
         expired = options | {"pulsar.client.authParams": f"token:{secured.token(WORKER, seconds=-60)}"}
-        with pytest.raises(PermissionDenied, match="the token ended at"):
+        with pytest.raises(PermissionDenied, match="the token expired at"):
             _read(expired)

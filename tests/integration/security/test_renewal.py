@@ -60,5 +60,5 @@ def test_tokens_that_end_are_renewed_on_the_same_connection(secured: SecuredPuls
             assert client.service_connection() is connection
         assert len(provider.asked) >= 3
         assert not lost.is_open
-        with pytest.raises(PermissionDenied, match="the token ended at"):
+        with pytest.raises(PermissionDenied, match="the token expired at"):
             forgotten.schema(_TOPIC)

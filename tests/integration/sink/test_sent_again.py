@@ -132,7 +132,7 @@ def test_a_receipt_that_proves_nothing_is_no_success(
         producer = Producer(client, name, 1, None, 10.0)
         producer.name = "taken"
         producer.open()
-        with pytest.raises(SendError, match="takes it for a duplicate"):
+        with pytest.raises(SendError, match="got the answer that it is a duplicate"):
             JournalTopicWriter(producer, None).append({"ours": True})
         producer.close()
     assert [message.data() for message in messages_of(official, name)] == [b"theirs"]

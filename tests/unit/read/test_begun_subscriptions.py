@@ -100,7 +100,7 @@ class Client:
 
     def forget_owner(self, topic: str) -> None: ...
 
-    def left(self, seconds: float) -> float:
+    def seconds_left(self, seconds: float) -> float:
         return seconds
 
     def retrying(self, attempt: Callable[[], Any], patience_seconds: float | None = None) -> Any:

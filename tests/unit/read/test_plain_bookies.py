@@ -79,7 +79,7 @@ def test_a_task_asks_for_tls_alone(bookie: socket.socket, striped: bool) -> None
     given = ledger if striped else replace(ledger, metadata=None)
     view = FromCompactedLedger(replace(ledger, metadata=None), (name,))
     for location in (FromBookies(given, (name,)), view):
-        with pytest.raises(LedgerUnavailable, match="did not answer while TLS was agreed upon within"):
+        with pytest.raises(LedgerUnavailable, match="did not answer during the TLS handshake within"):
             read(OPTIONS, location)
     assert set(asked_for(bookie)) == {START_TLS}
 

@@ -182,7 +182,7 @@ def test_settings_are_names_of_options() -> None:
 def test_settings_that_are_refused() -> None:
     with pytest.raises(OptionError, match=r"did you mean 'pollTimeoutMs'\?"):
         catalog_settings(URL, polTimeoutMs=1)
-    with pytest.raises(OptionError, match=r"'service\.url' and 'Service\.Url' mean the same"):
+    with pytest.raises(OptionError, match=r"'service\.url' and 'Service\.Url' have the same meaning"):
         catalog_settings(URL, options={"Service.Url": URL})
     with pytest.raises(OptionError, match="'serviceUrl'"):
         catalog_settings(URL, serviceUrl=URL)
@@ -279,7 +279,7 @@ def test_a_session_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_jvm_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environment, "_has_jvm", lambda: True)
     monkeypatch.setattr(environment, "_jvm_has", lambda _: False)
-    with pytest.raises(SessionStarted, match="a JVM of Spark's runs without the catalog's jar"):
+    with pytest.raises(SessionStarted, match="Spark's JVM runs without the catalog's jar"):
         configure(builder(), URL)
 
 

@@ -123,7 +123,7 @@ def test_a_subscription_is_moved_by_the_stream_alone(asked: list[ReadOptions]) -
         ({"endingOffsets": "latest"}, "'endingOffsets': expected no end"),
         ({"EndingTimestamp": "5"}, "'EndingTimestamp': expected no end"),
         ({"endingOffsetsByTimestamp": "{}"}, "expected no end"),
-        ({"startingOffsets": "Latest"}, "which leaves none"),
+        ({"startingOffsets": "Latest"}, "which leaves no history"),
         ({"topik": "x"}, "did you mean 'topic'"),
         ({"topics": "a,b"}, "exactly one of"),
     ],
@@ -174,8 +174,8 @@ def test_a_table_of_the_current_catalog(asked: list[ReadOptions], monkeypatch: p
         ("pulsar.`a/b`.`t$segments`", {}, OptionError, "got a system table"),
         ("pulsar.`a/b`.`non-persistent://t`", {}, OptionError, "got non-persistent://a/b/t"),
         ("pulsar.a.t", {}, TopicNameError, "`a` is no namespace"),
-        ("pulsar.`a/b`.t", {"topic": "t"}, OptionError, "expected none beside a table"),
-        ("pulsar..t", {}, OptionError, "expected names with dots"),
+        ("pulsar.`a/b`.t", {"topic": "t"}, OptionError, "expected no topic in addition to the table"),
+        ("pulsar..t", {}, OptionError, "expected names separated by dots"),
     ],
 )
 def test_tables_that_have_no_boundary(

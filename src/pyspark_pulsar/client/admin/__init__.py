@@ -1,1 +1,1 @@
-"""The admin REST API: one client, and what it asks and changes by subject, as Pulsar's own `PulsarAdmin`."""
+"""Client of the admin REST API, with a class for each subject, as in Pulsar's own `PulsarAdmin`."""

@@ -1,4 +1,4 @@
-"""What the JSON of an answer must be, and the words in which a broker refuses a change."""
+"""Checks of JSON answers, and the reason in a broker's refusal of a change."""
 
 from __future__ import annotations
 
@@ -13,26 +13,46 @@ _SHOWN: Final = 600
 
 
 def as_object(answer: Any, where: str) -> dict[str, Any]:
-    """Raises `ProtocolError` for what is no JSON object; `where` begins the message, as in all of these."""
+    """Check that an answer is a JSON object, and return the object.
+
+    Args:
+        answer: The parsed answer.
+        where: The beginning of the error message.
+
+    Raises:
+        ProtocolError: The answer is not a JSON object.
+
+    """
     if not isinstance(answer, dict):
-        raise ProtocolError(f"{where}: expected a JSON object from admin.url, got {type(answer).__name__}")
+        raise ProtocolError(
+            f"{where}: expected a JSON object from admin.url, got {type(answer).__name__}; check admin.url"
+        )
     return answer
 
 
 def as_text_map(answer: Any, where: str) -> dict[str, str]:
-    """An empty answer is an empty map."""
+    """Return a map of texts from a JSON object or an empty answer. Raise the errors of `as_object`."""
     return {} if answer is None else {str(key): str(value) for key, value in as_object(answer, where).items()}
 
 
 def as_names(answer: Any, where: str) -> list[str]:
-    """Raises `ProtocolError` for what is no array of texts."""
+    """Check that an answer is a list of names, and return the list.
+
+    Args:
+        answer: The parsed answer.
+        where: The beginning of the error message.
+
+    Raises:
+        ProtocolError: The answer is not an array of texts.
+
+    """
     if not isinstance(answer, list) or not all(isinstance(name, str) for name in answer):
-        raise ProtocolError(f"{where}: expected a JSON array of names from admin.url, got another answer")
+        raise ProtocolError(f"{where}: expected a JSON array of names, got another answer; check admin.url")
     return answer
 
 
 def reason_of(text: str) -> str:
-    """Why the broker refused a change, in one line: `reason` or, HTML-escaped, `message`."""
+    """Return the broker's reason for a refusal in one line, from `reason` or the HTML-escaped `message`."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,6 +1,6 @@
-"""The client of the admin REST API: one connection pool, and on it what can be asked and changed, by subject.
+"""The client of the admin REST API: one connection pool, and an attribute with the requests of each subject.
 
-The subjects are those of Pulsar's own `PulsarAdmin`:
+The subjects are the same as in Pulsar's own `PulsarAdmin`:
 
     with AdminClient(options) as admin:
         admin.topics.create(topic, partitions=3)
@@ -20,13 +20,14 @@ from pyspark_pulsar.options import ConnectionOptions
 
 
 class AdminClient(RestClient):
-    """On the driver and on executors; safe to use from several threads. Close it, or use it as a context manager.
+    """A client of the admin REST API, for the driver and executors.
 
-    All methods of all subjects raise the errors of `RestClient`, and those that they name.
+    Instances are safe to use from several threads. Close them, or use them as context managers. All methods of all
+    subjects raise the errors of `RestClient`, and the errors in their own docstrings.
     """
 
     def __init__(self, options: ConnectionOptions, patience_ms: int | None = None, threads: int = 8) -> None:
-        """As `RestClient`."""
+        """Create the subjects over one connection pool. The arguments are the same as for `RestClient`."""
         super().__init__(options, patience_ms, threads)
         self.bookies = Bookies(self)
         self.brokers = Brokers(self)

@@ -16,7 +16,7 @@ from pyspark_pulsar.errors import PermissionDenied, ProtocolError, TopicNotFound
 
 
 class Clusters:
-    """See `AdminClient`."""
+    """Requests about clusters, for `AdminClient`."""
 
     def __init__(self, rest: RestClient) -> None:
         self._rest = rest
@@ -29,23 +29,23 @@ class Clusters:
 
 @dataclass(frozen=True, slots=True)
 class BrokerVersion:
-    """The version and the clock that a broker reports."""
+    """The version and the clock of a broker."""
 
     text: str
-    """Such as 4.0.8."""
+    """The version, such as 4.0.8."""
     clock: datetime | None
-    """The broker's time when it answered, to the second; None if the answer has no date."""
+    """The broker's time of the answer, to the second; None if the answer has no date."""
 
 
 class Brokers:
-    """See `AdminClient`."""
+    """Requests about brokers, for `AdminClient`."""
 
     def __init__(self, rest: RestClient) -> None:
         self._rest = rest
 
     def version(self) -> BrokerVersion:
-        """Return the version of the broker that answers. Every role that may connect may request it."""
-        answer = self._rest.change("GET", resource("brokers", "version"), "asking for the version of Pulsar")
+        """Return the version of the broker that answers. Every role that may connect may send this request."""
+        answer = self._rest.change("GET", resource("brokers", "version"), "reading the version of Pulsar")
         try:
             clock = parsedate_to_datetime(answer.date)
         except ValueError:
@@ -54,13 +54,13 @@ class Brokers:
 
 
 class Bookies:
-    """See `AdminClient`."""
+    """Requests about bookies, for `AdminClient`."""
 
     def __init__(self, rest: RestClient) -> None:
         self._rest = rest
 
     def hosts(self) -> dict[str, str]:
-        """Return the hosts that operators assigned to bookies in racks-info, by bookie id. For superusers only."""
+        """Return the hosts that operators assigned in racks-info, by bookie id. Only superusers may call this."""
         where = "listing the racks of bookies"
         answer = as_object(self._rest.get(resource("bookies", "racks-info"), where) or {}, where)
         try:
@@ -68,21 +68,21 @@ class Bookies:
             return {str(bookie): str(known["hostname"]) for bookie, known in racks if known.get("hostname")}
         except AttributeError:
             raise ProtocolError(
-                f"{where}: expected a JSON object with groups of bookies, got another"
+                f"{where}: expected a JSON object with groups of bookies, got another object"
             ) from None
 
     def ids(self) -> tuple[str, ...]:
-        """Return the ids of the bookies that are up. For superusers only."""
+        """Return the ids of the bookies that are up. Only superusers may call this."""
         where = "listing the bookies"
         answer = as_object(self._rest.get(resource("bookies", "all"), where), where)
         try:
             return tuple(str(bookie["bookieId"]) for bookie in answer["bookies"])
         except (KeyError, TypeError):
-            raise ProtocolError(f"{where}: expected a JSON object with bookies, got another") from None
+            raise ProtocolError(f"{where}: expected a JSON object with bookies, got another object") from None
 
 
 class Tenants:
-    """See `AdminClient`."""
+    """Requests about tenants, for `AdminClient`."""
 
     def __init__(self, rest: RestClient) -> None:
         self._rest = rest
@@ -93,7 +93,10 @@ class Tenants:
         return tuple(sorted(as_names(self._rest.get(resource("tenants"), where), where)))
 
     def exists(self, tenant: str) -> bool:
-        """Return whether the tenant exists. A role that may not read tenants requests its namespaces instead."""
+        """Return whether the tenant exists.
+
+        If the role may not read tenants, the request is for the namespaces of the tenant instead.
+        """
         for kind in ("tenants", "namespaces"):
             try:
                 self._rest.get(resource(kind, tenant), f"looking for tenant {tenant}")

@@ -1,6 +1,6 @@
-"""Where a ledger's entries lie, out of the text that `internalStats?metadata=true` gives for it.
+"""Locations of a ledger's entries, parsed from the text in an answer of `internalStats?metadata=true`.
 
-Source: BookKeeper's `LedgerMetadataImpl.toSafeString()`, which is a Java `toString` and no JSON:
+Source: BookKeeper's `LedgerMetadataImpl.toSafeString()`, which returns a Java `toString` and not JSON:
 `LedgerMetadata{formatVersion=3, ensembleSize=3, writeQuorumSize=2, ..., digestType=CRC32C, password=OMITTED,
 ensembles={0=[a:3181, b:3181, c:3181], 120=[a:3181, d:3181, c:3181]}, customMetadata={...}}`.
 """
@@ -14,14 +14,14 @@ from pyspark_pulsar.client.ledger import Ensemble, LedgerMetadata
 
 _WRITE_QUORUM: Final = re.compile(r"\bwriteQuorumSize=(\d+)")
 _DIGEST: Final = re.compile(r"\bdigestType=(\w+)")
-# Ids of bookies hold neither brackets, commas nor spaces (BookieId's own rule).
+# BookKeeper's class BookieId allows neither brackets, commas nor spaces in ids.
 _ENSEMBLES: Final = re.compile(r"\bensembles=\{((?:\d+=\[[^\[\]]*\](?:, )?)+)\}")
 _ENSEMBLE: Final = re.compile(r"(\d+)=\[([^\[\]]*)\]")
 _DIGESTS: Final = {"CRC32C": "CRC32C", "CRC32": "CRC32", "MAC": "HMAC", "DUMMY": "DUMMY"}
 
 
 def parse_ledger_metadata(text: str) -> LedgerMetadata | None:
-    """None for a text that does not say all of it: a reader then asks the bookies."""
+    """Parse ledger metadata. Return None if the text is incomplete; a reader then queries the bookies."""
     quorum, digest, ensembles = _WRITE_QUORUM.search(text), _DIGEST.search(text), _ENSEMBLES.search(text)
     if quorum is None or digest is None or ensembles is None or digest[1] not in _DIGESTS:
         return None

@@ -21,23 +21,30 @@ _NOT_FOUND, _CONFLICT = 404, 409
 
 
 class Namespaces:
-    """See `AdminClient`."""
+    """Requests about namespaces, for `AdminClient`."""
 
     def __init__(self, rest: RestClient) -> None:
         self._rest = rest
 
     def of_tenant(self, tenant: str) -> tuple[Namespace, ...]:
-        """The namespaces of a tenant, for those who may list them (its admins); not those of Pulsar 1, which have a
-        cluster in their names."""
+        """List the namespaces of a tenant. Only admins of the tenant may list them.
+
+        The list omits namespaces of Pulsar 1, whose names contain a cluster.
+        """
         where = f"listing the namespaces of tenant {tenant}"
         names = as_names(self._rest.get(resource("namespaces", tenant), where), where)
         if not all("/" in name for name in names):
-            raise ProtocolError(f"{where}: expected a JSON array of names from admin.url, got another answer")
+            raise ProtocolError(
+                f"{where}: expected a JSON array of names, got another answer; check admin.url"
+            )
         parts = (name.removeprefix(f"{tenant}/") for name in names)
         return tuple(Namespace(tenant, part) for part in parts if is_name(part))
 
     def exists(self, namespace: Namespace) -> bool:
-        """Whether the namespace is there; a role that may not look at its properties asks for its topics."""
+        """Return whether the namespace exists.
+
+        If the role may not read the properties of the namespace, the request is for its topics instead.
+        """
         try:
             self.properties(namespace)
         except NamespaceNotFoundError:
@@ -54,24 +61,40 @@ class Namespaces:
         return True
 
     def properties(self, namespace: Namespace) -> dict[str, str]:
-        """The namespace's own. Raises `NamespaceNotFoundError`."""
+        """Return the namespace's own properties.
+
+        Raises:
+            NamespaceNotFoundError: The namespace does not exist.
+
+        """
         where = f"reading the properties of {namespace}"
         path = namespace_resource(namespace, "properties")
         return as_text_map(get_in_namespace(self._rest, path, where), where)
 
     def policies(self, namespace: Namespace) -> dict[str, Any]:
-        """All policies as the broker has them. Raises `NamespaceNotFoundError`."""
+        """Return all policies in the broker's form.
+
+        Raises:
+            NamespaceNotFoundError: The namespace does not exist.
+
+        """
         where = f"reading the policies of {namespace}"
         return as_object(get_in_namespace(self._rest, namespace_resource(namespace), where), where)
 
     def create(self, namespace: Namespace) -> None:
-        """Raises `NamespaceExistsError`, and `NamespaceNotFoundError` without its tenant."""
+        """Create a namespace.
+
+        Raises:
+            NamespaceExistsError: A namespace with this name exists.
+            NamespaceNotFoundError: The tenant does not exist.
+
+        """
         where = f"creating namespace {namespace}"
         expected = (_CONFLICT, _NOT_FOUND)
         status = self._rest.change("PUT", namespace_resource(namespace), where, expected=expected).status
         if status == _CONFLICT:
             raise NamespaceExistsError(
-                f"{where}: expected a new name, got one that exists; choose another, or say IF NOT EXISTS"
+                f"{where}: expected a new name, got one that exists; choose another name, or add IF NOT EXISTS"
             )
         if status == _NOT_FOUND:
             raise NamespaceNotFoundError(
@@ -80,8 +103,13 @@ class Namespaces:
             )
 
     def delete(self, namespace: Namespace) -> None:
-        """With the topics that Pulsar keeps in it for itself. Raises `NamespaceNotFoundError` and
-        `NamespaceNotEmptyError`."""
+        """Delete a namespace and Pulsar's system topics in it.
+
+        Raises:
+            NamespaceNotFoundError: The namespace does not exist.
+            NamespaceNotEmptyError: The namespace contains topics.
+
+        """
         where = f"deleting namespace {namespace}"
         change = self._rest.change(
             "DELETE", namespace_resource(namespace), where, expected=(_CONFLICT, _NOT_FOUND)
@@ -90,15 +118,26 @@ class Namespaces:
             raise no_namespace(where)
         if change.status == _CONFLICT:
             raise NamespaceNotEmptyError(
-                f"{where}: expected it empty, got {reason_of(change.text)}; delete its topics, or say CASCADE"
+                f"{where}: expected no topics, got {reason_of(change.text)}; delete its topics, or add CASCADE"
             )
 
     def set_property(self, namespace: Namespace, key: str, value: str) -> None:
+        """Set a property of the namespace.
+
+        Raises:
+            NamespaceNotFoundError: The namespace does not exist.
+
+        """
         where = f"setting property {key} of {namespace}"
         self._change("PUT", namespace_resource(namespace, "properties"), where, {key: value})
 
     def remove_property(self, namespace: Namespace, key: str) -> None:
-        """One that is not there is no error."""
+        """Remove a property of the namespace, if the namespace has the property.
+
+        Raises:
+            NamespaceNotFoundError: The namespace does not exist.
+
+        """
         where = f"removing property {key} of {namespace}"
         self._change("DELETE", namespace_resource(namespace, "property", key), where)
 
@@ -108,7 +147,12 @@ class Namespaces:
 
 
 def get_in_namespace(rest: RestClient, path: str, where: str) -> Any:
-    """As `RestClient.get`, for a path that is found if the namespace is. Raises `NamespaceNotFoundError`."""
+    """Return the answer of `RestClient.get` for a path that exists if and only if its namespace exists.
+
+    Raises:
+        NamespaceNotFoundError: The namespace does not exist.
+
+    """
     try:
         return rest.get(path, where)
     except TopicNotFoundError:
@@ -116,7 +160,7 @@ def get_in_namespace(rest: RestClient, path: str, where: str) -> Any:
 
 
 def no_namespace(where: str) -> NamespaceNotFoundError:
-    """`where` begins the message."""
+    """Return the error for a missing namespace. `where` begins its message."""
     return NamespaceNotFoundError(
-        f"{where}: expected an existing namespace, got none of that name; check tenant and namespace, or create it"
+        f"{where}: expected an existing namespace, got an unknown name; check tenant and namespace, or create it"
     )

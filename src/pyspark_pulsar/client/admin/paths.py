@@ -1,8 +1,8 @@
-"""Paths of the admin REST API, made of names in this one place, so that no name leads to another resource.
+"""Paths of the admin REST API. Only this module builds paths from names, so no name leads to another resource.
 
-Source: the server of Pulsar 4.0.8 (Jersey on Jetty). It decodes a path once, then takes `.` and `..` for folders,
-quoted or not, and refuses a zero byte; it decodes the local names of topics as a part of a form, and in paths of
-schemas twice.
+Source: the server of Pulsar 4.0.8 (Jersey on Jetty). The server decodes a path once, then resolves `.` and `..` as
+folders, quoted or not, and refuses a zero byte. The server decodes the local names of topics like a part of a form, and
+decodes names in schema paths twice.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _QUERY: Final = re.compile(r"(?:[A-Za-z0-9._~=&+-]|%[0-9A-Fa-f]{2})*")
 
 
 def resource(*names: str, **query: str) -> str:
-    """The path of these names, one below the other, and behind it what is asked of it."""
+    """Build a path from names, each below the previous one, and append the query."""
     path = "/".join(quote(name, safe="") for name in names)
     return f"{path}?{urlencode(query)}" if query else path
 
@@ -30,12 +30,12 @@ def namespace_resource(namespace: Namespace, *names: str, **query: str) -> str:
 
 
 def topic_resource(topic: TopicName, *names: str, **query: str) -> str:
-    """Of the topic with just this name: of one partition, where it is one's."""
+    """Build a path below the topic with exactly this name, which may be a partition."""
     return resource(*_folders(topic), topic.local, *names, **query)
 
 
 def topics_resource(domain: str, namespace: Namespace, *names: str, **query: str) -> str:
-    """Of all topics of a namespace."""
+    """Build a path below the topics of a namespace."""
     return resource(domain, namespace.tenant, namespace.name, *names, **query)
 
 
@@ -45,22 +45,33 @@ def schema_resource(topic: TopicName, *names: str, **query: str) -> str:
 
 
 def transaction_resource(kind: str, topic: TopicName, *names: str) -> str:
-    """Below `/admin/v3`."""
+    """Build a path below `/admin/v3` for transactions of a topic."""
     return resource("transactions", kind, topic.namespace.tenant, topic.namespace.name, topic.local, *names)
 
 
 def check_path(path: str, where: str) -> None:
-    """Raises `OptionError` for a path in which a name would lead elsewhere; `where` begins the message."""
+    """Check that no name in the path leads to another resource.
+
+    Args:
+        path: The path, without `/admin/<version>/`.
+        where: The beginning of the error message.
+
+    Raises:
+        OptionError: A name is empty, `.` or `..`, contains a zero byte, or is not quoted.
+
+    """
     names, _, query = path.partition("?")
     for name in names.split("/"):
         meant = unquote(name)
         if meant in _FOLDERS or "\0" in meant or not _QUOTED.fullmatch(name):
             raise OptionError(
-                f"{where}: expected a name that the admin REST API has a path for, got {meant!r}; names that are "
-                f"empty, '.' or '..', and those with a zero byte, have none"
+                f"{where}: expected a name that the admin REST API has a path for, got {meant!r}; choose a name that "
+                f"is not empty, '.' or '..', and has no zero byte"
             )
     if not _QUERY.fullmatch(query):
-        raise OptionError(f"{where}: expected a question that is quoted, got {query!r}; please report this")
+        raise OptionError(
+            f"{where}: expected a quoted query in the path, got {query!r}; report this as a bug"
+        )
 
 
 def _folders(topic: TopicName) -> tuple[str, str, str]:

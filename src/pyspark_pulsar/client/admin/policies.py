@@ -1,4 +1,4 @@
-"""Policies of namespaces and topics over the admin REST API. Minus one is infinite.
+"""Policies of namespaces and topics over the admin REST API. A limit of -1 means no limit.
 
 Source of the resources: `Namespaces` and `PersistentTopics` of Pulsar's admin API v2 (4.0.8).
 """
@@ -18,22 +18,29 @@ _BAD_REQUEST, _NOT_FOUND, _PRECONDITION_FAILED = 400, 404, 412
 
 
 class Policies:
-    """See `AdminClient`."""
+    """Requests about policies, for `AdminClient`."""
 
     def __init__(self, rest: RestClient) -> None:
         self._rest = rest
 
     def set_retention(self, where: Namespace | TopicName, minutes: int, megabytes: int) -> None:
-        """How long, and how much, of acknowledged messages is kept: MiB; -1 is without limit, both 0 is nothing."""
+        """Set how long and how much of the acknowledged messages brokers keep.
+
+        Args:
+            where: The namespace or topic.
+            minutes: How long: -1 is without limit.
+            megabytes: How much, in MiB: -1 is without limit. With 0 for both, brokers keep nothing.
+
+        """
         body = {"retentionTimeInMinutes": minutes, "retentionSizeInMB": megabytes}
         self._set("POST", where, "retention", body)
 
     def remove_retention(self, where: Namespace | TopicName) -> None:
-        """What is above it applies again: the namespace's, or the broker's."""
+        """Remove the retention, so that the namespace's or the broker's retention applies again."""
         self._set("DELETE", where, "retention")
 
     def set_message_ttl(self, where: Namespace | TopicName, seconds: int) -> None:
-        """0 is none."""
+        """Set the seconds after which brokers acknowledge messages themselves; 0 means never."""
         if isinstance(where, Namespace):
             self._set("POST", where, "messageTTL", seconds)
         else:
@@ -43,23 +50,26 @@ class Policies:
         self._set("DELETE", where, "messageTTL")
 
     def set_compaction_threshold(self, topic: TopicName, size: int) -> None:
-        """Bytes of backlog at which the broker compacts the topic; 0 is never."""
+        """Set the bytes of backlog at which the broker compacts the topic; 0 means never."""
         self._set("POST", topic, "compactionThreshold", size)
 
     def remove_compaction_threshold(self, topic: TopicName) -> None:
         self._set("DELETE", topic, "compactionThreshold")
 
     def applied(self, topic: TopicName, name: str) -> Any:
-        """What applies to the topic, of its own, its namespace's or the brokers' policies; None where nothing does.
+        """Return the effective policy: of the topic, the namespace or the brokers. Return None if there is none.
 
-        `name`: as the resources of topics are called, such as `retention` or `messageTTL`.
+        Args:
+            topic: The topic.
+            name: The name of the topic's resource, such as `retention` or `messageTTL`.
+
         """
         return self._rest.get(
             topic_resource(topic, name, applied="true"), f"reading the policy {name} of {topic}"
         )
 
     def own(self, where: Namespace | TopicName, name: str) -> Any:
-        """What is set on the topic or namespace itself; None where nothing is."""
+        """Return the policy that is set on the topic or namespace itself, or None if none is set."""
         return self._rest.get(_policy(where, name), f"reading the policy {name} of {where}")
 
     def _set(
@@ -72,11 +82,11 @@ class Policies:
         if change.status == _NOT_FOUND and isinstance(where, Namespace):
             raise no_namespace(doing)
         if change.status == _NOT_FOUND:
-            raise TopicNotFoundError(f"{doing}: expected one that exists, got none; check the name")
+            raise TopicNotFoundError(f"{doing}: expected an existing topic, got none; check the name")
         if change.status in expected:
             raise OptionError(
-                f"{doing}: expected a value that the broker takes, got a refusal: {reason_of(change.text)}; "
-                f"give another"
+                f"{doing}: expected a value that the broker accepts, got a refusal: {reason_of(change.text)}; "
+                f"choose another value"
             )
 
 

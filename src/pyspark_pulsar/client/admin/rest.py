@@ -1,19 +1,19 @@
-"""Requests to the admin REST API: hosts, authentication, redirects, retries, and what a status means.
+"""Requests to the admin REST API: hosts, authentication, redirects, retries, and the meaning of each status.
 
-What is asked of which resource stands in the modules beside this one, by subject. Answers are never logged: those
-about offloading hold secrets.
+The other modules of this package contain the resources, by subject. Answers are never logged, because answers about
+offloading contain secrets.
 
-One request: the path is checked, a host of `admin.url` is chosen in turn, and redirects are followed to the broker that
-owns the topic, always with the credentials of this moment. What may pass (no connection, no answer in time, a status of
-`_PASSING`, a topic that moves) is asked again after growing pauses, until `patience_ms` is over.
+A request checks its path, chooses the hosts of `admin.url` in turn, and follows redirects to the broker that owns the
+topic, with fresh credentials. A temporary failure is retried after growing pauses, until `patience_ms` is over. Such a
+failure is a missing connection or answer, a status in `_PASSING`, or a topic that moves to another broker.
 
-    status                    is
+    status                    meaning
     200, 204                  the answer
-    one of `expected`         the answer to a change; its caller knows what it means there
+    one of `expected`         the answer to a change; the caller knows its meaning
     401, 403                  `PermissionDenied`
-    404                       `TopicNotFoundError`, whatever is not found
-    409, 429, 500, 502-504    `ConnectionFailed`: asked again
-    412 "Can't find owner"    `ConnectionFailed`: asked again, the bundle of the topic moves
+    404                       `TopicNotFoundError`, also for missing resources of other kinds
+    409, 429, 500, 502-504    `ConnectionFailed`: retried
+    412 "Can't find owner"    `ConnectionFailed`: retried, because the bundle of the topic moves
     any other                 `ProtocolError`
 """
 
@@ -45,7 +45,7 @@ from pyspark_pulsar.client.retries import retry
 from pyspark_pulsar.client.security.context import tls_of
 from pyspark_pulsar.client.security.credentials import credentials_of
 from pyspark_pulsar.client.security.tls import connection_fault
-from pyspark_pulsar.client.security.token_claims import why_refused
+from pyspark_pulsar.client.security.token_claims import expiry_hint
 from pyspark_pulsar.client.time_limit import within
 from pyspark_pulsar.errors import (
     ConnectionFailed,
@@ -64,26 +64,26 @@ _OK, _NO_CONTENT = 200, 204
 _UNKNOWN, _FORBIDDEN = 401, 403
 _MOVED: Final = (301, 302, 303, 307, 308)
 _NOT_FOUND: Final = 404
-# Throttled, or a broker that starts, unloads the topic, or waits for its metadata store.
+# Statuses of throttling, and of a broker that starts, unloads the topic, or waits for its metadata store.
 _PASSING: Final = frozenset({409, 429, 500, 502, 503, 504})
-# Of a topic whose bundle moves; the same status says that a name is not valid, which no second question changes.
-_PRECONDITION_FAILED, _MOVES = 412, ": Can't find owner"
+# The status of a topic whose bundle moves. Invalid names have the same status, and a retry does not help them.
+_PRECONDITION_FAILED, _MOVING = 412, ": Can't find owner"
 _SHOWN: Final = 300
 _FIRST_SECONDS: Final = 5.0
-# What its errors begin with names the host by a class: HTTPConnection(host='localhost', port=8080):
-_OF_URLLIB3: Final = re.compile(r"^HTTPS?Connection(Pool)?\([^)]*\): ")
+# The beginning of urllib3's errors, which contains a class and the host: HTTPConnection(host='localhost', port=8080):
+_URLLIB3_PREFIX: Final = re.compile(r"^HTTPS?Connection(Pool)?\([^)]*\): ")
 _T = TypeVar("_T")
 _Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True)
 class RestResponse:
-    """The answer to a change: `status` of HTTP, and the text, which need not be JSON. Never log the text."""
+    """The answer to a change: the HTTP status, and the text, which need not be JSON. Never log the text."""
 
     status: int
     text: str
     date: str = ""
-    """When it was given, by the server's clock, as HTTP writes it; empty where it does not say."""
+    """The time of the answer by the server's clock, in HTTP's format, or empty if the server sent no date."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +94,25 @@ class _Answer:
 
 
 class RestClient:
-    """Safe to use from several threads. Close it, or use it as a context manager."""
+    """A client of the admin REST API. Safe to use from several threads.
+
+    Close a client, or use it as a context manager.
+    """
 
     def __init__(self, options: ConnectionOptions, patience_ms: int | None = None, threads: int = 8) -> None:
-        """Connects lazily. `patience_ms`: how long passing failures are retried; by default
-        `pulsar.client.operationTimeoutMs`. `threads`: how many requests are made at once. Raises `OptionError` without
-        `admin.url`."""
+        """Store the settings, without connecting.
+
+        Args:
+            options: The address, credentials and timeouts.
+            patience_ms: How long temporary failures are retried; by default `pulsar.client.operationTimeoutMs`.
+            threads: Maximum number of concurrent requests.
+
+        Raises:
+            OptionError: `admin.url` is missing.
+
+        """
         if options.admin_url is None:
-            raise OptionError(
-                "option 'admin.url' is missing; what is asked for comes from the admin REST API"
-            )
+            raise OptionError("option 'admin.url' is missing; set it, because this needs the admin REST API")
         self._hosts = _hosts(options.admin_url)
         self._patience_seconds = (patience_ms or options.operation_timeout_ms) / 1000
         self._connect_seconds = options.connection_timeout_ms / 1000
@@ -122,9 +131,11 @@ class RestClient:
     def for_planning(
         cls, options: ConnectionOptions, patience_ms: int | None = None, threads: int = 8
     ) -> Self:
-        """A client of little patience until the first answer comes: a wrong address should fail a query or a statement
-        that is being written at a desk within seconds. From then on `patience_ms` counts, as a broker may be started
-        again."""
+        """Return a client that fails fast until the first answer arrives.
+
+        An interactive query with a wrong address fails within seconds. After the first answer `patience_ms` applies,
+        because a broker may restart. The arguments and errors are the ones of the constructor.
+        """
         client = cls(options, patience_ms, threads)
         client._has_answered = False
         return client
@@ -138,7 +149,7 @@ class RestClient:
         self.close()
 
     def close(self) -> None:
-        """Does not wait for what `begin` has begun."""
+        """Release threads and connections, without waiting for calls that `begin` started."""
         with self._lock:
             if self._own_threads is not None:
                 self._own_threads.shutdown(wait=False, cancel_futures=True)
@@ -147,12 +158,14 @@ class RestClient:
                 self._http.clear()
 
     def begin(self, work: Callable[..., _T], *given: Any) -> Future[_T]:
-        """`work(*given)` in a thread of this client's, as soon as one is free. It must not wait for `map`."""
+        """Start `work(*given)` on a thread of this client, when a thread is free. `work` must not wait for `map`."""
         return self._workers().submit(work, *given)
 
     def map(self, work: Callable[[_Item], _T], items: Iterable[_Item]) -> Iterator[_T]:
-        """`work` of each item, in their order, in this client's threads. Raises the first error; what has not begun
-        by then never does."""
+        """Apply `work` to each item on threads of this client, and yield the results in the order of the items.
+
+        Raise the first error. Calls that have not started by then never start.
+        """
         return self._workers().map(work, items)
 
     def _workers(self) -> ThreadPoolExecutor:
@@ -162,70 +175,92 @@ class RestClient:
             return self._own_threads
 
     def get(self, path: str, where: str, version: str = "v2") -> Any:
-        """The JSON under `/admin/<version>/<path>`; None for an empty answer. `where` begins error messages.
+        """Return the JSON at `/admin/<version>/<path>`, or None if the answer is empty.
 
-        Raises `OptionError` for a path that `check_path` refuses, `PermissionDenied`, `TopicNotFoundError` (whatever
-        is not found), `ConnectionFailed`, `TlsFailed`, `ProtocolError`, and the errors of `Credentials.headers`.
+        Args:
+            path: The path, from the module `paths`.
+            where: The beginning of error messages.
+            version: The version of the admin REST API.
+
+        Raises:
+            OptionError: `check_path` refuses the path, or the credentials cannot be read.
+            PermissionDenied: The broker refuses the credentials or the request.
+            TopicNotFoundError: The resource, of any kind, does not exist.
+            ConnectionFailed: All attempts failed with temporary failures.
+            TlsFailed: TLS with the server failed.
+            ProtocolError: The answer is not understood.
+
         """
-        return self._retried(path, version, where, lambda url: self._got(url, where))
+        return self._retry(path, version, where, lambda url: self._get_json(url, where))
 
     def change(
         self, method: str, path: str, where: str, body: Any = None, *, expected: Collection[int] = ()
     ) -> RestResponse:
-        """PUT, POST or DELETE `/admin/v2/<path>`, with `body` as JSON; None sends none. Retried as `get` is, so it must
-        be a change that can be made twice.
+        """Send a change to `/admin/v2/<path>`, with the same retries as `get`.
 
-        Statuses in `expected` are answers, and neither errors nor retried. Raises what `get` raises for any other
-        status that is not a success.
+        A retry may send the change twice, so the change must be idempotent.
+
+        Args:
+            method: PUT, POST or DELETE.
+            path: The path, from the module `paths`.
+            where: The beginning of error messages.
+            body: The body, sent as JSON; None sends no body.
+            expected: Statuses to return as answers, without an error or a retry.
+
+        Raises:
+            PulsarError: The status is neither a success nor expected; `get` lists the classes.
+
         """
         sent = None if body is None else json.dumps(body)
-        return self._retried(path, "v2", where, lambda url: self._changed(method, url, where, sent, expected))
+        return self._retry(
+            path, "v2", where, lambda url: self._send_change(method, url, where, sent, expected)
+        )
 
-    def _retried(self, path: str, version: str, where: str, once: Callable[[str], _T]) -> _T:
+    def _retry(self, path: str, version: str, where: str, once: Callable[[str], _T]) -> _T:
         check_path(path, where)
         hosts = itertools.cycle(self._hosts)
 
         def seconds(_: Exception) -> float:
-            """An answer that arrives meanwhile, to any request, makes the client more patient."""
+            """Return the time limit of retries, which an answer to any request extends."""
             return (
                 self._patience_seconds if self._has_answered else min(_FIRST_SECONDS, self._patience_seconds)
             )
 
         return retry(lambda: once(f"{next(hosts)}/admin/{version}/{path}"), ConnectionFailed, seconds)
 
-    def _changed(
+    def _send_change(
         self, method: str, url: str, where: str, body: str | None, expected: Collection[int]
     ) -> RestResponse:
-        answer = self._answer(method, url, where, body)
+        answer = self._request(method, url, where, body)
         if answer.status not in (_OK, _NO_CONTENT, *expected):
-            raise self._refused(answer, where)
+            raise self._refusal(answer, where)
         date = answer.headers.get("Date", "")
         return RestResponse(answer.status, answer.data.decode(errors="replace"), date)
 
-    def _got(self, url: str, where: str) -> Any:
-        answer = self._answer("GET", url, where, None)
+    def _get_json(self, url: str, where: str) -> Any:
+        answer = self._request("GET", url, where, None)
         if answer.status == _NO_CONTENT or (answer.status == _OK and not answer.data.strip()):
             return None
         if answer.status != _OK:
-            raise self._refused(answer, where)
+            raise self._refusal(answer, where)
         try:
             return json.loads(answer.data)
         except (ValueError, RecursionError):
             raise ProtocolError(
-                f"{where}: expected JSON, got something else; check that admin.url names the admin REST API of "
+                f"{where}: expected JSON, got another answer; check that admin.url names the admin REST API of "
                 f"Pulsar (port 8080 by default)"
             ) from None
 
-    def _refused(self, answer: _Answer, where: str) -> PulsarError:
-        doubt = why_refused(self._credentials.data()) if answer.status == _UNKNOWN else ""
-        return _error_of(answer.status, answer.data, where, doubt)
+    def _refusal(self, answer: _Answer, where: str) -> PulsarError:
+        hint = expiry_hint(self._credentials.data()) if answer.status == _UNKNOWN else ""
+        return _error_of(answer.status, answer.data, where, hint)
 
-    def _answer(self, method: str, url: str, where: str, body: str | None) -> _Answer:
-        """Goes where brokers send us, to the one that owns the topic, and says there as well who we are."""
+    def _request(self, method: str, url: str, where: str, body: str | None) -> _Answer:
+        """Send a request, and follow redirects to the owner of the topic with the same credentials."""
         said = within(
             self._connect_seconds,
             self._credentials.headers,
-            f"{where}: getting the credentials of pulsar.client.authParams",
+            f"{where}: reading the credentials of pulsar.client.authParams",
         )
         headers = {"Accept": "application/json", **said}
         if method != "GET":
@@ -255,7 +290,7 @@ class RestClient:
             target = urljoin(url, target)
             if not target.startswith(("https:", url.partition(":")[0] + ":")):
                 raise ProtocolError(
-                    f"{where}: the admin REST API sends us from https to another protocol; not followed"
+                    f"{where}: the admin REST API redirects from HTTPS to another protocol, which is not followed"
                 )
             url = target
         raise ConnectionFailed(
@@ -263,7 +298,7 @@ class RestClient:
         )
 
     def _read(self, answer: urllib3.BaseHTTPResponse, where: str) -> _Answer:
-        """Read all of an answer. Its deadline is for the whole: the timeouts of sockets are for each piece."""
+        """Read a whole answer before a deadline, because the timeouts of sockets apply to each piece separately."""
         deadline = time.monotonic() + self._answer_seconds
         pieces = []
         while piece := answer.read1(_PIECE_BYTES):
@@ -278,7 +313,7 @@ class RestClient:
         return _Answer(answer.status, answer.headers, b"".join(pieces))
 
     def _pool(self, url: str) -> urllib3.PoolManager:
-        """Another when the files of TLS have changed."""
+        """Return the connection pool, which is replaced after the TLS files have changed."""
         with self._lock:
             context = self._tls.context() if url.startswith("https:") else self._context
             if self._http is None or context is not self._context:
@@ -291,7 +326,7 @@ class RestClient:
 
 
 def _hosts(url: str) -> tuple[str, ...]:
-    """`http://a:1,b:2/x` stands for `http://a:1/x` and `http://b:2/x`."""
+    """Split `http://a:1,b:2/x` into `http://a:1/x` and `http://b:2/x`."""
     scheme, _, rest = url.partition("://")
     hosts, slash, path = rest.partition("/")
     return tuple(f"{scheme}://{host.strip()}{slash}{path}" for host in hosts.split(","))
@@ -304,30 +339,30 @@ def _unreachable(where: str, url: str, fault: BaseException) -> PulsarError:
     kind = DeadlineExceeded if isinstance(fault, Urllib3Timeout) else ConnectionFailed
     host = url.split("/")[2].rpartition("@")[2]
     return kind(
-        f"{where}: the admin REST API cannot be reached at {host}: {_OF_URLLIB3.sub('', str(fault))}; check admin.url "
-        f"(port 8080 by default), and that Pulsar runs there"
+        f"{where}: the admin REST API cannot be reached at {host}: {_URLLIB3_PREFIX.sub('', str(fault))}; check "
+        f"admin.url (port 8080 by default), and that Pulsar runs there"
     )
 
 
-def _error_of(status: int, body: bytes, where: str, doubt: str) -> PulsarError:
+def _error_of(status: int, body: bytes, where: str, hint: str) -> PulsarError:
     reason = _shown_reason(body)
-    text = f"{where}: the admin REST API answered {status}{reason}{doubt}"
+    text = f"{where}: the admin REST API answered {status}{reason}{hint}"
     if status == _UNKNOWN:
         return PermissionDenied(
             f"{text}; check pulsar.client.authPluginClassName and pulsar.client.authParams"
         )
     if status == _FORBIDDEN:
-        return PermissionDenied(f"{text}; ask for the right to do that, or leave admin.url out")
+        return PermissionDenied(f"{text}; grant the role this permission, or remove the option admin.url")
     if status == _NOT_FOUND:
         return TopicNotFoundError(
-            f"{text}; check the name, and that admin.url and service.url are one cluster"
+            f"{text}; check the name, and that admin.url and service.url belong to one cluster"
         )
-    is_passing = status in _PASSING or (status == _PRECONDITION_FAILED and reason.startswith(_MOVES))
+    is_passing = status in _PASSING or (status == _PRECONDITION_FAILED and reason.startswith(_MOVING))
     return ConnectionFailed(text) if is_passing else ProtocolError(text)
 
 
 def _shown_reason(body: bytes) -> str:
-    """What the broker gives as `reason`; nothing of any other answer is shown."""
+    """Return the broker's `reason`, without any other part of the answer."""
     try:
         document = json.loads(body)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Schemas over the admin REST API, which shows the two documents of a pair as JSON.
+"""Schemas over the admin REST API, which represents the two documents of a key-value schema as JSON.
 
 Source of the resources: `SchemasResource` of Pulsar 4.0.8.
 """
@@ -24,20 +24,20 @@ _EMPTY_PAIR: Final = bytes(8)
 
 @dataclass(frozen=True)
 class RegisteredSchema:
-    """One version of a topic's schema; `info.version` is set. `registered_ms`: Unix milliseconds."""
+    """A version of a topic's schema; `info.version` is set. `registered_ms` is in Unix milliseconds."""
 
     info: SchemaInfo
     registered_ms: int
 
 
 class Schemas:
-    """See `AdminClient`."""
+    """Requests about schemas, for `AdminClient`."""
 
     def __init__(self, rest: RestClient) -> None:
         self._rest = rest
 
     def latest(self, topic: TopicName) -> SchemaInfo | None:
-        """The newest version; None without a schema."""
+        """Return the newest version of the topic's schema, or None if the topic has no schema."""
         where = f"reading the schema of {topic}"
         try:
             answer = self._rest.get(schema_resource(topic, "schema"), where)
@@ -46,7 +46,7 @@ class Schemas:
         return schema_from_rest(topic, as_object(answer, where))
 
     def versions(self, topic: TopicName) -> tuple[RegisteredSchema, ...]:
-        """All versions, the oldest first, in one request; empty without a schema."""
+        """Return all versions of the topic's schema, the oldest first, with one request."""
         where = f"reading the schemas of {topic}"
         try:
             answer = as_object(self._rest.get(schema_resource(topic, "schemas"), where), where)
@@ -59,8 +59,16 @@ class Schemas:
         return tuple(sorted(versions, key=lambda version: version.info.version or b""))
 
     def register(self, topic: TopicName, info: SchemaInfo) -> int:
-        """The version that the registry then has it under: an older one, which does not become the newest, when it has
-        held an equal schema before. Raises `SchemaError` with the broker's reason when it refuses the schema."""
+        """Register a schema.
+
+        Returns:
+            The version of the schema. If an equal schema is registered already, this is its version, which does not
+            become the newest one.
+
+        Raises:
+            SchemaError: The broker refuses the schema; the message contains the broker's reason.
+
+        """
         where = f"registering the {info.type.name} schema of {topic}"
         body = {
             "type": info.type.name,
@@ -71,7 +79,7 @@ class Schemas:
         change = self._rest.change("POST", schema_resource(topic, "schema"), where, body, expected=expected)
         if change.status == _CONFLICT:
             raise SchemaError(
-                f"{where}: expected one that is compatible with the schemas before it, got a refusal: "
+                f"{where}: expected a schema that is compatible with earlier versions, got a refusal: "
                 f"{reason_of(change.text)}; change less, or let an administrator choose another "
                 "schema compatibility strategy for the namespace"
             )
@@ -84,7 +92,7 @@ class Schemas:
 
 
 def schema_from_rest(topic: TopicName, answer: Mapping[str, Any]) -> SchemaInfo:
-    """A version as REST has it; the two documents of a pair, which REST shows as JSON, as the registry holds them."""
+    """Convert a version in REST's form to the registry's form, which joins the documents of a key-value schema."""
     info = SchemaInfo.from_rest(name=topic.local, answer=answer)
     if info.type is not SchemaType.KEY_VALUE:
         return info
@@ -106,7 +114,7 @@ def _document(side: Any) -> bytes:
 
 
 def document_for_rest(info: SchemaInfo, topic: TopicName) -> str:
-    """The document as REST takes it."""
+    """Return the schema's document in REST's form."""
     if info.type is not SchemaType.KEY_VALUE:
         return info.text
     pair = split(info, topic=str(topic))

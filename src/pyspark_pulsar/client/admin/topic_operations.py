@@ -1,4 +1,4 @@
-"""What an operator has a topic do over the admin REST API: compact, offload, unload, terminate.
+"""Operations on topics over the admin REST API: compact, offload, unload, terminate.
 
 Source of the resources: `PersistentTopics` of Pulsar's admin API v2 (4.0.8).
 """
@@ -22,36 +22,45 @@ NOT_RUN: Final = "NOT_RUN"
 
 
 class TopicOperations:
-    """See `AdminClient`. Compaction and offloading go on in the broker; their status is `NOT_RUN`, `RUNNING`, `SUCCESS`
-    or `ERROR`, and with it comes the last error, empty without one."""
+    """Requests for operations on topics, for `AdminClient`.
+
+    Compaction and offloading continue in the broker after the request. The methods for their status return `NOT_RUN`,
+    `RUNNING`, `SUCCESS` or `ERROR`, and the last error, which is empty without an error.
+    """
 
     def __init__(self, rest: RestClient) -> None:
         self._rest = rest
 
     def compact(self, partition: TopicPartition) -> None:
-        """Begin to; one that runs already goes on."""
+        """Start to compact the topic partition, unless a compaction is running."""
         path = topic_resource(partition.as_topic, "compaction")
         self._rest.change("PUT", path, f"compacting {partition}", expected=(_ACCEPTED, _CONFLICT))
 
     def compaction_status(self, partition: TopicPartition) -> tuple[str, str]:
+        """Return the status of the last compaction and its error."""
         return self._status(partition, "compaction")
 
     def offload(self, partition: TopicPartition, ledger: int) -> None:
-        """Begin to move all ledgers before that one to tiered storage; a move that runs already goes on."""
+        """Start to move all ledgers before `ledger` to tiered storage, unless such a move is running."""
         path = topic_resource(partition.as_topic, "offload")
         body = {"ledgerId": ledger, "entryId": 0, "partitionIndex": partition.index}
         self._rest.change("PUT", path, f"offloading {partition}", body, expected=(_ACCEPTED, _CONFLICT))
 
     def offload_status(self, partition: TopicPartition) -> tuple[str, str]:
+        """Return the status of the last offload and its error."""
         return self._status(partition, "offload")
 
     def unload(self, topic: TopicName) -> None:
-        """Its broker closes the topic, with all partitions; who reads and writes connects again, maybe to another."""
+        """Make the broker close the topic and its partitions. Clients reconnect, perhaps to another broker."""
         self._rest.change("PUT", topic_resource(topic, "unload"), f"unloading {topic}", expected=(_ACCEPTED,))
 
     def terminate(self, topic: TopicName, partitions: int) -> dict[int, Position]:
-        """Nobody can write to it again. Where each partition ends now, by its index, -1 of a topic that is not
-        partitioned."""
+        """Forbid further writes to the topic, permanently.
+
+        Returns:
+            The log end of each partition by its index; the index of a non-partitioned topic is -1.
+
+        """
         where = f"terminating {topic}"
         names = ("terminate", "partitions") if partitions else ("terminate",)
         text = self._rest.change("POST", topic_resource(topic, *names), where).text
@@ -70,6 +79,6 @@ class TopicOperations:
 
 
 def _end(last: dict[str, Any]) -> Position:
-    """Of an entry of -1 the ledger is empty, and what is before it is not the end."""
+    """Return the log end after the last message. A ledger id below 0 means that the topic has no messages."""
     ledger, entry = int(last["ledgerId"]), int(last["entryId"])
     return EARLIEST if ledger < 0 else Position(ledger, entry + 1)

@@ -1,4 +1,4 @@
-"""Topics over the admin REST API: which there are, their partitions, properties, statistics and ledgers.
+"""Topics over the admin REST API: their names, partitions, properties, statistics and ledgers.
 
 Source of the resources: `PersistentTopics` of Pulsar's admin API v2 (4.0.8).
 """
@@ -28,14 +28,22 @@ _IDLE_SECONDS: Final = 15.0
 
 
 class Topics:
-    """See `AdminClient`."""
+    """Requests about topics, for `AdminClient`."""
 
     def __init__(self, rest: RestClient) -> None:
         self._rest = rest
 
     def of_namespace(self, namespace: Namespace, *, system: bool = False) -> frozenset[TopicName]:
-        """All topics of both domains, without the partitions of partitioned ones, in three requests; with `system`
-        those that Pulsar keeps for itself too. Raises `NamespaceNotFoundError`."""
+        """List all topics of both domains, with three requests. Partitions of partitioned topics are not listed.
+
+        Args:
+            namespace: The namespace.
+            system: Include Pulsar's own system topics.
+
+        Raises:
+            NamespaceNotFoundError: The namespace does not exist.
+
+        """
         where = f"listing the topics of {namespace}"
         query = {"includeSystemTopic": "true" if system else "false"}
         path = namespace_resource(namespace, "topics", mode="ALL", **query)
@@ -52,7 +60,7 @@ class Topics:
         return frozenset(topic for topic in topics if system or not topic.is_system)
 
     def partitions(self, topic: TopicName) -> int | None:
-        """How many partitions a topic has; 0 when it is not partitioned, None when there is no such topic."""
+        """Return the number of partitions: 0 for a non-partitioned topic, None if the topic does not exist."""
         where = f"looking for {topic}"
         try:
             answer = as_object(self._rest.get(topic_resource(topic, "partitions"), where), where)
@@ -61,8 +69,17 @@ class Topics:
         return int(answer.get("partitions", 0))
 
     def create(self, topic: TopicName, partitions: int) -> None:
-        """With so many partitions, or 0 for one that is not partitioned. Raises `TopicExistsError`,
-        `NamespaceNotFoundError`."""
+        """Create a topic.
+
+        Args:
+            topic: The topic.
+            partitions: The number of partitions, or 0 for a non-partitioned topic.
+
+        Raises:
+            TopicExistsError: A topic with this name exists.
+            NamespaceNotFoundError: The namespace does not exist.
+
+        """
         where = f"creating {topic}"
         path, body = topic_resource(topic), None
         if partitions:
@@ -70,7 +87,7 @@ class Topics:
         status = self._rest.change("PUT", path, where, body, expected=(_CONFLICT, _NOT_FOUND)).status
         if status == _CONFLICT:
             raise TopicExistsError(
-                f"{where}: expected a new name, got one that exists; choose another, or say IF NOT EXISTS"
+                f"{where}: expected a new name, got one that exists; choose another name, or add IF NOT EXISTS"
             )
         if status == _NOT_FOUND:
             raise no_namespace(where)
@@ -80,31 +97,43 @@ class Topics:
         self._rest.change("POST", topic_resource(topic, "partitions"), f"adding partitions to {topic}", count)
 
     def delete(self, topic: TopicName, *, partitioned: bool) -> bool:
-        """With its partitions, subscriptions, policies and schemas; False when there is none. Raises
-        `CatalogUnsupported` while clients use it."""
+        """Delete a topic with its partitions, subscriptions, policies and schemas.
+
+        Returns:
+            Whether the topic existed.
+
+        Raises:
+            CatalogUnsupported: Clients use the topic.
+
+        """
         where = f"deleting {topic}"
         path = topic_resource(topic, "partitions") if partitioned else topic_resource(topic)
         change = self._rest.change("DELETE", path, where, expected=(_NOT_FOUND, _PRECONDITION_FAILED))
         if change.status == _PRECONDITION_FAILED:
             raise CatalogUnsupported(
-                f"{where}: expected a topic that nobody uses, got {reason_of(change.text)}; stop its producers and "
+                f"{where}: expected a topic without clients, got {reason_of(change.text)}; stop its producers and "
                 "consumers first"
             )
-        # Brokers (4.0.8) leave schemas of some topics behind, and another topic of that name would have them.
+        # Brokers (4.0.8) do not delete the schemas of some topics, and a new topic of that name would have them.
         if Schemas(self._rest).latest(topic) is not None:
             path = schema_resource(topic, "schema", force="true")
             self._rest.change("DELETE", path, where, expected=(_NOT_FOUND,))
         return change.status != _NOT_FOUND
 
     def delete_idle(self, topic: TopicName) -> bool:
-        """Delete a topic whose clients are about to disconnect; return False when there is none.
+        """Delete a topic whose clients are about to disconnect.
 
-        Raises `CatalogUnsupported` while others use it.
+        Returns:
+            Whether the topic existed.
+
+        Raises:
+            CatalogUnsupported: Other clients use the topic.
+
         """
         partitions = self.partitions(topic)
         if partitions is None:
             return False
-        # Brokers take a moment to let go of our own connections.
+        # Brokers need a moment to close the connections of this process.
         return retry(
             lambda: self.delete(topic, partitioned=partitions > 0),
             CatalogUnsupported,
@@ -112,26 +141,36 @@ class Topics:
         )
 
     def properties(self, topic: TopicName) -> dict[str, str]:
-        """Those of the topic's own; none of one that is not persistent, which cannot have any."""
+        """Return the topic's own properties. A topic that is not persistent has none."""
         if not topic.is_persistent:
             return {}
         where = f"reading the properties of {topic}"
         return as_text_map(self._rest.get(topic_resource(topic, "properties"), where), where)
 
     def set_properties(self, topic: TopicName, properties: Mapping[str, str]) -> None:
-        """Beside those that are there. Raises `TopicNotFoundError`."""
+        """Add properties to the topic, or replace them.
+
+        Raises:
+            TopicNotFoundError: The topic does not exist.
+
+        """
         self._must_exist(topic)
         where = f"setting properties of {topic}"
         self._rest.change("PUT", topic_resource(topic, "properties"), where, dict(properties))
 
     def remove_property(self, topic: TopicName, key: str) -> None:
-        """One that is not there is no error. Raises `TopicNotFoundError`."""
+        """Remove a property from the topic, if the topic has the property.
+
+        Raises:
+            TopicNotFoundError: The topic does not exist.
+
+        """
         self._must_exist(topic)
         path = topic_resource(topic, "properties", key=key)
         self._rest.change("DELETE", path, f"removing property {key} of {topic}")
 
     def stats(self, topic: TopicName, partitions: int) -> dict[str, Any]:
-        """Of the whole topic; `partitions` as `partitions` says."""
+        """Return statistics of the whole topic. `partitions` is the topic's number of partitions, as `partitions()`."""
         where = f"reading the statistics of {topic}"
         path = topic_resource(topic, "stats")
         if partitions:
@@ -139,19 +178,27 @@ class Topics:
         return as_object(self._rest.get(path, where), where)
 
     def _must_exist(self, topic: TopicName) -> None:
-        # Brokers (4.0.8) never answer a change of properties of a topic that is not there.
+        # Brokers (4.0.8) never answer a change of properties if the topic does not exist.
         if self.partitions(topic) is None:
-            raise TopicNotFoundError(f"topic {topic}: expected one that exists, got none; check the name")
+            raise TopicNotFoundError(f"topic {topic}: expected an existing topic, got none; check the name")
 
     def internal_info(self, partition: TopicPartition) -> dict[str, Any]:
-        """What the metadata store says of the ledgers, in no order. Raises `TopicNotFoundError`."""
+        """Return the metadata store's information about the ledgers, in no order.
+
+        Raises:
+            TopicNotFoundError: The topic partition does not exist.
+
+        """
         where = f"reading the ledgers of {partition}"
         return as_object(self._rest.get(topic_resource(partition.as_topic, "internal-info"), where), where)
 
     def internal_stats(self, partition: TopicPartition, *, metadata: bool = False) -> dict[str, Any]:
-        """What the broker that owns the topic partition says of its ledgers.
+        """Return the information about the ledgers from the broker that owns the topic partition.
 
-        `metadata`: with the ensembles, for which the broker opens every ledger of the topic partition.
+        Args:
+            partition: The topic partition.
+            metadata: Include the ensembles, for which the broker opens every ledger of the topic partition.
+
         """
         where = f"reading the ledgers of {partition}"
         query = {"metadata": "true"} if metadata else {}

@@ -1,9 +1,11 @@
-"""Which transactions a broker counts as aborted: it hides their messages, and who reads storage directly must too.
+"""Outcomes of transactions. Brokers hide the messages of aborted ones, so a reader of storage must hide them too.
 
 Source: `GET /admin/v3/transactions/transactionInBufferStats/...` and `transactionBufferStats/...` of Pulsar 4.0
-(TransactionsBase, TopicTransactionBuffer). What these answers are worth, as seen on a broker: a topic that is not
-loaded is "not found"; while a buffer is recovering (state Initializing) aborted transactions look like any other;
-"not aborted" is said of committed, open and unknown transactions alike, of open ones with their `startPosition`.
+(TransactionsBase, TopicTransactionBuffer). The answers have these limits, as seen on a broker:
+
+- The answer for a topic that is not loaded is "not found".
+- While a buffer is recovering (state Initializing), the answer for an aborted transaction is "not aborted".
+- "Not aborted" is also the answer for committed, open and unknown transactions. Only open ones have a `startPosition`.
 """
 
 from __future__ import annotations
@@ -36,16 +38,16 @@ _SIGN: Final = 1 << 63
 
 @dataclass(frozen=True, slots=True)
 class _Buffer:
-    """The transaction buffer of a loaded topic, all of whose aborted transactions are known."""
+    """The transaction buffer of a loaded topic. The buffer knows all aborted transactions."""
 
     recovery: tuple[str, int]
-    """State, and when recovery began: the same in two answers only if the buffer was the same in between."""
+    """State and start of the recovery. Equal values in two answers prove that the buffer was the same in between."""
     aborted: int | None
-    """How many aborted transactions it knows; None where it does not say."""
+    """Number of aborted transactions, or None if the answer lacks the number."""
 
 
 class TransactionOutcomes:
-    """Of one topic partition. Executor only; used by one thread."""
+    """The outcomes of transactions in a topic partition. Only one thread of an executor may use an instance."""
 
     def __init__(
         self,
@@ -54,7 +56,15 @@ class TransactionOutcomes:
         load: Callable[[], object],
         patience_seconds: float = 30.0,
     ) -> None:
-        """`load` makes a broker load the topic partition. `patience_seconds`: how long to wait for it to recover."""
+        """Store the arguments, without connecting.
+
+        Args:
+            rest: The client.
+            partition: The topic partition.
+            load: Make a broker load the topic partition.
+            patience_seconds: How long to wait for the transaction buffer to recover.
+
+        """
         self._rest = rest
         self._partition = partition
         self._load = load
@@ -62,11 +72,16 @@ class TransactionOutcomes:
         self._fault: PulsarError | None = None
 
     def aborted(self, transactions: Sequence[TransactionId]) -> Mapping[TransactionId, bool]:
-        """For each whether it was aborted; their messages must lie before the end that the broker shows.
+        """Return for each transaction whether it was aborted.
 
-        Raises a `PulsarError` when that cannot be found out, and again at every later call: `PermissionDenied`,
-        `ConnectionFailed`, `ProtocolError`, `TopicNotFoundError`, or `LedgerUnavailable` for a transaction that is
-        still open and for a topic that does not stay loaded.
+        Args:
+            transactions: Transactions whose messages are all before the log end that the broker reports.
+
+        Raises:
+            PulsarError: An outcome cannot be determined. Every later call raises the same error: `PermissionDenied`,
+                `ConnectionFailed`, `ProtocolError` or `TopicNotFoundError`. `LedgerUnavailable` means that a
+                transaction is still open, or that the topic does not stay loaded.
+
         """
         if self._fault is not None:
             raise self._fault
@@ -78,7 +93,7 @@ class TransactionOutcomes:
 
     def _request_outcomes(self, transactions: Sequence[TransactionId]) -> Mapping[TransactionId, bool]:
         for _ in range(_TRIES):
-            before = self._recovered()
+            before = self._wait_for_buffer()
             if before.aborted == 0:
                 return dict.fromkeys(transactions, False)
             try:
@@ -86,12 +101,12 @@ class TransactionOutcomes:
                 outcomes = dict(zip(transactions, answers, strict=True))
             except TopicNotFoundError:
                 continue
-            # An answer of a buffer that was recovering between is worth nothing.
-            if all(outcomes.values()) or self._recovered().recovery == before.recovery:
+            # An answer is worthless if the buffer recovered in between.
+            if all(outcomes.values()) or self._wait_for_buffer().recovery == before.recovery:
                 return outcomes
         raise LedgerUnavailable(
-            f"{self._partition}: expected a broker to keep the topic loaded while it is asked for transactions, but it "
-            f"was loaded anew {_TRIES} times"
+            f"{self._partition}: expected a broker to keep the topic loaded during requests for transactions, but the "
+            f"topic was loaded {_TRIES} times"
         )
 
     def _is_aborted(self, transaction: TransactionId) -> bool:
@@ -100,7 +115,7 @@ class TransactionOutcomes:
         aborted = answer.get("aborted")
         if not isinstance(aborted, bool):
             raise ProtocolError(
-                f"{self._where()}: expected whether it was aborted, got neither true nor false"
+                f"{self._error_start()}: expected true or false for aborted, got another answer"
             )
         if not aborted and answer.get("startPosition") is not None:
             raise LedgerUnavailable(
@@ -109,15 +124,15 @@ class TransactionOutcomes:
             )
         return aborted
 
-    def _recovered(self) -> _Buffer:
-        """Loads the topic where that is needed, and waits for its buffer."""
+    def _wait_for_buffer(self) -> _Buffer:
+        """Load the topic if needed, and wait until its transaction buffer has recovered."""
         deadline = time.monotonic() + self._patience_seconds
         loads = 0
         while True:
             try:
                 answer = self._get("transactionBufferStats")
             except TopicNotFoundError:
-                # A proxy may not know the resource at all, and then loading helps nothing.
+                # A proxy may not support the resource at all, and then loading does not help.
                 if loads == _TRIES or time.monotonic() > deadline:
                     raise
                 self._load()
@@ -130,33 +145,35 @@ class TransactionOutcomes:
                 return _Buffer((str(state), int(since or 0)), total if isinstance(total, int) else None)
             if time.monotonic() > deadline:
                 raise LedgerUnavailable(
-                    f"{self._where()}: expected the topic's transaction buffer to recover within "
+                    f"{self._error_start()}: expected the topic's transaction buffer to recover within "
                     f"{self._patience_seconds:.0f} s, got the state {state}"
                 )
             time.sleep(_PAUSE_SECONDS)
 
     def _get(self, kind: str, *names: str) -> dict[str, Any]:
-        answer = self._rest.get(self._resource(kind, *names), self._where(), version="v3")
+        answer = self._rest.get(self._resource(kind, *names), self._error_start(), version="v3")
         if not isinstance(answer, dict):
-            raise ProtocolError(f"{self._where()}: expected a JSON object, got {type(answer).__name__}")
+            raise ProtocolError(f"{self._error_start()}: expected a JSON object, got {type(answer).__name__}")
         return answer
 
-    def _where(self) -> str:
-        return f"asking for transactions of {self._partition}"
+    def _error_start(self) -> str:
+        return f"requesting transactions of {self._partition}"
 
     def _resource(self, kind: str, *names: str) -> str:
         return transaction_resource(kind, self._partition.as_topic, *names)
 
 
 def has_open_transaction(rest: RestClient, partition: TopicPartition) -> bool:
-    """Return whether an open transaction hides messages of the topic partition from its first message on. Return False
-    also if that is unknown: the broker knows no transactions, has not loaded the topic, or cannot be reached.
+    """Return whether an open transaction hides messages of the topic partition.
+
+    An open transaction hides all messages from its own first message on. The result is also False if the broker does
+    not support transactions, has not loaded the topic, or is unreachable.
 
     Source: `ongoingTxnSize` of `GET /admin/v3/transactions/transactionBufferStats/...`.
     """
     resource = transaction_resource("transactionBufferStats", partition.as_topic)
     try:
-        answer = rest.get(resource, f"asking for open transactions of {partition}", version="v3")
+        answer = rest.get(resource, f"requesting open transactions of {partition}", version="v3")
     except PulsarError:
         return False
     is_ready = isinstance(answer, dict) and answer.get("state") in _RECOVERED
@@ -164,13 +181,21 @@ def has_open_transaction(rest: RestClient, partition: TopicPartition) -> bool:
 
 
 def readable_end(rest: RestClient, partition: TopicPartition) -> Position | None:
-    """Behind the last entry that no open transaction keeps from consumers, markers and aborted messages included. None
-    where the broker does not tell: it knows no transactions, or has not loaded the topic. Raises `ConnectionFailed`,
-    `ProtocolError`.
+    """Return the position after the last entry that no open transaction hides from consumers.
+
+    Markers and aborted messages count as entries.
 
     Source: `maxReadPosition` of `GET /admin/v3/transactions/transactionBufferStats/...`.
+
+    Returns:
+        The position, or None if the broker does not support transactions, or has not loaded the topic.
+
+    Raises:
+        ConnectionFailed: The admin REST API is unreachable.
+        ProtocolError: The answer is not understood.
+
     """
-    doing = f"asking up to where {partition} can be read"
+    doing = f"requesting the readable end of {partition}"
     resource = transaction_resource("transactionBufferStats", partition.as_topic)
     try:
         answer = rest.get(resource, doing, version="v3")

@@ -1,1 +1,1 @@
-"""Reading ledgers from bookies: which of them hold an entry, requests to them, and other bookies where one fails."""
+"""A reader of ledgers on bookies: the bookies that store an entry, requests, and other bookies after a failure."""

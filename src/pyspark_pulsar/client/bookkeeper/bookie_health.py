@@ -1,6 +1,6 @@
-"""What this process has learned about bookies, kept over splits and queries.
+"""Observations of this process about bookies, shared by its splits and queries.
 
-The knowledge is only advice: a process without it, or with wrong knowledge, reads the same entries, slower.
+The observations are only hints: without them, or if they are wrong, a process reads the same entries more slowly.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from typing import Final
 from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress
 from pyspark_pulsar.client.quarantine import Quarantines, Remembered
 
-# A bookie that was killed in the middle of an answer looks like one that does not know BATCH_READ.
+# A bookie that was killed during an answer looks like a bookie that does not support BATCH_READ.
 _NO_BATCHES_SECONDS: Final = 600.0
-# Bookies are seldom downgraded, and the address of a bookie seldom becomes that of an older one.
+# Operators seldom downgrade bookies, and a bookie with an old version seldom receives the address of a newer one.
 _BATCHES_SECONDS: Final = 86_400.0
 
 
 class BookieHealth:
-    """Which bookies to ask last, and which know BATCH_READ. Safe to use from several threads."""
+    """Bookies to use last, and bookies that support BATCH_READ. Safe to use from several threads."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """`clock` returns seconds and never goes back."""
+        """Start without observations. `clock` returns seconds and never goes back."""
         self._quarantines: Quarantines[BookieAddress] = Quarantines(clock)
         self._without_batches: Remembered[BookieAddress] = Remembered(_NO_BATCHES_SECONDS, clock)
         self._with_batches: Remembered[BookieAddress] = Remembered(_BATCHES_SECONDS, clock)
 
     def quarantine(self, address: BookieAddress) -> None:
-        """Ask the bookie last for a while: it was dead, unreachable or silent."""
+        """Use the bookie last for a while, because it is dead, unreachable or silent."""
         self._quarantines.begin(address)
 
     def has_answered(self, address: BookieAddress) -> None:
@@ -36,7 +36,7 @@ class BookieHealth:
         self._quarantines.end(address)
 
     def is_quarantined(self, address: BookieAddress) -> bool:
-        """Return whether to ask the bookie last."""
+        """Return whether to use the bookie last."""
         return self._quarantines.seconds_left(address) > 0
 
     def answers_batches(self, address: BookieAddress) -> None:
@@ -45,7 +45,7 @@ class BookieHealth:
         self._without_batches.discard(address)
 
     def refuses_batches(self, address: BookieAddress) -> None:
-        """Record that the bookie does not know BATCH_READ: BookKeeper before 4.17 closes the connection then."""
+        """Record that the bookie does not support BATCH_READ: BookKeeper before 4.17 then closes the connection."""
         self._without_batches.add(address)
 
     def has_answered_batches(self, address: BookieAddress) -> bool:
@@ -53,7 +53,7 @@ class BookieHealth:
         return address in self._with_batches
 
     def knows_batches(self, address: BookieAddress) -> bool:
-        """Return whether a BATCH_READ is worth trying."""
+        """Return whether to try a BATCH_READ."""
         return address not in self._without_batches
 
 

@@ -1,4 +1,4 @@
-"""The entries of a compacted ledger: each wraps an entry of the topic, with the id that it had there."""
+"""The entries of a compacted ledger. Each entry wraps an entry of the topic, with its original id."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ from pyspark_pulsar.errors import LedgerUnavailable
 
 
 def unwrapped(entry_range: EntryRange, source: Iterable[EntryBatch]) -> Generator[EntryBatch, None, None]:
-    """What the entries of `source` hold. Raises `LedgerUnavailable` for one that holds none, or out of order."""
+    """Yield the wrapped entries.
+
+    Args:
+        entry_range: The range of the compacted ledger, for error messages.
+        source: The entries of the compacted ledger, in order.
+
+    Raises:
+        LedgerUnavailable: An entry wraps no entry, or the wrapped entries are out of order.
+
+    """
     last = None
     for entries in source:
         try:

@@ -1,7 +1,7 @@
-"""The write sets of a ledger whose ensemble the admin REST does not tell. Executor only.
+"""Discovery of write sets, if the admin REST API does not return a ledger's ensembles. Executor only.
 
-All bookies are asked for a few entries in a row. Which of them has which entry tells the write set. What they send is
-thrown away, so it is little.
+All bookies receive requests for a few consecutive entries. Their answers show the write set. The entries themselves are
+discarded, so the requests are few.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ _BUSY: Final = response_status.describe(response_status.TOO_MANY_REQUESTS)
 
 
 class GuessedWriteSets:
-    """Finds the write set when it is first asked for, and anew when it was wrong."""
+    """Write sets that are guessed for the first entry, and guessed again after a wrong guess."""
 
     may_change = True
 
     def __init__(
         self, entry_range: EntryRange, bookies: tuple[str, ...], connections: BookieConnections
     ) -> None:
-        """`bookies`: the ids of all that there are."""
+        """Store the arguments, without sending a request. `bookies` has the ids of all bookies of the cluster."""
         self._entry_range = entry_range
         self._bookies = bookies
         self._connections = connections
         self._write_set: WriteSet | None = None
 
     def at(self, entry: int) -> tuple[WriteSet, int]:
-        """Raises `LedgerUnavailable` when no bookie holds it."""
+        """Return the write set of the entry. Raise `LedgerUnavailable` if no bookie has the entry."""
         if self._write_set is None:
             self._write_set = discover_write_set(self._entry_range, entry, self._bookies, self._connections)
         return self._write_set, sys.maxsize
@@ -51,13 +51,13 @@ class GuessedWriteSets:
 
 @dataclass(slots=True)
 class _Probe:
-    """What one bookie was asked for."""
+    """The requests to one bookie, and their answers."""
 
     frames: LedgerFrames
     entries: range
     refused: set[int] = field(default_factory=set)
     answer: str = ""
-    """Why it does not give the first one."""
+    """Why the bookie did not return the first entry."""
 
     def holds(self, entry: int) -> bool:
         return entry not in self.refused and not self.frames.missing(entry, entry + 1, 1)
@@ -78,7 +78,7 @@ class _Probe:
             self.answer = answer
 
     def give_up(self, answer: str) -> None:
-        """No more answers come."""
+        """Record that no more answers follow."""
         for entry in self.entries:
             if not self.holds(entry):
                 self.refuse(entry, answer)
@@ -87,7 +87,18 @@ class _Probe:
 def discover_write_set(
     entry_range: EntryRange, first: int, bookies: tuple[str, ...], connections: BookieConnections
 ) -> WriteSet:
-    """The write set from the entry `first` on. Raises `LedgerUnavailable` when no bookie holds that one."""
+    """Discover the write sets of the entries from `first` on.
+
+    Args:
+        entry_range: The ledger, and the last entry to read.
+        first: The first entry.
+        bookies: The ids of all bookies of the cluster.
+        connections: The connections to the bookies.
+
+    Raises:
+        LedgerUnavailable: No bookie has the entry `first`.
+
+    """
     count = min(_MOST_PROBES, 2 * len(bookies), _PROBE_BYTES // max(1, entry_range.entry_bytes))
     entries = range(first, min(entry_range.last + 1, first + max(_LEAST_PROBES, count)))
     probes: dict[str, _Probe] = {}
@@ -106,14 +117,14 @@ def discover_write_set(
                 probe.feed(event)
             except KernelError as error:
                 connections.drop(event.bookie)
-                probe.give_up(f"is no bookie: {error.message}")
+                probe.give_up(f"is not a bookie: {error.message}")
     for bookie, probe in probes.items():
         if probe.is_open:
             connections.drop(bookie)
     held = [{bookie for bookie, probe in probes.items() if probe.holds(entry)} for entry in entries]
     busy = tuple(bookie for bookie, probe in probes.items() if probe.answer == _BUSY)
     if not held[0] and busy:
-        # Whoever reads asks them again, after pauses.
+        # The reader requests the entry from these bookies again, after pauses.
         return WriteSet(first, (busy,), bookies)
     if not held[0]:
         raise entry_range.unavailable(first, {bookie: probe.answer for bookie, probe in probes.items()})
@@ -121,7 +132,7 @@ def discover_write_set(
 
 
 def _expected(probes: dict[str, _Probe], connections: BookieConnections) -> set[str]:
-    """Bookies to wait for: not those that were silent before, where the others hold every entry."""
+    """Return the bookies to wait for: without bookies that were silent before, if the others have every entry."""
     open_probes = {bookie for bookie, probe in probes.items() if probe.is_open}
     healthy = {
         bookie for bookie in open_probes if not BOOKIE_HEALTH.is_quarantined(connections.addresses[bookie])

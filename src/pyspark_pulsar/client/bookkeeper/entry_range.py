@@ -1,4 +1,4 @@
-"""What is to be read of a ledger, and how it is said that it cannot be."""
+"""A range of entries to read from a ledger, and the error for an entry that is unavailable."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pyspark_pulsar.client.bookkeeper.connection.response_status import DAMAGED,
 from pyspark_pulsar.errors import LedgerUnavailable
 
 _MAX_FRAME_BYTES: Final = 128 << 20
-"""Above any entry that a broker takes, and any answer of many."""
+"""A limit above the size of any entry that a broker accepts, and of any answer with several entries."""
 
 
 @dataclass(frozen=True, slots=True)
 class EntryRange:
-    """The entries `first` to `last` (inclusive) of one ledger."""
+    """The entries `first` to `last` (inclusive) of a ledger."""
 
     where: str
     """The topic partition, for errors."""
@@ -24,30 +24,41 @@ class EntryRange:
     first: int
     last: int
     digest: str | None = None
-    """As `LedgerMetadata.digest`; None: not told."""
+    """The digest, as `LedgerMetadata.digest`; None if unknown."""
     entry_bytes: int = 1
-    """About how large an entry is."""
+    """An estimate of the mean entry size, in bytes."""
 
     def frames(self, first: int | None = None, last: int | None = None) -> LedgerFrames:
-        """To put these entries, or a part of them, in order. Raises `LedgerUnavailable`."""
+        """Return a buffer that puts the entries, or a part of them, in order.
+
+        Args:
+            first: The first entry; by default the first one of the range.
+            last: The last entry (inclusive); by default the last one of the range.
+
+        Raises:
+            LedgerUnavailable: The ledger's digest is of a kind that cannot be verified here.
+
+        """
         begin = self.first if first is None else first
         end = self.last if last is None else last
         try:
             return LedgerFrames(self.ledger, begin, end, digest=self.digest, max_frame_bytes=_MAX_FRAME_BYTES)
         except KernelError as error:
             raise LedgerUnavailable(
-                f"{self.where}, ledger {self.ledger}: bookies cannot be read directly: {error.message}; read it from "
-                f"the broker (readFrom=broker)"
+                f"{self.where}, ledger {self.ledger}: bookies cannot be read directly: {error.message}; read from the "
+                f"broker (readFrom=broker)"
             ) from None
 
     def unavailable(self, entry: int, tried: Mapping[str, str]) -> LedgerUnavailable:
-        """No bookie gives the entry; `tried` is what each of them said."""
+        """Return the error for an entry that no bookie returns. `tried` has each bookie's answer, by its id."""
         answers = "; ".join(f"{bookie} {answer}" for bookie, answer in tried.items())
         if set(tried.values()) == {describe(NO_LEDGER)}:
-            answers += "; so it was deleted since the read was planned (retention, or after it was offloaded)"
+            answers += (
+                "; so the ledger was deleted after the read was planned (by retention, or after offloading)"
+            )
         if self.digest is None and describe(DAMAGED) in tried.values():
-            answers += "; such a digest may also be one that needs the ledger's password (HMAC)"
+            answers += "; the digest may also be of a kind that needs the ledger's password (HMAC)"
         return LedgerUnavailable(
-            f"{self.where}, ledger {self.ledger}, entry {entry}: expected one of its bookies to give it, got: "
+            f"{self.where}, ledger {self.ledger}, entry {entry}: expected one of its bookies to return the entry, got: "
             f"{answers}; run the query again, or read from the broker (readFrom=broker)"
         )

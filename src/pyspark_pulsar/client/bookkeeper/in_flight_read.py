@@ -1,4 +1,4 @@
-"""A request for entries that is on its way to one bookie."""
+"""A request for entries that is in flight to one bookie."""
 
 from __future__ import annotations
 
@@ -7,43 +7,43 @@ from dataclasses import dataclass, field, replace
 
 @dataclass(slots=True)
 class InFlightRead:
-    """Entries that one bookie was asked for and has not given yet."""
+    """Entries that were requested from one bookie, and that the bookie has not returned yet."""
 
     entries: range
-    """The first of each group; all lie before `entries.stop`. Entries of the same place in their groups lie on the same
-    bookies."""
+    """The first entry of each group, all before `entries.stop`. Entries at the same index of their groups are stored
+    on the same bookies."""
     bookie: str
     size: int = 1
-    """Of a group: so many entries in a row were asked for at once."""
+    """Number of consecutive entries in a group, which were requested together."""
     tried: dict[str, str] = field(default_factory=dict)
-    """Bookies that did not give them, and what they said."""
+    """Bookies that did not return the entries, and their answers."""
     batch: int | None = None
-    """The id of a BATCH_READ for as many of `entries` as the bookie likes to give."""
+    """The id of a BATCH_READ, for which the bookie returns as many of `entries` as it chooses."""
     pauses: int = 0
-    """How often the bookie had too many requests."""
+    """Number of pauses, each because the bookie had too many requests."""
     paused_seconds: float = 0.0
     """The sum of all pauses."""
     not_before: float = 0.0
-    """When the pause is over, by `time.monotonic`."""
+    """End of the pause, by `time.monotonic`."""
 
     @property
     def is_batched(self) -> bool:
-        """Whether the bookie must know BATCH_READ."""
+        """Return whether the bookie must support BATCH_READ."""
         return self.batch is not None or self.size > 1
 
     def covers(self, entry: int) -> bool:
-        """Whether it is one of the entries asked for."""
+        """Return whether the entry was requested."""
         entries = self.entries
         return entries.start <= entry < entries.stop and (entry - entries.start) % entries.step < self.size
 
-    def one_by_one(self) -> list[InFlightRead]:
-        """The same entries, none of which is asked for together with its neighbour."""
+    def split_groups(self) -> list[InFlightRead]:
+        """Return reads of the same entries without groups, one read for each index in the groups."""
         start, stop, step = self.entries.start, self.entries.stop, self.entries.step
         places = [range(start + place, stop, step) for place in range(self.size)]
         return [replace(self, entries=entries, size=1) for entries in places if entries]
 
-    def without(self, entry: int) -> list[InFlightRead]:
-        """All that is left when an entry is out of it, the rest of its group as single entries."""
+    def split_around(self, entry: int) -> list[InFlightRead]:
+        """Return reads of the entries without the given one. The rest of its group becomes single entries."""
         start, stop, step = self.entries.start, self.entries.stop, self.entries.step
         group = entry - (entry - start) % step
         neighbours = [other for other in range(group, min(group + self.size, stop)) if other != entry]

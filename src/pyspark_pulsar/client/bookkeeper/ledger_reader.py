@@ -1,53 +1,59 @@
-"""A run of entries of one ledger, straight from the bookies that hold it. Executor only.
+"""A reader for a range of entries of one ledger, directly from the bookies that store them. Executor only.
 
-The caller iterates over a `LedgerReader` and gets every entry of an `EntryRange` once, in order. An entry that no
-bookie gives ends the iteration: all entries before it are given first, then `LedgerUnavailable` is raised.
+The caller iterates over a `LedgerReader`, and receives each entry of an `EntryRange` once, in order. If no bookie
+returns an entry, the caller receives all earlier entries, and then `LedgerUnavailable` is raised.
 
-Two ways to ask
-    BATCH_READ   Where every bookie of the ensemble holds all entries (write quorum equals ensemble size), one bookie
-                 is asked for all that is ahead. It gives as many as it likes. The next BATCH_READ goes out as soon as
-                 the answer is here, before it is decoded. There is never more than one on its way.
-    READ_ENTRY   Elsewhere entries are striped over the bookies. Each entry is asked for by itself, of the bookies in
-                 turn, many ahead. Small entries that lie together on one bookie are asked for as a group (a short
-                 BATCH_READ), if the bookie knows BATCH_READ (BookKeeper 4.17 and later).
+Two kinds of requests:
 
-States of an entry                    | leaves it when                                    | and then is
-    ahead      nobody was asked for   | it is asked for                                   | in flight
-               it, or a BATCH_READ    | a BATCH_READ has given it                         | received
-               that may not reach it  | a BATCH_READ says that the bookie lacks it        | in flight, elsewhere
-    in flight  in one `InFlightRead`  | it comes and its digest fits                      | received
-               to one bookie          | the bookie does not have it, or it is damaged     | in flight, elsewhere
-                                      | the connection is lost, also after a silence      | in flight, elsewhere
-                                      | the bookie has too many requests                  | paused
-                                      | it was in a group, and the bookie knows no groups | in flight, by itself
-                                      | the last bookie that may hold it was tried        | missing
-    paused     in one `InFlightRead`  | the pause is over                                 | in flight, same bookie
-               that waits             | all its pauses are longer than the timeout        | in flight, elsewhere
-    received   in the kernel          | all entries before it are received                | given
-    given      the caller has it      |                                                   |
-    missing    it is the end          |                                                   |
+    BATCH_READ   Used if every bookie of the ensemble stores all entries (write quorum equals ensemble size). One
+                 request to one bookie is for all entries ahead. The bookie returns as many as it chooses. The next
+                 BATCH_READ is sent when the answer arrives, before it is decoded. At most one is in flight.
+    READ_ENTRY   Used if entries are striped over the bookies. There is one request for each entry, to the bookies in
+                 turn, for many entries ahead. Small entries that are stored together on one bookie are requested as a
+                 group (a short BATCH_READ), if the bookie supports BATCH_READ (BookKeeper 4.17 and later).
 
-"Elsewhere" is the next bookie of the entry's write set that was not tried for this entry; healthy ones come first. A
-write set can be a guess (`discovery`). When a bookie lacks an entry that the guess says it holds, no more is asked
-ahead until nothing is in flight; then the guess is made anew. A wrong guess costs time and no entry, since all bookies
-stand behind the guessed ones.
+    State of an entry                     | event                                             | next state
+    ahead      no request, or only a      | a request for the entry is sent                   | in flight
+               BATCH_READ that may not    | a BATCH_READ returns the entry                    | received
+               reach the entry            | a BATCH_READ reports that the bookie lacks it     | in flight, next bookie
+    in flight  in one `InFlightRead`      | the entry arrives, and its digest matches         | received
+               to one bookie              | the bookie lacks the entry, or it is damaged      | in flight, next bookie
+                                          | the connection is lost, also after a timeout      | in flight, next bookie
+                                          | the bookie has too many requests                  | paused
+                                          | the bookie does not support groups                | in flight, alone
+                                          | the last bookie that may store it was tried       | missing
+    paused     in one `InFlightRead`      | the pause ends                                    | in flight, same bookie
+               that waits                 | the pauses together exceed the timeout            | in flight, next bookie
+    received   in the kernel              | all earlier entries are received                  | returned
+    returned   the caller has it          |                                                   |
+    missing    the end of the read        |                                                   |
 
-Why each entry comes once and in order, or an error comes
-    Once, in order: only `LedgerFrames` gives entries, and it gives the one at `next` and then counts up. An entry that
-    arrives twice, or damaged, or from a connection that is closed, changes nothing there.
-    No gap: each entry from `next` up to `ahead` (exclusive) is received, or in one read that is in flight or paused,
-    or it is not before `end`. Whoever takes an entry out of a read puts it into another one, or lowers `end` to it.
-    An end: a bookie that is silent is lost after the timeout, pauses of a read have a longest sum, and each failure
+The next bookie is one from the entry's write set that was not tried for this entry. Healthy bookies are first. A write
+set may be a guess (`discovery`). If a bookie lacks an entry that it has according to the guess, the reader requests no
+more entries ahead until nothing is in flight. Then it guesses again. A wrong guess costs time and loses no entry,
+because all other bookies of the cluster follow the guessed ones.
+
+Why each entry is returned once and in order, or an error is raised:
+
+    Once, in order: Only `LedgerFrames` returns entries. It returns the entry at `next`, and then increments `next`. An
+    entry that arrives twice, damaged, or on a closed connection changes nothing there.
+
+    No gap: Each entry from `next` up to `ahead` (exclusive) is received, in exactly one read that is in flight or
+    paused, or not before `end`. Code that removes an entry from a read adds the entry to another read, or lowers `end`
+    to the entry.
+
+    End: A silent bookie counts as lost after the timeout, the pauses of a read have a maximum sum, and each failure
     adds a bookie to `tried`. So each entry is received or missing after finitely many answers.
 
-What is bounded, since bookies are shared with those who write, and memory with the task
-    READ_ENTRY    Asked for and not given: 1,024 entries or 16 MiB by the mean size of entries, never below 4 entries.
-                  A bookie that has too many requests halves the 1,024. Nothing new is asked for while a read is paused.
-    BATCH_READ    4 MiB each, and none while more than 24 MiB wait for the caller.
-    received      Above 24 MiB only the bookie is listened to that has the entry which the caller waits for; TCP
-                  holds the others back.
+Limits, because bookies also serve writers, and a task has limited memory:
 
-`ReadState` is what is known, `ReadRequests` asks, `ReadResponses` takes the answers.
+    READ_ENTRY    Requested and not returned: 1,024 entries, or 16 MiB by the mean entry size, but at least 4 entries.
+                  A bookie that has too many requests halves the 1,024. While a read is paused, no request is new.
+    BATCH_READ    4 MiB each, and none while more than 24 MiB wait for the caller.
+    received      Above 24 MiB, the reader receives only from the bookie with the next entry for the caller. TCP pauses
+                  the other bookies.
+
+`ReadState` contains the state, `ReadRequests` sends requests, `ReadResponses` processes answers.
 """
 
 from __future__ import annotations
@@ -68,13 +74,23 @@ _WAIT_SECONDS: Final = 1.0
 
 
 class LedgerReader:
-    """Iterate once. Raises `LedgerUnavailable` for an entry that no bookie gives."""
+    """An iterable over the entries of a range, for one iteration."""
 
     def __init__(
         self, entry_range: EntryRange, write_sets: WriteSets, connections: BookieConnections
     ) -> None:
-        """Asks nobody yet. Raises `LedgerUnavailable` for a kind of digest that cannot be checked here."""
-        self._state = ReadState.of(entry_range)
+        """Prepare to read, without sending a request.
+
+        Args:
+            entry_range: The entries to read.
+            write_sets: The bookies that store them.
+            connections: The connections to the bookies.
+
+        Raises:
+            LedgerUnavailable: The ledger's digest is of a kind that cannot be verified here.
+
+        """
+        self._state = ReadState.before_requests(entry_range)
         self._connections = connections
         self._requests = ReadRequests(self._state, write_sets, connections)
         self._responses = ReadResponses(
@@ -82,7 +98,12 @@ class LedgerReader:
         )
 
     def __iter__(self) -> Iterator[EntryBatch]:
-        """Entries in order, each once; before an error, all that are in front of the one that is not to be had."""
+        """Yield all entries once, in order.
+
+        Raises:
+            LedgerUnavailable: No bookie returns an entry. All earlier entries have been yielded.
+
+        """
         state = self._state
         while not state.is_complete:
             self._requests.send_ahead()
@@ -96,7 +117,7 @@ class LedgerReader:
             raise state.unavailable
 
     def _receive(self) -> None:
-        """Wait for bookies, or until a pause is over."""
+        """Wait for bookies, or until a pause ends."""
         now = time.monotonic()
         seconds = min((read.not_before - now for read in self._state.paused), default=_WAIT_SECONDS)
         for event in self._connections.wait(self._state.bookies_to_hear(), max(0.0, seconds)):

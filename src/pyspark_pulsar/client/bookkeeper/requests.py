@@ -1,4 +1,4 @@
-"""Which bookie the reader of a ledger asks for which entries, and when. The theory is in `reader`."""
+"""Requests of the reader of a ledger: which entries, when, from which bookie. `ledger_reader` explains the rules."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from pyspark_pulsar.client.bookkeeper.read_state import ReadState
 from pyspark_pulsar.client.bookkeeper.write_set import WriteSet, WriteSets
 from pyspark_pulsar.errors import LedgerUnavailable
 
-# Of one answer; bookies cap it at 5 MiB (`maxBatchReadSize`).
+# Limit of one answer. Bookies limit an answer to 5 MiB (`maxBatchReadSize`).
 _BATCH_BYTES: Final = 4 << 20
 _AHEAD_BYTES: Final = 16 << 20
 _AHEAD_ENTRIES: Final = 1024
 _LEAST_AHEAD: Final = 4
-# Of larger entries, a request for each costs nothing beside their bytes.
+# For larger entries, the cost of a request for each entry is negligible.
 _SMALL_BYTES: Final = 64 << 10
 _FIRST_PAUSE_SECONDS: Final = 0.05
 _LONGEST_PAUSE_SECONDS: Final = 2.0
 
 
 class ReadRequests:
-    """Sends requests and notes them in the state. What is answered, `responses` takes."""
+    """A sender of requests, which records them in the state. `ReadResponses` processes the answers."""
 
     def __init__(self, state: ReadState, write_sets: WriteSets, connections: BookieConnections) -> None:
         self._state = state
@@ -38,7 +38,7 @@ class ReadRequests:
         self._most_ahead = _AHEAD_ENTRIES
 
     def send_ahead(self) -> None:
-        """Ask for what is ahead, as far as the bounds let, and anew for what has paused long enough."""
+        """Request entries ahead within the limits, and repeat reads whose pause has ended."""
         state = self._state
         for read in state.pop_due(time.monotonic()):
             self.send(read)
@@ -65,7 +65,7 @@ class ReadRequests:
             self._send_reads(write_set, range(state.ahead, min(stop, state.ahead + step)))
 
     def send(self, read: InFlightRead) -> None:
-        """Ask its bookie for what is missing of it."""
+        """Request the missing entries of the read from its bookie."""
         entries = read.entries
         requests = self._state.frames.read_requests(entries.start, entries.stop, entries.step, read.size)
         if requests:
@@ -73,8 +73,8 @@ class ReadRequests:
             self._connections.send(read.bookie, requests)
 
     def send_to_next_bookie(self, read: InFlightRead, answer: str) -> None:
-        """The bookie does not give these entries: ask the next one; after the last one, they are the end."""
-        for single in read.one_by_one():
+        """Request the entries from the next bookie. If no bookie is left, the read ends there."""
+        for single in read.split_groups():
             missing = self._state.first_missing(single)
             if missing is not None:
                 self._fall_back(single, missing, single.tried | {single.bookie: answer})
@@ -83,21 +83,25 @@ class ReadRequests:
         at_entry = self._write_set_at(missing)
         if at_entry is None:
             return
-        untried = tuple(bookie for bookie in at_entry[0].of(missing) if bookie not in tried)
+        untried = tuple(bookie for bookie in at_entry[0].bookies_for(missing) if bookie not in tried)
         if not untried:
             self._state.end_before(missing, self._state.entry_range.unavailable(missing, tried))
             return
         self.send(InFlightRead(read.entries, self._by_health(untried)[0], tried=tried))
 
     def pause(self, read: InFlightRead) -> bool:
-        """Ask the same bookie again after a pause; false when it has been given time enough: pauses count, and not
-        what the reader's caller does meanwhile."""
+        """Pause a read, to repeat it at the same bookie.
+
+        Returns:
+            False if the pauses of the read already exceed the timeout. Time in which the caller works does not count.
+
+        """
         if read.paused_seconds > self._connections.timeout_seconds:
             return False
         if not self._state.paused:
             self._most_ahead = max(_LEAST_AHEAD, self._most_ahead // 2)
         pause = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2**read.pauses)
-        pause *= random.uniform(0.5, 1.0)  # noqa: S311 -- spreads readers, hides nothing
+        pause *= random.uniform(0.5, 1.0)  # noqa: S311 -- the value spreads readers and protects no secret
         paused = read.paused_seconds + pause
         not_before = time.monotonic() + pause
         self._state.paused.append(
@@ -106,11 +110,11 @@ class ReadRequests:
         return True
 
     def next_turn(self) -> None:
-        """Let the next BATCH_READ go to another bookie of the write set."""
+        """Send the next BATCH_READ to another bookie of the write set."""
         self._turn += 1
 
     def _write_set_at(self, entry: int) -> tuple[WriteSet, int] | None:
-        """As `WriteSets.at`. None: no bookie holds the entry, so it is the end."""
+        """Return the result of `WriteSets.at`, or None if no bookie has the entry, which ends the read."""
         try:
             return self._write_sets.at(entry)
         except LedgerUnavailable as why:
@@ -118,7 +122,7 @@ class ReadRequests:
             return None
 
     def _batch_bookie(self, write_set: WriteSet) -> str | None:
-        """The bookie to be asked for many entries at once, if there is one."""
+        """Return the bookie for a BATCH_READ, or None if the entries are striped or the bookie lacks BATCH_READ."""
         if not write_set.everyone_holds_all:
             return None
         holders = write_set.holders[0]
@@ -139,22 +143,22 @@ class ReadRequests:
         self._connections.send(bookie, request)
 
     def _send_reads(self, write_set: WriteSet, entries: range) -> None:
-        """Ask for each entry of the first healthy bookie that should hold it."""
+        """Request each entry from the first healthy bookie of its write set."""
         size = write_set.group if self._state.entry_bytes <= _SMALL_BYTES else 1
         turn = math.lcm(write_set.period, size)
         for first in entries[:turn:size]:
             groups = range(first, entries.stop, turn)
-            bookie = self._group_bookie(write_set.of_all(first, size)) if size > 1 else None
+            bookie = self._group_bookie(write_set.common_bookies(first, size)) if size > 1 else None
             if bookie is not None:
                 self.send(InFlightRead(groups, bookie, size))
                 continue
-            for single in InFlightRead(groups, "", size).one_by_one():
-                bookies = self._by_health(write_set.of(single.entries.start))
+            for single in InFlightRead(groups, "", size).split_groups():
+                bookies = self._by_health(write_set.bookies_for(single.entries.start))
                 self.send(replace(single, bookie=bookies[0]))
         self._state.ahead = entries.stop
 
     def _group_bookie(self, bookies: tuple[str, ...]) -> str | None:
-        """The first that is healthy and knows BATCH_READ."""
+        """Return the first bookie that is healthy and supports BATCH_READ."""
         for bookie in bookies:
             address = self._connections.addresses[bookie]
             if BOOKIE_HEALTH.knows_batches(address) and not BOOKIE_HEALTH.is_quarantined(address):

@@ -1,4 +1,4 @@
-"""What the answers of bookies, and the ends of their connections, mean for a read. The theory is in `reader`."""
+"""Answers of bookies and ends of connections, and their effect on a read. `ledger_reader` explains the states."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NOT_UNDERSTOOD: Final = (response_status.BAD_REQUEST, response_status.BAD_VERSI
 
 
 class ReadResponses:
-    """Takes what `BookieConnections.wait` gives, and sends again what was not given."""
+    """A handler for the events of `BookieConnections.wait`, which requests missing entries again."""
 
     def __init__(
         self,
@@ -33,20 +33,21 @@ class ReadResponses:
         self._write_sets_may_change = write_sets_may_change
 
     def take(self, event: Arrival | ConnectionLost) -> None:
+        """Handle an event."""
         if isinstance(event, ConnectionLost):
-            self._lost(event)
+            self._handle_loss(event)
         else:
-            self._received(event)
+            self._handle_arrival(event)
 
-    def _received(self, arrival: Arrival) -> None:
+    def _handle_arrival(self, arrival: Arrival) -> None:
         frames = self._state.frames
         groups = frames.groups
         try:
             answers = frames.feed(arrival.connection_id, arrival.data)
         except KernelError as error:
             self._connections.drop(arrival.bookie)
-            reason = f"is no bookie: {error.message}"
-            self._lost(ConnectionLost(arrival.bookie, arrival.connection_id, reason))
+            reason = f"is not a bookie: {error.message}"
+            self._handle_loss(ConnectionLost(arrival.bookie, arrival.connection_id, reason))
             return
         address = self._connections.addresses[arrival.bookie]
         if BOOKIE_HEALTH.is_quarantined(address):
@@ -55,13 +56,13 @@ class ReadResponses:
             BOOKIE_HEALTH.answers_batches(address)
         for batch, entry, code, count in answers:
             if batch is None:
-                self._entry_refused(arrival.bookie, entry, code)
+                self._handle_refused_entry(arrival.bookie, entry, code)
             else:
-                self._batch_read_answered(batch, entry, code, count)
+                self._handle_batch_answer(batch, entry, code, count)
         self._state.drop_answered(arrival.bookie)
 
-    def _entry_refused(self, bookie: str, entry: int, code: int) -> None:
-        """An entry that was asked for, by itself or in a group, and did not come."""
+    def _handle_refused_entry(self, bookie: str, entry: int, code: int) -> None:
+        """Handle an entry that the bookie did not return, from a single request or a group."""
         read = self._state.pop_read(bookie, entry)
         if read is None:
             return
@@ -72,10 +73,10 @@ class ReadResponses:
             BOOKIE_HEALTH.refuses_batches(self._connections.addresses[bookie])
             self._requests.send(single)
         else:
-            self._not_given(single, code)
+            self._handle_missing(single, code)
 
-    def _batch_read_answered(self, batch: int, entry: int, code: int, count: int) -> None:
-        """`count` entries from `entry` on have come, and the one behind them not, if `code` is not OK."""
+    def _handle_batch_answer(self, batch: int, entry: int, code: int, count: int) -> None:
+        """Handle an answer with `count` entries from `entry` on. If `code` is not OK, the next one is missing."""
         read = self._state.pop_batch_read(batch)
         if read is None:
             return
@@ -90,27 +91,27 @@ class ReadResponses:
         self._state.ahead = missing
         if code != response_status.OK:
             self._requests.next_turn()
-            # It is read by itself, from another bookie.
+            # The missing entry is requested alone, from another bookie.
             self._state.ahead += 1
-            self._not_given(InFlightRead(range(missing, missing + 1), read.bookie), code)
+            self._handle_missing(InFlightRead(range(missing, missing + 1), read.bookie), code)
 
-    def _not_given(self, read: InFlightRead, code: int) -> None:
+    def _handle_missing(self, read: InFlightRead, code: int) -> None:
         if code == response_status.TOO_MANY_REQUESTS and self._requests.pause(read):
             return
         if code in (response_status.NO_ENTRY, response_status.NO_LEDGER):
             self._state.is_misled = self._write_sets_may_change
         self._requests.send_to_next_bookie(read, response_status.describe(code))
 
-    def _lost(self, lost: ConnectionLost) -> None:
+    def _handle_loss(self, lost: ConnectionLost) -> None:
         self._state.frames.forget(lost.connection_id)
         address = self._connections.addresses[lost.bookie]
         reads = self._state.pop_reads_of(lost.bookie)
         refused_batch = lost.hung_up and any(read.is_batched for read in reads)
         if refused_batch and not BOOKIE_HEALTH.has_answered_batches(address):
-            # So BookKeeper before 4.17 answers a BATCH_READ. It has refused no entry: what else was on its way there
-            # is asked for again, one by one; those of the BATCH_READ follow, as they still lie ahead.
+            # BookKeeper before 4.17 closes the connection after a BATCH_READ. It has refused no entry, so the other
+            # reads are sent again as single entries. The entries of the BATCH_READ itself are still ahead.
             BOOKIE_HEALTH.refuses_batches(address)
-            for single in (single for read in reads if read.batch is None for single in read.one_by_one()):
+            for single in (single for read in reads if read.batch is None for single in read.split_groups()):
                 self._requests.send(single)
             return
         BOOKIE_HEALTH.quarantine(address)

@@ -1,8 +1,9 @@
-"""Which bookies hold which entries of a ledger. Pure.
+"""The bookies that store each entry of a ledger. Pure functions and data.
 
-The write set of an entry is the bookies of its ensemble that hold a replica: replica i of entry e lies on
-`ensemble[(e + i) % len(ensemble)]`. Where the admin REST does not tell the ensemble, write sets are guessed from who
-held a few entries in a row. A wrong guess costs time, not rows, since whoever reads asks the other bookies next.
+The write set of an entry contains the bookies of its ensemble that store a replica. Replica i of entry e is stored on
+`ensemble[(e + i) % len(ensemble)]`. If the admin REST API does not return the ensemble, write sets are guessed from the
+bookies that had a few consecutive entries. A wrong guess costs time and no rows, because a reader tries the other
+bookies next.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from pyspark_pulsar.client.ledger import Ensemble, LedgerMetadata
 
 @dataclass(frozen=True, slots=True)
 class WriteSet:
-    """The write sets of all entries from `first_entry` on; they repeat after `period` entries."""
+    """The write sets of all entries from `first_entry` on. They repeat after `period` entries."""
 
     first_entry: int
     holders: tuple[tuple[str, ...], ...]
-    """Entry e lies on `holders[e % len(holders)]`, to be asked in this order."""
+    """Entry e is stored on `holders[e % len(holders)]`, in the order for requests."""
     others: tuple[str, ...] = ()
-    """Bookies that may hold an entry which none of the holders has."""
+    """Bookies that may have an entry if none of the holders has it."""
 
     @property
     def period(self) -> int:
@@ -33,47 +34,51 @@ class WriteSet:
 
     @property
     def everyone_holds_all(self) -> bool:
-        """Whether runs of entries lie on one bookie, so that it can be asked for many at once."""
+        """Return whether one bookie stores consecutive entries, so that one request can be for many entries."""
         return self.period == 1
 
     @property
     def group(self) -> int:
-        """How many entries in a row lie together on some bookie, wherever they begin: the write quorum, mostly."""
+        """Return how many consecutive entries share a bookie, from any entry on. Mostly, this is the write quorum."""
         most = min(len(holders) for holders in self.holders)
         return next(
             size
             for size in range(most, 0, -1)
-            if size == 1 or all(self.of_all(first, size) for first in range(self.period))
+            if size == 1 or all(self.common_bookies(first, size) for first in range(self.period))
         )
 
-    def of(self, entry: int) -> tuple[str, ...]:
-        """Who is asked for this entry, in this order."""
+    def bookies_for(self, entry: int) -> tuple[str, ...]:
+        """Return the bookies to request this entry from, in this order."""
         return tuple(dict.fromkeys(self.holders[entry % self.period] + self.others))
 
-    def of_all(self, first: int, size: int) -> tuple[str, ...]:
-        """Who holds each of `size` entries from `first` on."""
+    def common_bookies(self, first: int, size: int) -> tuple[str, ...]:
+        """Return the bookies that store each of `size` entries from `first` on."""
         held = [self.holders[entry % self.period] for entry in range(first, first + size)]
         return tuple(bookie for bookie in held[0] if all(bookie in holders for holders in held))
 
 
 class WriteSets(Protocol):
-    """Of one ledger, over all its ensembles."""
+    """The write sets of one ledger, over all its ensembles."""
 
     @property
     def may_change(self) -> bool:
-        """Whether they are a guess."""
+        """Return whether the write sets are a guess."""
 
     def at(self, entry: int) -> tuple[WriteSet, int]:
-        """That of this entry and those behind it, up to the entry returned (exclusive). May ask bookies, but only
-        at first and after `renew`."""
+        """Return the write set of the entry, and the entry up to which it is valid (exclusive).
+
+        The first call, and the first one after `renew`, may send requests to bookies.
+        """
 
     def renew(self) -> None:
-        """A bookie lacks an entry that it should hold: guess anew at the next one. Only while no answers are expected
-        from any bookie."""
+        """Discard the guess, because a bookie lacks an entry that it should have.
+
+        Call this only while no answer is expected from any bookie.
+        """
 
 
 class KnownWriteSets:
-    """Those that BookKeeper's ledger metadata tell."""
+    """The write sets from BookKeeper's ledger metadata."""
 
     may_change = False
 
@@ -86,11 +91,11 @@ class KnownWriteSets:
         return self._write_sets[number - 1], stop
 
     def renew(self) -> None:
-        """They do not change."""
+        """Do nothing, because known write sets do not change."""
 
 
 def write_set_of(ensemble: Ensemble, write_quorum: int) -> WriteSet:
-    """Of an ensemble that is known."""
+    """Return the write sets of a known ensemble."""
     bookies = ensemble.bookies
     size = len(bookies)
     if write_quorum >= size:
@@ -100,7 +105,14 @@ def write_set_of(ensemble: Ensemble, write_quorum: int) -> WriteSet:
 
 
 def guess_write_set(first_entry: int, held: Sequence[Collection[str]], bookies: Sequence[str]) -> WriteSet:
-    """`held[i]`: who holds entry `first_entry + i`, at least one entry. `bookies`: all that there are."""
+    """Guess write sets from the bookies that have a few consecutive entries.
+
+    Args:
+        first_entry: The first of these entries.
+        held: For each entry, from `first_entry` on, the bookies that have it. At least one entry.
+        bookies: The ids of all bookies of the cluster.
+
+    """
     seen = [frozenset(holders) for holders in held]
     period = next(
         size

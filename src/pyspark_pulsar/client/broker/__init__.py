@@ -1,1 +1,1 @@
-"""Brokers, over Pulsar's binary protocol: connections, lookups, consumers, producers, transactions."""
+"""A client for brokers over Pulsar's binary protocol: connections, lookups, consumers, producers, transactions."""

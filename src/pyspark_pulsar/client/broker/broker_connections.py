@@ -1,4 +1,4 @@
-"""The connections of one client: at most one for each broker, opened when first needed."""
+"""The connections of a client: at most one for each broker, opened when first needed."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import ConnectionFailed, PulsarError
 
 _MOST_CONNECT: Final = 2
-"""How many deadlines of one attempt to connect a thread waits for the attempt of another thread."""
+"""Number of connection timeouts for which a thread waits for another thread's attempt to connect."""
 
 
 class BrokerConnections:
-    """The open connections of one client, by address. Threads may share it."""
+    """The open connections of a client, by address. Safe to use from several threads."""
 
     def __init__(
         self,
         hosts: Iterable[BrokerAddress],
         security: Security,
         connect_seconds: float,
-        left: Callable[[float], float],
+        seconds_left: Callable[[float], float],
     ) -> None:
-        """Open no connection yet.
+        """Store the arguments, without opening a connection.
 
         Args:
             hosts: The hosts of the service URL.
             security: TLS and credentials of each connection.
             connect_seconds: Deadline of one attempt to connect.
-            left: Returns how long a wait of some seconds may take. Raises `DeadlineExceeded` if that is no time.
+            seconds_left: Return how many of the given seconds remain. Raise `DeadlineExceeded` if none remain.
 
         """
         self._hosts = list(hosts)
         self._security = security
         self._connect_seconds = connect_seconds
-        self._left = left
+        self._seconds_left = seconds_left
         self._open: dict[BrokerAddress, Connection] = {}
         self._opening: dict[BrokerAddress, Future[Connection]] = {}
         self._lock = threading.Lock()
         self._times_closed = 0
 
     def close(self) -> None:
-        """Close all connections, also those that a thread is opening."""
+        """Close all connections, including ones that a thread is opening."""
         with self._lock:
             self._times_closed += 1
             connections = list(self._open.values())
@@ -57,12 +57,12 @@ class BrokerConnections:
 
     @property
     def has_open_ends(self) -> bool:
-        """Whether a consumer or producer is open on one of the connections."""
+        """Return whether a consumer or producer uses one of the connections."""
         with self._lock:
             return any(connection.is_used for connection in self._open.values())
 
     def service_connection(self) -> Connection:
-        """Return a connection to any host of the service URL. Raises `ConnectionFailed` when none answers."""
+        """Return a connection to any host of the service URL. Raise `ConnectionFailed` if no host answers."""
         hosts = sorted(random.sample(self._hosts, len(self._hosts)), key=lambda host: not self._knows(host))
         for index, host in enumerate(hosts):
             try:
@@ -70,17 +70,20 @@ class BrokerConnections:
             except ConnectionFailed:
                 if index == len(hosts) - 1:
                     raise
-        raise ConnectionFailed("service.url names no host")
+        raise ConnectionFailed("service.url contains no host")
 
     def _knows(self, address: BrokerAddress) -> bool:
-        """Return whether a connection is open: a host that answers is better than one that may not."""
+        """Return whether a connection is open: a host that answers is preferred to other hosts."""
         with self._lock:
             known = self._open.get(address)
         return known is not None and known.is_open
 
     def connection(self, address: BrokerAddress) -> Connection:
-        """Return the connection to the address; open it if there is none. Threads that need the same one wait for one
-        attempt; no thread waits for the attempt to connect to another broker."""
+        """Return the connection to the address, and open it first if needed.
+
+        Threads that need the same connection wait for one attempt. No thread waits for an attempt to connect to another
+        broker.
+        """
         with self._lock:
             known = self._open.get(address)
             if known is not None and known.is_open:
@@ -90,11 +93,11 @@ class BrokerConnections:
                 attempt = self._opening[address] = Future[Connection]()
                 times_closed = self._times_closed
         if opening is not None:
-            seconds = self._left(_MOST_CONNECT * self._connect_seconds)
+            seconds = self._seconds_left(_MOST_CONNECT * self._connect_seconds)
             connection: Connection = await_answer(opening, f"connecting to {address}", seconds)
             return connection
         try:
-            opened = open_connection(address, self._left(self._connect_seconds), self._security)
+            opened = open_connection(address, self._seconds_left(self._connect_seconds), self._security)
             self._keep(address, opened, times_closed)
         except BaseException as fault:
             with self._lock:
@@ -106,8 +109,12 @@ class BrokerConnections:
         return opened
 
     def _keep(self, address: BrokerAddress, opened: Connection, times_closed: int) -> None:
-        """Keep an open connection, and forget those that have ended: brokers get new addresses for as long as a client
-        lives. Raises `ConnectionFailed` if the client was closed meanwhile."""
+        """Keep an open connection, and drop closed ones, because brokers get new addresses while a client exists.
+
+        Raises:
+            ConnectionFailed: The client was closed during the attempt.
+
+        """
         with self._lock:
             is_wanted = times_closed == self._times_closed
             if is_wanted:
@@ -116,13 +123,15 @@ class BrokerConnections:
                 del self._opening[address]
         if not is_wanted:
             opened.close()
-            raise ConnectionFailed(f"{address}: the client was closed while it connected")
+            raise ConnectionFailed(f"{address}: the client was closed before the connection was open")
 
     def connections(
         self, addresses: Iterable[BrokerAddress]
     ) -> dict[BrokerAddress, Connection | ConnectionFailed]:
-        """Return a connection to each address, or why there is none. Connects to several brokers at the same time, so
-        that those that do not answer take the time of one."""
+        """Return the connection to each address, or its failure.
+
+        Several connections are opened concurrently, so brokers that do not answer cost the timeout only once.
+        """
         wanted = list(addresses)
         missing = [address for address in wanted if not self._knows(address)]
         if len(missing) <= 1:

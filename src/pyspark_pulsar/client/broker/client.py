@@ -1,8 +1,8 @@
-"""Requests to brokers that need no consumer or producer: lookup, partitions, schemas, topic lists.
+"""A client of brokers, for requests without a consumer or producer: lookups, partitions, schemas, topic lists.
 
-A `BrokerClient` keeps one connection per broker (`broker_connections`) and remembers which broker serves a topic
-(`topic_owners`). Requests that fail for a passing reason (connection lost, topic moving) are
-repeated with growing pauses until `patience_ms` is over.
+A `BrokerClient` has one connection for each broker (`broker_connections`), and remembers which broker serves a topic
+(`topic_owners`). Requests with a temporary failure, such as a lost connection or a moving topic, are repeated after
+growing pauses until `patience_ms` is over.
 """
 
 from __future__ import annotations
@@ -59,35 +59,54 @@ _METADATA_FAILED = 1
 
 
 class BrokerClient:
-    """Used on the driver and, one for each task, on executors. Threads may share it, but for `until`. Close it, or use
-    it as a context manager."""
+    """A client of the brokers of a cluster, on the driver or for one task on an executor.
+
+    Several threads may share a client, except for `until`. Close a client, or use it as a context manager.
+    """
 
     def __init__(self, options: ConnectionOptions, patience_ms: int | None = None) -> None:
-        """Connects lazily. `patience_ms`: how long passing failures are retried; by default
-        `pulsar.client.operationTimeoutMs`. Raises `OptionError` for a malformed service URL, and for parameters of
-        authentication that are not understood."""
+        """Store the settings, without connecting.
+
+        Args:
+            options: The address, credentials and timeouts.
+            patience_ms: How long temporary failures are retried; by default `pulsar.client.operationTimeoutMs`.
+
+        Raises:
+            OptionError: The service URL is malformed, or the parameters of authentication are not understood.
+
+        """
         self._options = options
         self.request_seconds = options.operation_timeout_ms / 1000
         patience_seconds = (patience_ms or options.operation_timeout_ms) / 1000
         self._patience = Patience(patience_seconds, patience_seconds)
         security = security_of(options)
         self._connections = BrokerConnections(
-            parse_service_url(options.service_url), security, options.connection_timeout_ms / 1000, self.left
+            parse_service_url(options.service_url),
+            security,
+            options.connection_timeout_ms / 1000,
+            self.seconds_left,
         )
         self._owners = TopicOwners(
             self._connections,
             listener_name=options.listener_name,
             uses_tls=security.tls is not None,
             request_seconds=self.request_seconds,
-            left=self.left,
+            seconds_left=self.seconds_left,
         )
         self._deadline = math.inf
 
     @classmethod
     def for_planning(cls, options: ConnectionOptions, *, runs: bool = False) -> Self:
-        """A client of little patience: an unreachable broker should fail a query that is being written at a
-        desk within seconds. One that answers that it is not ready is waited for. A query that `runs` already waits
-        for a broker that is started again."""
+        """Return a client that fails fast.
+
+        An interactive query fails within seconds if no broker is reachable. But the client waits for a broker that
+        answers that it is not ready.
+
+        Args:
+            options: The address, credentials and timeouts.
+            runs: The query is running already, so wait for brokers that restart, with the usual time limits.
+
+        """
         if runs:
             return cls(options)
         client = cls(options, patience_ms=min(_PLANNING_PATIENCE_MS, options.operation_timeout_ms))
@@ -95,7 +114,7 @@ class BrokerClient:
         return client
 
     def another(self) -> BrokerClient:
-        """With connections of its own: what waits for a consumer may fill those of this one."""
+        """Return a client with its own connections, because waiting entries may fill the present ones."""
         client = BrokerClient(self._options)
         client._patience = self._patience
         return client
@@ -109,23 +128,31 @@ class BrokerClient:
         self.close()
 
     def close(self) -> None:
-        """Close all connections, also those that a thread is opening."""
+        """Close all connections, including ones that a thread is opening."""
         self._owners.clear()
         self._connections.close()
 
     @property
     def patience_seconds(self) -> float:
-        """With brokers that cannot be reached."""
+        """Return how long this client retries while brokers are unreachable."""
         return self._patience.seconds
 
     @property
     def has_open_ends(self) -> bool:
-        """Whether a consumer or producer is open on one of the connections."""
+        """Return whether a consumer or producer uses one of the connections."""
         return self._connections.has_open_ends
 
     def retrying(self, attempt: Callable[[], Answer], patience_seconds: float | None = None) -> Answer:
-        """Call `attempt` until it does not fail for a passing reason, with pauses of up to 2 s; for `patience_seconds`,
-        by default as long as this client is patient; not beyond the time of `until`."""
+        """Call `attempt` until it has no temporary failure, with pauses of up to 2 s.
+
+        Args:
+            attempt: The call, which is safe to repeat.
+            patience_seconds: The time limit of retries, by default this client's. The deadline of `until` also applies.
+
+        Raises:
+            PulsarError: The last error, or an error that is not temporary.
+
+        """
         patience = self._patience
         if patience_seconds is not None:
             patience = Patience(patience_seconds, patience_seconds)
@@ -134,30 +161,33 @@ class BrokerClient:
 
     @contextmanager
     def until(self, deadline: float) -> Iterator[None]:
-        """Let whatever this client waits for in the block end at `deadline` (of `time.monotonic`), or when the time of
-        a block around it does. For a client that one thread uses; threads may share it within a block around theirs."""
-        former = self._deadline
-        self._deadline = min(former, deadline)
+        """Set a deadline for all waits of this client in the block, by `time.monotonic`.
+
+        The deadline of an outer block applies too. Only one thread may use the client. Threads may share the client if
+        they start and end within the block.
+        """
+        previous = self._deadline
+        self._deadline = min(previous, deadline)
         try:
             yield
         finally:
-            self._deadline = former
+            self._deadline = previous
 
-    def left(self, seconds: float) -> float:
-        """How long a wait of `seconds` may take. Raises `DeadlineExceeded` when the time of `until` is over."""
+    def seconds_left(self, seconds: float) -> float:
+        """Return how many of `seconds` a wait may last. Raise `DeadlineExceeded` if the deadline of `until` is over."""
         left = min(seconds, self._deadline - time.monotonic())
         if left <= 0:
-            raise DeadlineExceeded("the time for it is over")
+            raise DeadlineExceeded("the deadline of the operation is over")
         return left
 
     # Connections
 
     def service_connection(self) -> Connection:
-        """Return a connection to any host of the service URL. Raises `ConnectionFailed` when none answers."""
+        """Return a connection to any host of the service URL. Raise `ConnectionFailed` if no host answers."""
         return self._connections.service_connection()
 
     def owner_connection(self, topic: str) -> Connection:
-        """Return a connection to the broker that serves `topic` (a partition's own name). One attempt, no retry."""
+        """Return a connection to the broker that serves `topic`, which may be a partition. One attempt, no retry."""
         return self._owners.connection(topic)
 
     def owner_connections(self, topics: Iterable[str]) -> dict[str, Connection | PulsarError]:
@@ -165,32 +195,38 @@ class BrokerClient:
         return self._owners.connections(topics)
 
     def forget_owner(self, topic: str) -> None:
-        """Call when the owner closed a consumer or producer, or refused: the topic may have moved."""
+        """Forget the topic's owner after it refused a request or closed a client: the topic may have moved."""
         self._owners.forget(topic)
 
     # Requests
 
     def partition_count(self, topic: TopicName, *, create: bool = False) -> int:
-        """Partitions of the topic, 0 when it is not partitioned. Raises `TopicNotFoundError`.
+        """Return the number of partitions of the topic, or 0 if it is not partitioned.
 
-        `create`: let the broker create a missing topic as its own auto-creation policy says.
+        Args:
+            topic: The topic.
+            create: Let the broker create a missing topic if its auto-creation policy allows it.
+
+        Raises:
+            TopicNotFoundError: The topic does not exist.
+
         """
         return self.partition_counts([topic], create=create)[topic]
 
     def partition_counts(self, topics: Iterable[TopicName], *, create: bool = False) -> dict[TopicName, int]:
-        """`partition_count` for many topics, with the requests pipelined."""
+        """Return `partition_count` for several topics, with pipelined requests."""
         counts: dict[TopicName, int] = {}
         for topic, count in self.present_partitions(topics, create=create).items():
             if count is None:
-                # Without similar names: writers create the topic instead, in many threads.
+                # Writers create missing topics, on many threads, so do not request similar names.
                 raise missing_topic(topic, tuple)
             counts[topic] = count
         return counts
 
     def missing_topic(self, topic: TopicName) -> TopicNotFoundError:
-        """Return the error for a topic that does not exist. Asks the broker once for topics with a similar name.
+        """Return the error for a topic that does not exist, after one request for topics with a similar name.
 
-        For a client that one thread uses, as `until`.
+        As with `until`, only one thread may use the client.
         """
 
         def listed() -> Iterable[TopicName]:
@@ -203,7 +239,7 @@ class BrokerClient:
     def present_partitions(
         self, topics: Iterable[TopicName], *, create: bool = False
     ) -> dict[TopicName, int | None]:
-        """`partition_counts`, with None for a topic that does not exist."""
+        """Return `partition_counts`, with None if a topic does not exist."""
         counts: dict[TopicName, int | None] = {}
         for window in in_windows(topics):
             counts.update(self.retrying(partial(self._request_partitions, window, create)))
@@ -218,8 +254,10 @@ class BrokerClient:
 
     def _partitions(self, answer: Future[Any], topic: TopicName) -> int | None:
         try:
-            metadata = await_answer(answer, reading_partitions(topic), self.left(self.request_seconds))
-            # Pulsar's proxy refuses with the answer to a lookup.
+            metadata = await_answer(
+                answer, reading_partitions(topic), self.seconds_left(self.request_seconds)
+            )
+            # Pulsar's proxy reports a refusal in an answer to a lookup.
             if isinstance(metadata, wire.CommandLookupTopicResponse) or metadata.response == _METADATA_FAILED:
                 raise server_error(metadata.error, metadata.message, reading_partitions(topic))
         except TopicNotFoundError:
@@ -227,8 +265,12 @@ class BrokerClient:
         return int(metadata.partitions)
 
     def layouts(self, topics: Iterable[TopicName]) -> dict[TopicName, TopicLayout | None]:
-        """The segments of scalable topics now, None for a topic that does not exist; the requests are pipelined. Raises
-        `OptionError` for a broker that knows none."""
+        """Return the current segments of scalable topics, or None if a topic does not exist. Requests are pipelined.
+
+        Raises:
+            OptionError: The broker does not support scalable topics.
+
+        """
         layouts: dict[TopicName, TopicLayout | None] = {}
         for window in in_windows(topics):
             layouts.update(self.retrying(partial(self._request_layouts, window)))
@@ -238,14 +280,14 @@ class BrokerClient:
         connection = self.service_connection()
         if not connection.knows_scalable_topics:
             raise OptionError(
-                f"{reading_layout(topics[0])}: expected a broker with scalable topics, which Pulsar 5.0 and later has, "
-                f"got one at {connection.address} without; name a topic that starts with persistent://, or let "
-                f"service.url name brokers of Pulsar 5 themselves, as proxies may not pass this on"
+                f"{reading_layout(topics[0])}: expected a broker with scalable topics (Pulsar 5.0 or later), got one "
+                f"at {connection.address} without them; use a topic that starts with persistent://, or set service.url "
+                f"to the brokers of Pulsar 5 themselves, because proxies may not forward this request"
             )
         answers = connection.submit_all([(layout_command(topic), reading_layout(topic)) for topic in topics])
         layouts: dict[TopicName, TopicLayout | None] = {}
         for topic, pending in zip(topics, answers, strict=True):
-            answer = await_answer(pending, reading_layout(topic), self.left(self.request_seconds))
+            answer = await_answer(pending, reading_layout(topic), self.seconds_left(self.request_seconds))
             connection.send_bytes(end_of_layouts(answer))
             try:
                 layouts[topic] = layout_from(answer, topic)
@@ -254,8 +296,12 @@ class BrokerClient:
         return layouts
 
     def listings(self, known: Mapping[Namespace, TopicListing | None]) -> dict[Namespace, TopicListing]:
-        """The topics of all these namespaces now, system topics among them; those that have not changed since `known`
-        are not sent again. The requests are pipelined."""
+        """Return the topics of namespaces, including system topics, with pipelined requests.
+
+        Args:
+            known: The namespaces, with an earlier list or None. Brokers do not send unchanged lists again.
+
+        """
         listings: dict[Namespace, TopicListing] = {}
         for window in in_windows(known):
             listings.update(self.retrying(partial(self._request_listings, window, known)))
@@ -274,10 +320,10 @@ class BrokerClient:
         )
         listings: dict[Namespace, TopicListing] = {}
         for namespace, pending in zip(namespaces, answers, strict=True):
-            answer = await_answer(pending, listing_topics(namespace), self.left(self.request_seconds))
-            former = known[namespace]
-            if not answer.changed and former is not None:
-                listings[namespace] = former
+            answer = await_answer(pending, listing_topics(namespace), self.seconds_left(self.request_seconds))
+            previous = known[namespace]
+            if not answer.changed and previous is not None:
+                listings[namespace] = previous
             else:
                 listings[namespace] = TopicListing(
                     usable_topics(answer.topics, namespace), answer.topics_hash
@@ -285,11 +331,11 @@ class BrokerClient:
         return listings
 
     def schema(self, topic: TopicName, schema_version: bytes | None = None) -> SchemaInfo | None:
-        """The registry's schema of a topic, the latest or one version; None when it has none."""
+        """Return a topic's schema from the registry, the latest or the given version; None if the topic has none."""
         return self.retrying(partial(self._request_schemas, [topic], schema_version))[topic]
 
     def schemas(self, topics: Iterable[TopicName]) -> dict[TopicName, SchemaInfo | None]:
-        """The latest `schema` of many topics, with the requests pipelined."""
+        """Return the latest `schema` of several topics, with pipelined requests."""
         schemas: dict[TopicName, SchemaInfo | None] = {}
         for window in in_windows(topics):
             schemas.update(self.retrying(partial(self._request_schemas, window, None)))
@@ -303,6 +349,6 @@ class BrokerClient:
         )
         schemas: dict[TopicName, SchemaInfo | None] = {}
         for topic, pending in zip(topics, answers, strict=True):
-            answer = await_answer(pending, reading_schema(topic), self.left(self.request_seconds))
+            answer = await_answer(pending, reading_schema(topic), self.seconds_left(self.request_seconds))
             schemas[topic] = schema_of(answer, reading_schema(topic))
         return schemas

@@ -1,20 +1,20 @@
-"""Broker clients that outlive the task that opened them.
+"""Broker clients that are used by one task after another.
 
-A worker of Spark runs task after task, most of them for the same query. Each would connect to the brokers anew, prove
-who it is, and look its topics up: more round trips than a small micro-batch needs for its rows.
+A worker of Spark runs task after task, mostly for the same query. Without a pool, each task would connect to the
+brokers, authenticate, and look up its topics. These steps need more round trips than the rows of a small micro-batch.
 
-    state | is                                     | ends with                                        | and then is
-    lent  | in one block of `pooled_client` alone  | the block's end, with nothing left open on the   | idle
-          |                                        | connections                                      |
-          |                                        | a fault in the block, or something left open     | closed
-    idle  | nobody's; its connections answer pings | a block with the same options                    | lent
-          |                                        | `IDLE_SECONDS` without one                       | closed
+    state | use                                    | event                                            | next state
+    lent  | one block of `pooled_client`           | the end of the block, with no consumer or        | idle
+          |                                        | producer left open                               |
+          |                                        | an error in the block, or something left open    | closed
+    idle  | none; its connections answer pings     | a block with the same options                    | lent
+          |                                        | `IDLE_SECONDS` without such a block              | closed
 
-So what a task leaves open by mistake ends with it, as it does when a client is the task's own. What an idle client
-remembers of who owns a topic may be old: brokers refuse then, and `BrokerClient` looks the topic up again.
+So a consumer or producer that a task fails to close ends with the task, as with the task's own client. An idle client
+may remember outdated owners of topics. Brokers then refuse requests, and `BrokerClient` looks the topic up again.
 
-A process has one pool. Processes that are forked after a client was lent would share its sockets; Spark forks its
-workers from a process that runs no task.
+A process has one pool. If a process was forked after a client was lent, it would share the client's sockets. Spark
+forks its workers from a process that runs no task.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _IdleClient:
 
 
 class ClientPool:
-    """Safe to use from several threads, each of which gets a client of its own."""
+    """A pool of idle broker clients. Safe to use from several threads; each gets its own client."""
 
     def __init__(self, idle_seconds: float) -> None:
         self._idle_seconds = idle_seconds
@@ -52,7 +52,7 @@ class ClientPool:
 
     @contextmanager
     def client(self, options: ConnectionOptions) -> Iterator[BrokerClient]:
-        """One that reaches brokers as `options` say, for the block alone. Raises what `BrokerClient` does."""
+        """Lend a client with these options for the block. Raise the errors of `BrokerClient`."""
         key = options.identity
         client = self._take(key) or BrokerClient(options)
         try:
@@ -66,7 +66,7 @@ class ClientPool:
             self._give_back(key, client)
 
     def _take(self, key: _Key) -> BrokerClient | None:
-        """The one that was used last, as its connections are the likeliest to live."""
+        """Remove and return the most recently used client, whose connections are most likely to be open."""
         with self._changed:
             for index in range(len(self._idle) - 1, -1, -1):
                 if self._idle[index].key == key:
@@ -81,7 +81,7 @@ class ClientPool:
                 self._closer.start()
 
     def _close_idle(self) -> None:
-        """A thread that lives while a client is idle."""
+        """Close clients that are idle for too long. This thread ends when no client is idle."""
         while True:
             with self._changed:
                 if not self._idle:

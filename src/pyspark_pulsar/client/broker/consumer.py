@@ -1,19 +1,19 @@
-"""A consumer of one topic partition: whole entries from a position on. `subscribe` makes it.
+"""A consumer of one topic partition, which receives whole entries from a position on. `subscribe` opens it.
 
-    step                 | what is sent, and what comes
-    `add_permits`        | FLOW. The broker sends at most as many messages as it holds permits for; without, none.
-    `take`               | entries that MESSAGE frames brought, in order and without a gap
+    call or event        | commands and effects
+    `add_permits`        | FLOW. The broker sends at most as many messages as it has permits for.
+    `take`               | entries from MESSAGE frames, in order and without gaps
     `request_log_end`    | GET_LAST_MESSAGE_ID; `await_log_end` waits for the answer
-    `acknowledge_...`    | ACK, of which no answer is expected
-    CLOSE_CONSUMER comes | the topic moves, or was deleted. `take` gives what is here, then it raises.
-    the connection ends  | likewise
+    `acknowledge_...`    | ACK, without an answer
+    CLOSE_CONSUMER       | the topic moves, or was deleted. `take` returns received entries, then raises.
+    the connection ends  | the same
     `close`              | CLOSE_CONSUMER
 
-Each entry comes once, as far as one consumer goes. Whoever reads on after `ConnectionFailed` makes another consumer,
-which starts behind the last entry that was taken.
+A consumer receives each entry once. To continue after `ConnectionFailed`, the caller opens another consumer, which
+starts after the last entry that was taken.
 
-An answer comes behind the entries on the same connection, and one that is full receives nothing (`connection`). So
-`await_log_end` takes entries out of the way while it waits. `take` gives them later, in the same order.
+An answer arrives after earlier entries on the same connection, and a full connection receives nothing (`connection`).
+So `await_log_end` removes entries from the connection while it waits. `take` returns them later, in the same order.
 
 Protocol: CommandFlow, CommandGetLastMessageId, CommandAck, CommandCloseConsumer.
 """
@@ -47,17 +47,17 @@ _POLL_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class LogEnd:
-    """What a broker says of a topic partition, and of a consumer's cursor in it."""
+    """The log end of a topic partition, and the position of a consumer's cursor, as a broker reports them."""
 
     end: Position
-    """Behind the last message that consumers can see; `EARLIEST` when there is none."""
+    """The position after the last message that consumers can see, or `EARLIEST` if there is none."""
     mark_delete: Position
-    """The first position that the cursor has not passed. The broker moves cursors on, without a word, past what it
-    removes (to behind the last entry removed), what expires, and what somebody clears or skips."""
+    """The first position that the cursor has not passed. Brokers also move cursors without notice: when messages
+    expire, when an operator clears or skips messages, and to the position after removed entries."""
 
 
 class EntryConsumer:
-    """Open with `subscribe.subscribe`. One thread takes; the connection's thread delivers."""
+    """An open consumer, from `subscribe.subscribe`. One thread reads; the connection's thread delivers."""
 
     def __init__(self, connection: Connection, consumer_id: int, topic: str, request_seconds: float) -> None:
         self.connection = connection
@@ -71,10 +71,10 @@ class EntryConsumer:
 
     @property
     def is_open(self) -> bool:
-        """False when the broker has closed it, or the connection is gone."""
+        """Return whether neither the broker has closed the consumer nor the connection has ended."""
         return self._failure is None
 
-    # Listener; the connection's receiving thread calls these
+    # Methods of `Listener`, for the connection's receiving thread
 
     def on_command(self, command: wire.BaseCommand) -> None:
         if command.type == CLOSE_CONSUMER:
@@ -92,17 +92,25 @@ class EntryConsumer:
             self._failure = self._failure or reason
             self._changed.notify_all()
 
-    # The reading thread calls these
+    # Methods for the reading thread
 
     def add_permits(self, messages: int) -> None:
-        """Let the broker send this many more messages (FLOW)."""
+        """Allow the broker to send this many more messages (FLOW)."""
         flow = wire.CommandFlow(consumer_id=self.consumer_id, messagePermits=messages)
         self.connection.send_bytes(frame(wire.BaseCommand(type=FLOW, flow=flow)))
 
     def take(self, wait_seconds: float) -> EntryBatch | None:
-        """Entries received so far, or the first to come within `wait_seconds`; None when none do.
+        """Return the entries received so far, or wait for the first ones.
 
-        Raises `ConnectionFailed` when the connection or consumer is gone and all that came is taken.
+        Args:
+            wait_seconds: How long to wait for entries.
+
+        Returns:
+            The entries, or None if none arrived.
+
+        Raises:
+            ConnectionFailed: The connection or consumer has ended, and all received entries were returned.
+
         """
         deadline = time.monotonic() + wait_seconds
         while True:
@@ -121,35 +129,49 @@ class EntryConsumer:
                     self._changed.wait(left)
 
     def first_waiting(self) -> Position | None:
-        """The first entry received that is not taken yet; None when there is none."""
+        """Return the position of the first received entry that `take` has not returned, or None if there is none."""
         first = self._held[0].first if self._held else self.connection.first_entry(self.consumer_id)
         return None if first is None else Position(*first)
 
     def end(self, wait_seconds: float | None = None) -> Position:
-        """`log_end().end`."""
+        """Return the log end, as `log_end().end`."""
         return self.log_end(wait_seconds).end
 
     def log_end(
         self, wait_seconds: float | None = None, make_room: Callable[[], None] = lambda: None
     ) -> LogEnd:
-        """Request it and wait for it. `wait_seconds`: for the answer, if that is less than a request may take.
-        `make_room` is called when it cannot come, since the connection is full."""
+        """Request the log end and wait for the answer.
+
+        Args:
+            wait_seconds: How long to wait, up to the timeout of a request.
+            make_room: Called while the connection is full, because the answer cannot arrive then.
+
+        """
         seconds = self._request_seconds if wait_seconds is None else min(wait_seconds, self._request_seconds)
         return self.await_log_end(
             self.request_log_end(), time.monotonic() + max(_POLL_SECONDS, seconds), make_room
         )
 
     def request_log_end(self) -> Future[Any]:
-        """Send the request that `await_log_end` waits for. Raises `ConnectionFailed`."""
+        """Send the request whose answer `await_log_end` returns. Raise `ConnectionFailed`."""
         return request_log_ends([self])[0]
 
     def await_log_end(
         self, answer: Future[Any], deadline: float, make_room: Callable[[], None] = lambda: None
     ) -> LogEnd:
-        """The answer to `request_log_end`, given up as soon as the broker closes the consumer, or at `deadline` (of
-        `time.monotonic`).
+        """Wait for the answer to `request_log_end`.
 
-        Transactions: nothing behind the first open transaction counts (the broker's own rule).
+        Messages after the start of the first open transaction do not count, which is the broker's own rule.
+
+        Args:
+            answer: The result of `request_log_end`.
+            deadline: The end of the wait, by `time.monotonic`.
+            make_room: Called while the connection is full, because the answer cannot arrive then.
+
+        Raises:
+            ConnectionFailed: The broker closed the consumer, or the connection ended.
+            DeadlineExceeded: The answer did not arrive in time.
+
         """
         last = self._await(answer, self._reading_log_end, deadline, make_room)
         last_message, passed = last.last_message_id, last.consumer_mark_delete_position
@@ -159,7 +181,7 @@ class EntryConsumer:
         return LogEnd(after_entry(signed(last_message.ledgerId), signed(last_message.entryId)), mark_delete)
 
     def log_end_request(self) -> tuple[wire.BaseCommand, str]:
-        """What `request_log_end` sends, and its name in errors."""
+        """Return the command for `request_log_end`, and its name in errors."""
         request = wire.CommandGetLastMessageId(consumer_id=self.consumer_id, request_id=0)
         return wire.BaseCommand(type=GET_LAST_MESSAGE_ID, getLastMessageId=request), self._reading_log_end
 
@@ -182,14 +204,20 @@ class EntryConsumer:
                     self._hold()
 
     def _hold(self) -> None:
-        """Make room on the connection for an answer that comes behind our entries."""
+        """Make room on the connection for an answer after this consumer's entries."""
         entries = self.connection.take_entries(self.consumer_id)
         if entries is not None:
             self._held.append(entries)
 
     def acknowledge_cumulative(self, position: Position) -> None:
-        """Move the cursor on to `position`, by whole entries, so that Pulsar's statistics show no more as backlog
-        than what lies behind it. Waits for no answer. Raises `ConnectionFailed`."""
+        """Move the cursor to `position`, by whole entries, without waiting for an answer.
+
+        So Pulsar's statistics count only later messages as backlog.
+
+        Raises:
+            ConnectionFailed: The connection is closed or breaks.
+
+        """
         if position.ledger < 0 or position.entry == 0:
             return
         passed = wire.MessageIdData(ledgerId=position.ledger, entryId=position.entry - 1)
@@ -197,8 +225,13 @@ class EntryConsumer:
         self.connection.send_bytes(frame(wire.BaseCommand(type=ACK, ack=ack)))
 
     def close(self, wait_seconds: float = 0.0) -> None:
-        """Tell the broker and forget; never raises for a connection that is already gone. `wait_seconds`: for the
-        broker to have let it go, which matters to the next one of an exclusive subscription."""
+        """Close the consumer. Never raise if the connection has already ended.
+
+        Args:
+            wait_seconds: How long to wait for the broker, because an exclusive subscription refuses its next consumer
+                until then.
+
+        """
         self.connection.remove_consumer(self.consumer_id)
         if not self.connection.is_open or self._failure is not None:
             return
@@ -218,9 +251,11 @@ class EntryConsumer:
 
 
 def request_log_ends(consumers: Sequence[EntryConsumer]) -> list[Future[Any]]:
-    """Send the requests that their `await_log_end` waits for, in one piece for each connection.
+    """Send the requests of several consumers' `await_log_end`, with a single send for each connection.
 
-    Raises `ConnectionFailed` when a connection breaks; one that is gone already shows in the answers.
+    Raises:
+        ConnectionFailed: A connection breaks. If a connection has ended before, its answers fail instead.
+
     """
     answers: dict[int, Future[Any]] = {}
     by_connection: dict[Connection, list[EntryConsumer]] = {}

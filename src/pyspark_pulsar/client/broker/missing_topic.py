@@ -1,4 +1,4 @@
-"""The error for a topic that does not exist, which names topics with a similar name."""
+"""The error for a topic that does not exist, which suggests topics with a similar name."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pyspark_pulsar.model.topic import TopicName
 _SHOWN: Final = 3
 _SIMILARITY: Final = 0.75
 _MOST_NAMES: Final = 20_000
-"""More names than these are not compared, which would take longer than a second."""
+"""Maximum number of names to compare. Comparing more names would last longer than a second, so none are compared."""
 
 
 def missing_topic(topic: TopicName, list_names: Callable[[], Iterable[TopicName]]) -> TopicNotFoundError:
-    """Return the error.
+    """Return the error for a topic that does not exist.
 
     Args:
         topic: The topic that does not exist.
-        list_names: Lists the topics of its namespace that this role may see. Errors of this package leave the names
-            out.
+        list_names: List the topics of its namespace that this role may see. If this fails with an error of this
+            package, the error suggests no names.
 
     """
     try:
@@ -37,12 +37,12 @@ def missing_topic(topic: TopicName, list_names: Callable[[], Iterable[TopicName]
 def near_names(topic: TopicName, listed: Iterable[TopicName]) -> list[str]:
     """Return full names of the listed topics that are similar to `topic`, the most similar first.
 
-    Topics that Pulsar and this package keep for themselves are left out.
+    System topics of Pulsar and of this package are omitted.
     """
     names = {str(each.without_partition()) for each in listed if not each.local.startswith("__")}
     if len(names) > _MOST_NAMES:
         return []
-    # The namespace is the same, so only the last parts are compared.
+    # All names have the same namespace, so only the last parts are compared.
     by_local = {TopicName.parse(name).local.casefold(): name for name in sorted(names, reverse=True)}
     wanted = topic.without_partition().local.casefold()
     return [by_local[close] for close in get_close_matches(wanted, by_local, _SHOWN, _SIMILARITY)]

@@ -1,4 +1,4 @@
-"""For how long what fails for a passing reason is tried again."""
+"""Time limits for retries of temporary failures of brokers."""
 
 from __future__ import annotations
 
@@ -15,19 +15,24 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """`seconds`: with what cannot be reached. `not_ready_seconds`: with brokers that answer that they are not ready, so
-    that an address is right and they begin to serve, or their metadata store is away for a moment."""
+    """Time limits for retries, in seconds.
+
+    Attributes:
+        seconds: The limit while a broker is unreachable.
+        not_ready_seconds: The limit after a broker has answered that it is not ready. The broker is starting, or its
+            metadata store is away for a moment.
+
+    """
 
     seconds: float
     not_ready_seconds: float
 
     def retrying(self, attempt: Callable[[], Answer]) -> Answer:
-        """Call `attempt` until it does not fail for a passing reason, with pauses of up to 2 s. Raises what the last
-        one has raised."""
+        """Call `attempt` until it has no temporary failure, with pauses of up to 2 s. Raise the last error."""
         was_reached = False
 
         def seconds(fault: Exception) -> float:
-            """A broker that was reached once and is away now is being restarted."""
+            """Return the limit. A broker that answered before and is away now is probably restarting."""
             nonlocal was_reached
             was_reached = was_reached or isinstance(fault, NotReady)
             return self.not_ready_seconds if was_reached else self.seconds

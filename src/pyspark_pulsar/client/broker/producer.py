@@ -1,26 +1,26 @@
 """A producer on one topic partition: frames out, receipts in, in the same order.
 
-    state   | is                                    | ends with                                       | and then is
-    opening | PRODUCER is sent, under the same name | PRODUCER_SUCCESS                                | open
-            | as before where it had one            | what may pass, before the time for it is over   | opening
-            |                                       | any other ERROR, or that time is over           | it raises
-    open    | frames go out, receipts come          | the connection ends, CLOSE_PRODUCER, SEND_ERROR | lost
-            |                                       | that may pass, a receipt out of its order       |
+    state   | activity                              | event                                           | next state
+    opening | PRODUCER is sent, with its earlier    | PRODUCER_SUCCESS                                | open
+            | name if it has one                    | a temporary failure, before the time limit      | opening
+            |                                       | any other ERROR, or the time limit              | none: it raises
+    open    | frames go out, receipts arrive        | the connection ends, CLOSE_PRODUCER, a          | lost
+            |                                       | temporary SEND_ERROR, a receipt out of order    |
             |                                       | any other SEND_ERROR; a receipt that proves     | failed
             |                                       | nothing (`NotStored`)                           |
-    lost    | no receipt counts                     | the task's thread sees it, in `send` or         | opening
+    lost    | no receipt counts                     | the task's thread notices it, in `send` or      | opening
             |                                       | `await_below`; without `sends_again` it raises  |
-            |                                       | where something is unconfirmed                  |
-    failed  | for good: `send` and `await_below`    |                                                 |
-            | raise the first failure               |                                                 |
+            |                                       | if a frame is unconfirmed                       |
+    failed  | `send` and `await_below` raise the    | none                                            |
+            | first failure                         |                                                 |
 
 A frame is kept until its receipt arrives (`unconfirmed`). After a producer is lost, the next one sends the unconfirmed
-frames again: a message may be stored twice, but is never lost (at-least-once). After a frame has failed, the frames
-behind it count as not written, even if they are stored.
+frames again: a message may be stored twice, but is never lost (at-least-once). After a frame has failed, all later
+frames count as not written, even if they are stored.
 
-The connection's thread only records receipts; the task's thread sends, waits and opens. `_changed` guards what both
-use. Before a producer opens again, the earlier one is closed, and its answer arrives or its connection ends: so no
-receipt counts for the wrong producer. The epoch of CommandProducer lets brokers replace the earlier producer.
+The connection's thread only records receipts. The task's thread sends, waits and opens. `_changed` guards the data of
+both. Before a producer opens again, the earlier one is closed, and then its answer arrives or its connection ends. So
+no receipt counts for the wrong producer. The epoch of CommandProducer lets brokers replace the earlier producer.
 """
 
 from __future__ import annotations
@@ -58,18 +58,18 @@ from pyspark_pulsar.errors import (
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 
 PROBE_ID: Final = 2**40
-"""Id of the producer that settles a topic: no other producer of its client has it."""
+"""Id of the producer that settles a topic. No other producer of its client has this id."""
 
 _CLOSE_SECONDS = 5.0
 _WAIT_SECONDS = 0.5
 _EXCLUSIVE_WITH_FENCING = 3
 _NOWHERE = 2**64 - 1
-"""The ledger of a receipt for what deduplication has not stored: -1."""
+"""The ledger id -1 in a receipt for a message that deduplication has not stored."""
 _NON_PERSISTENT: Final = "non-persistent://"
 
 
 class Producer:
-    """Used by one task thread; receipts come on the connection's thread."""
+    """A producer that one task thread uses. Receipts arrive on the connection's thread."""
 
     def __init__(
         self,
@@ -87,21 +87,31 @@ class Producer:
         name: str | None = None,
         on_stored: Callable[[int, tuple[int, int] | None], None] | None = None,
     ) -> None:
-        """`producer_id` must be unique among the producers of `client`, over all its connections.
+        """Store the arguments, without connecting.
 
-        `encrypted`: say that messages are, which namespaces can demand. `exclusive`: throw every other producer out of
-        the topic; whoever does that to this one makes it fail with `WriterFenced` for good. Without `sends_again` a
-        message whose receipt may be lost fails the producer, so that none is stored twice. `keep_for`: a durable
-        subscription for which the topic keeps its messages. `name`: the user's, under which sequence ids are the user's
-        too, so that the broker may know messages from earlier producers of that name; else the broker makes one.
-        `on_stored`: told of each frame that is stored, in their order: its sequence id, and ledger and entry, which
-        deduplication may keep to itself; called on the connection's thread, must not block.
+        Args:
+            client: The client.
+            topic: The topic partition.
+            producer_id: An id that is unique among the producers of `client`, over all its connections.
+            info: The schema of the messages, or None if they are bytes.
+            timeout_seconds: How long the oldest frame may be unconfirmed.
+            encrypted: Announce encrypted messages, which namespaces may require.
+            exclusive: Fence all other producers of the topic. If another client later does the same, this producer
+                fails with `WriterFenced`.
+            sends_again: If False, the producer fails when a receipt may be lost, so that no message is stored twice.
+            transactional: Send messages in transactions.
+            keep_for: A durable subscription for which the topic keeps its messages.
+            name: The user's name for the producer; sequence ids are then the user's too, and the broker may know them
+                from earlier producers with this name. By default, the broker chooses a name.
+            on_stored: Called for each stored frame, in order, with its sequence id, and with its ledger id and entry
+                id if the broker reports them. Runs on the connection's thread and must not block.
+
         """
         self.topic = topic
         self.producer_id = producer_id
         self.name = name or ""
         self.known_already = 0
-        """Entries that the broker did not store, since it had their sequence ids from an earlier producer."""
+        """Number of entries that the broker did not store, because an earlier producer used their sequence ids."""
         self.schema_version: bytes | None = None
         self.max_message_bytes = 0
         self._client = client
@@ -114,7 +124,7 @@ class Producer:
         self._keep_for = keep_for
         self._named = name is not None
         self._on_stored = on_stored
-        # Not parsed: brokers have topics whose names this package does not take.
+        # The name is not parsed, because brokers have topics whose names this package refuses.
         self._is_persistent = not topic.startswith(_NON_PERSISTENT)
         self._topic_epoch: int | None = None
         self._epoch = 0
@@ -125,7 +135,14 @@ class Producer:
         self._failure: PulsarError | None = None
 
     def open(self) -> None:
-        """Raises what the broker refuses with: `SchemaError`, `PermissionDenied`, `TopicNotFoundError`."""
+        """Open the producer.
+
+        Raises:
+            SchemaError: The broker refuses the schema.
+            PermissionDenied: The role may not write to the topic.
+            TopicNotFoundError: The topic does not exist.
+
+        """
         self._client.retrying(self._open_once)
 
     def _open_once(self) -> Connection:
@@ -149,18 +166,18 @@ class Producer:
         if self._exclusive:
             request.producer_access_mode = _EXCLUSIVE_WITH_FENCING
             if self._topic_epoch is not None:
-                # The broker then lets nobody back in who was thrown out meanwhile.
+                # With the epoch, the broker refuses this producer if another one has fenced it since.
                 request.topic_epoch = self._topic_epoch
         command = wire.BaseCommand(type=PRODUCER, producer=request)
         with self._changed:
             self._lost = None
         try:
-            seconds = self._client.left(self._client.request_seconds)
-            answer = self._opened(connection, command, seconds)
+            seconds = self._client.seconds_left(self._client.request_seconds)
+            answer = self._request_open(connection, command, seconds)
         except BaseException as fault:
             connection.remove_producer(self.producer_id)
             if isinstance(fault, DeadlineExceeded) or not isinstance(fault, PulsarError):
-                # The broker may open the producer yet, or has opened it while this thread was interrupted.
+                # The broker may still open the producer, or has opened it while this thread was interrupted.
                 with contextlib.suppress(ConnectionFailed):
                     connection.submit(*self._closing())
             self._client.forget_owner(self.topic)
@@ -173,17 +190,17 @@ class Producer:
         self._connection = connection
         return connection
 
-    def _opened(self, connection: Connection, command: wire.BaseCommand, seconds: float) -> Any:
+    def _request_open(self, connection: Connection, command: wire.BaseCommand, seconds: float) -> Any:
         try:
             return connection.request(command, f"opening a producer on {self.topic}", seconds)
         except ProducerBusy as busy:
             if not self.name:
                 raise
-            # The producer of this name may be our own former one, or that of an attempt which is over: brokers take a
-            # moment to see a connection break.
+            # The other producer of this name may be an earlier connection of this one, or an earlier attempt. Brokers
+            # need a moment to detect a broken connection.
             raise NotReady(f"{busy}; producer names must be unique in a topic") from busy
 
-    # Listener; the connection's receiving thread calls these
+    # Methods of `Listener`, for the connection's receiving thread
 
     def on_command(self, command: wire.BaseCommand) -> None:
         if command.type == SEND_RECEIPT:
@@ -198,7 +215,7 @@ class Producer:
             if isinstance(failure, NotReady):
                 self.on_closed(failure)
             elif error.error == UNKNOWN_ERROR:
-                # Among others: whether it is a duplicate is not known yet, as its first sending is not stored yet.
+                # One reason is a possible duplicate whose first sending the broker has not stored yet.
                 self.on_closed(ConnectionFailed(str(failure)))
             else:
                 self._fail(failure)
@@ -206,7 +223,7 @@ class Producer:
             self.on_closed(ConnectionFailed(f"{self.topic}: the broker closed the producer; the topic moves"))
 
     def on_entries(self) -> None:
-        """Producers receive none."""
+        """Do nothing, because producers receive no entries."""
 
     def on_closed(self, reason: ConnectionFailed) -> None:
         with self._changed:
@@ -214,15 +231,15 @@ class Producer:
             self._changed.notify_all()
 
     def _confirm(self, sequence_id: int, *, stored: bool) -> bool:
-        """Whether it is the receipt of a frame that had none yet."""
+        """Record a receipt. Return whether it is the first one for its frame."""
         with self._changed:
             if self._lost is not None or not self._unconfirmed:
-                return False  # All that is unconfirmed is sent again anyhow.
+                return False  # All unconfirmed frames will be sent again.
             is_oldest = sequence_id == self._unconfirmed.oldest_id
-            # Of ids that the user gives, the user says that the message with such an id was written before.
+            # With sequence ids of the user, a known id means that the user has written the message before.
             known_already = self._named and not stored and sequence_id == self._unconfirmed.oldest_id
             self.known_already += known_already
-            # A non-persistent topic stores nothing, and says so of what it drops.
+            # A non-persistent topic stores nothing, and reports this for messages that it drops.
             settled = stored or known_already or not self._is_persistent
             try:
                 fault = self._unconfirmed.confirm(sequence_id, time.monotonic(), stored=settled)
@@ -237,27 +254,34 @@ class Producer:
     def _not_stored(self, sequence_id: int) -> SendError:
         return SendError(
             f"{self.topic}: expected the broker to store message {sequence_id} of producer {self.name}, got the answer "
-            f"that deduplication takes it for a duplicate, though it was not sent before; nothing behind it counts as "
-            f"written. Another producer may use the name, or the broker's record of sequence ids may be of another time"
+            f"that it is a duplicate, although it was not sent before; no later message counts as written; check "
+            f"whether another producer uses the name, or the broker's sequence ids are outdated"
         )
 
     def _fail(self, failure: PulsarError) -> None:
         if not isinstance(failure, SendError | WriterFenced):
-            failure = SendError(f"{failure}; nothing behind it counts as written")
+            failure = SendError(f"{failure}; no later message counts as written")
         with self._changed:
             self._failure = self._failure or failure
             self._changed.notify_all()
 
-    # The task's thread calls these
+    # Methods for the task's thread
 
     def send(self, frames: SendFrames) -> None:
-        """Send without waiting for receipts, but for those of chunks, whose last one is sent when the broker has all
-        others. Raises `SendError` for anything refused so far, `DeadlineExceeded`."""
+        """Send frames without waiting for their receipts.
+
+        Only the last chunk of a chunked message waits, until the broker has confirmed the other chunks.
+
+        Raises:
+            SendError: The broker has refused a frame.
+            DeadlineExceeded: The oldest frame is unconfirmed for longer than the timeout.
+
+        """
         with self._changed:
             self._raise_failure()
-            was_let_go = self._lost is not None and not self._unconfirmed
-        if was_let_go:
-            # Nothing is in doubt, which it would be with these frames.
+            is_lost_idle = self._lost is not None and not self._unconfirmed
+        if is_lost_idle:
+            # Recover before adding the frames: without unconfirmed frames, no message can be stored twice.
             self._recover()
         with self._changed:
             self._raise_failure()
@@ -265,9 +289,12 @@ class Producer:
         self._send_all()
 
     def await_below(self, most_bytes: int) -> None:
-        """Wait until fewer than `most_bytes` are unconfirmed, or none are for 0.
+        """Wait until fewer than `most_bytes` are unconfirmed, or no frame is unconfirmed if `most_bytes` is 0.
 
-        Raises `SendError` for a refusal, `DeadlineExceeded` when the oldest frame is older than the timeout.
+        Raises:
+            SendError: The broker has refused a frame.
+            DeadlineExceeded: The oldest frame is unconfirmed for longer than the timeout.
+
         """
         while True:
             self._send_all()
@@ -283,8 +310,10 @@ class Producer:
                 self._recover()
 
     def keep_going(self) -> None:
-        """Where the connection is lost, send what is unconfirmed again on a new one, without waiting for receipts. For
-        whoever waits by `on_stored`. Raises as `await_below` does."""
+        """Send unconfirmed frames again if the connection is lost, without waiting for receipts.
+
+        Callers that wait by `on_stored` call this regularly. It raises the errors of `await_below`.
+        """
         with self._changed:
             self._raise_failure()
             if not self._unconfirmed:
@@ -297,12 +326,14 @@ class Producer:
 
     @property
     def topic_epoch(self) -> int | None:
-        """How often exclusive producers have taken the topic, which the broker keeps with the topic; None for never,
-        and before `open`."""
+        """Return how often exclusive producers have fenced the topic, a number that the broker stores with the topic.
+
+        None means never, or before `open`.
+        """
         return self._topic_epoch
 
     def _send_all(self) -> None:
-        """Send what was not sent yet on the present connection, or again on a new one."""
+        """Send the frames that were not sent on the current connection yet."""
         while True:
             with self._changed:
                 self._raise_failure()
@@ -329,13 +360,13 @@ class Producer:
             with self._changed:
                 if self._unconfirmed:
                     raise SendError(
-                        f"{self.topic}: expected a receipt for every message, but the connection or the topic went "
-                        f"away ({self._lost}) with some unconfirmed; sent again they could be stored twice, so this "
-                        f"attempt is given up and nothing of it counts as written"
+                        f"{self.topic}: expected a receipt for every message, but the connection or the topic was lost "
+                        f"({self._lost}) before all receipts arrived; a repetition could store messages twice, so "
+                        f"this attempt ends and none of its messages counts as written"
                     )
         patience = max(0.1, oldest + self._timeout_seconds - time.monotonic())
         self._client.forget_owner(self.topic)
-        # The broker may still hold the producer, on a connection that is otherwise sound.
+        # The broker may still have the producer, on a connection that is otherwise usable.
         self.close()
         try:
             with self._client.until(time.monotonic() + patience):
@@ -343,10 +374,10 @@ class Producer:
         except ConnectionFailed as failure:
             raise SendError(
                 f"{self.topic}: expected all messages to be confirmed within {self._timeout_seconds:.0f} s, got no "
-                f"producer to send them again ({failure}); nothing unconfirmed counts as written"
+                f"producer to send them again ({failure}); no unconfirmed message counts as written"
             ) from failure
         with self._changed:
-            self._unconfirmed.begin_again()
+            self._unconfirmed.prepare_resend()
 
     def _raise_failure(self) -> None:
         if self._failure is not None:
@@ -356,13 +387,15 @@ class Producer:
         waited = time.monotonic() - self._unconfirmed.oldest_since
         if waited > self._timeout_seconds:
             raise DeadlineExceeded(
-                f"{self.topic}: expected a receipt within {self._timeout_seconds:.0f} s, got none for message "
+                f"{self.topic}: expected a receipt within {self._timeout_seconds:.0f} s, got no receipt of message "
                 f"{self._unconfirmed.oldest_id}; raise pulsar.producer.sendTimeoutMs if the broker is slow"
             )
 
     def close(self) -> None:
-        """Let no receipt of the present producer come after this: a connection on which the broker does not answer in
-        time is closed too. Never raises for one that is already gone."""
+        """Close the producer, so that no receipt arrives later. Never raise if it is gone already.
+
+        If the broker does not answer in time, the connection is closed too.
+        """
         connection = self._connection
         try:
             self._close()
@@ -370,7 +403,7 @@ class Producer:
             if connection is not None:
                 connection.close(ConnectionFailed(str(silence)))
         except PulsarError:
-            pass  # Whatever else the broker answers, it answers in order.
+            pass  # Any other answer of the broker also arrives after all receipts.
 
     def _close(self) -> None:
         connection, self._connection = self._connection, None
@@ -382,7 +415,7 @@ class Producer:
         connection.request(*self._closing(), _CLOSE_SECONDS)
 
     def _closing(self) -> tuple[wire.BaseCommand, str]:
-        """The request that closes the producer, and its name in errors."""
+        """Return the request that closes the producer, and its name in errors."""
         request = wire.CommandCloseProducer(producer_id=self.producer_id, request_id=0)
         command = wire.BaseCommand(type=CLOSE_PRODUCER, close_producer=request)
         return command, f"closing the producer of {self.topic}"

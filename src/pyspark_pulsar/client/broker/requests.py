@@ -1,4 +1,4 @@
-"""What a client requests of any broker about topics: the commands, and how errors name each request."""
+"""Requests about topics that any broker can answer: their commands, their answers, and their names in errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pyspark_pulsar.schema.info import SchemaInfo
 Item = TypeVar("Item")
 
 AT_ONCE: Final = 1000
-"""Requests on their way at the same time; far below the number at which brokers refuse more lookups."""
+"""Number of concurrent requests, which is far below the number at which brokers refuse further lookups."""
 
 _SEALED = 1
 
@@ -43,7 +43,7 @@ def reading_schema(topic: TopicName) -> str:
 
 
 def schema_of(answer: Any, where: str) -> SchemaInfo | None:
-    """None for a topic without one. Raises what the broker refused with."""
+    """Return the schema in an answer, or None if the topic has none. Raise the error for a broker's refusal."""
     if answer.HasField("error_code"):
         fault = server_error(answer.error_code, answer.error_message, where)
         if isinstance(fault, TopicNotFoundError):
@@ -74,7 +74,14 @@ def looking_up(topic: str) -> str:
 
 
 def lookup_command(topic: str, listener_name: str | None, *, authoritative: bool = False) -> wire.BaseCommand:
-    """`listener_name`: which of its advertised listeners the broker shall name; None: its default one."""
+    """Return the command of a lookup.
+
+    Args:
+        topic: The topic.
+        listener_name: The advertised listener whose address the broker returns, or None to use its default one.
+        authoritative: Whether the broker must answer itself, after a redirect.
+
+    """
     request = wire.CommandLookupTopic(topic=topic, request_id=0, authoritative=authoritative)
     if listener_name is not None:
         request.advertised_listener_name = listener_name
@@ -82,18 +89,27 @@ def lookup_command(topic: str, listener_name: str | None, *, authoritative: bool
 
 
 def owner_of(answer: wire.CommandLookupTopicResponse, where: str, *, tls: bool) -> BrokerAddress:
-    """The broker that an answer to a lookup names. Raises `OptionError` where it has no address of that kind."""
+    """Return the broker's address in the answer to a lookup. Raise `OptionError` if it lacks one of the wanted kind."""
     url = answer.brokerServiceUrlTls if tls else answer.brokerServiceUrl
     if not url and (answer.brokerServiceUrl or answer.brokerServiceUrlTls):
-        has, lacks, scheme = ("no ", "", "pulsar://") if tls else ("only ", "no ", "pulsar+ssl://")
+        wanted, present, scheme = (
+            ("with", "without", "pulsar://") if tls else ("without", "with", "pulsar+ssl://")
+        )
         raise OptionError(
-            f"{where}: the broker has {has}an address with TLS and {lacks}one without; use {scheme} in service.url"
+            f"{where}: expected a broker's address {wanted} TLS, got only one {present} TLS; use {scheme} in "
+            f"service.url"
         )
     return parse_broker_url(url, where)
 
 
 def listing_command(namespace: Namespace, digest: str | None) -> wire.BaseCommand:
-    """`digest`: what the broker called the list that is known, so that an unchanged one is not sent again."""
+    """Return the command to list topics.
+
+    Args:
+        namespace: The namespace.
+        digest: The broker's hash of a known list, so that the broker does not send an unchanged list again.
+
+    """
     request = wire.CommandGetTopicsOfNamespace(request_id=0, namespace=str(namespace), mode=0)
     if digest:
         request.topics_hash = digest
@@ -109,19 +125,19 @@ def reading_layout(topic: TopicName) -> str:
 
 
 def layout_command(topic: TopicName) -> wire.BaseCommand:
-    """It never creates a topic."""
+    """Return the command to read a scalable topic's layout, which never creates a topic."""
     request = wire.CommandScalableTopicLookup(session_id=0, topic=str(topic), create_if_missing=False)
     return wire.BaseCommand(type=SCALABLE_TOPIC_LOOKUP, scalableTopicLookup=request)
 
 
 def end_of_layouts(answer: wire.CommandScalableTopicUpdate) -> bytes:
-    """What makes the broker tell no more of the same topic."""
+    """Return the frame that ends the broker's updates about the topic's layout."""
     close = wire.CommandScalableTopicClose(session_id=answer.session_id)
     return frame(wire.BaseCommand(type=SCALABLE_TOPIC_CLOSE, scalableTopicClose=close))
 
 
 def layout_from(answer: wire.CommandScalableTopicUpdate, topic: TopicName) -> TopicLayout:
-    """Raises what the broker refused with."""
+    """Return the layout in an answer. Raise the error for a broker's refusal."""
     where = reading_layout(topic)
     if answer.HasField("error"):
         raise server_error(answer.error, answer.message, where)

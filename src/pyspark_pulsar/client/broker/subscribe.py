@@ -1,16 +1,16 @@
-"""Making a consumer of a topic partition: SUBSCRIBE, and the broker's answer.
+"""Creation of a consumer for a topic partition: SUBSCRIBE, and the broker's answer.
 
-The consumer is exclusive. Without a name of the caller its subscription is not durable, has a random name and leaves
-nothing behind. It never creates a topic.
+The consumer is exclusive. Unless the caller names its subscription, the subscription has a random name, is not durable
+and leaves nothing in Pulsar. A topic is never created.
 
-    step              | what is sent, and what comes
-    `begin_subscribe` | SUBSCRIBE with the start position. Many can be on their way: each is a `Subscribing`.
-    `consumer`        | SUCCESS: the consumer is open. ERROR, no answer in time or no connection: it raises, and the
-                      | owner of the topic is looked up anew for the next attempt.
-    `abandon`         | CLOSE_CONSUMER. Brokers close a consumer that is not there yet, too.
-    `end`             | the same, when the broker has made the consumer; waits for both answers
+    function          | commands and answers
+    `begin_subscribe` | SUBSCRIBE with the start position. Several `Subscribing` may be in flight.
+    `consumer`        | SUCCESS: the consumer is open. ERROR, timeout or lost connection: it raises, and the next
+                      | attempt looks up the topic's owner again.
+    `abandon`         | CLOSE_CONSUMER. Brokers accept it also before the consumer is open.
+    `end`             | CLOSE_CONSUMER after the consumer is open; waits for both answers
 
-After `begin_subscribe`, the caller must call `consumer`, `abandon` or `end`, even when an error occurs in between.
+After `begin_subscribe`, the caller must call `consumer`, `abandon` or `end`, also after an error in between.
 
 Protocol: CommandSubscribe.
 """
@@ -38,12 +38,20 @@ _EARLIEST, _LATEST = 1, 0
 def subscribe(
     client: BrokerClient, topic: str, start: Position | None, *, read_compacted: bool = False
 ) -> EntryConsumer:
-    """Subscribe at `start` (None: behind the last message). One attempt; the caller retries.
+    """Subscribe to a topic partition. This is one attempt, which the caller may retry.
 
-    `read_compacted`: entries and `end` are those of the topic's compacted view.
+    Args:
+        client: The client.
+        topic: The topic partition.
+        start: The position of the first message, or None to start after the last message. Entries arrive whole, so the
+            first entry may contain messages before `start`.
+        read_compacted: Read the topic's compacted view: its entries and its end.
 
-    Entries arrive whole: the first one may hold messages before `start`, which ranges drop later.
-    Raises `ConnectionFailed` (passing), `TopicNotFoundError`, `PermissionDenied`.
+    Raises:
+        ConnectionFailed: A temporary failure.
+        TopicNotFoundError: The topic does not exist.
+        PermissionDenied: The role may not read the topic.
+
     """
     return begin_subscribe(
         client, client.owner_connection(topic), topic, start, read_compacted=read_compacted
@@ -52,7 +60,7 @@ def subscribe(
 
 @dataclass(frozen=True, slots=True)
 class Subscribing:
-    """A subscription that is under way, so that many can be."""
+    """A SUBSCRIBE in flight and its consumer. Several may be in flight at the same time."""
 
     _client: BrokerClient
     _connection: Connection
@@ -61,16 +69,23 @@ class Subscribing:
     _answer: Future[Any]
 
     def consumer(self, wait_seconds: float = math.inf) -> EntryConsumer:
-        """Waits for the broker, at most for `wait_seconds` and as long as a request may take. Raises as `subscribe`
-        does."""
+        """Wait for the broker and return the open consumer.
+
+        Args:
+            wait_seconds: How long to wait, up to the timeout of a request.
+
+        Raises:
+            PulsarError: The subscription failed; `subscribe` lists the classes.
+
+        """
         try:
-            seconds = self._client.left(min(wait_seconds, self._client.request_seconds))
+            seconds = self._client.seconds_left(min(wait_seconds, self._client.request_seconds))
             await_answer(self._answer, f"subscribing to {self._topic}", seconds)
         except BaseException as fault:
             if self._answer.done() and isinstance(fault, PulsarError):
                 self._connection.remove_consumer(self._consumer.consumer_id)
             else:
-                # The broker may make the subscription yet, or has made it while this thread was interrupted.
+                # The broker may still open the consumer, or has opened it while this thread was interrupted.
                 self.abandon()
             self._client.forget_owner(self._topic)
             raise
@@ -78,17 +93,18 @@ class Subscribing:
 
     @property
     def is_answered(self) -> bool:
-        """Whether `consumer` would not wait."""
+        """Return whether `consumer` returns or raises without waiting."""
         return self._answer.done()
 
     def abandon(self) -> None:
-        """Close the consumer, or stop its making. Does not wait: brokers also close a consumer that does not exist yet.
-        May be called twice."""
+        """Close the consumer, also before it is open, without waiting. A second call is allowed."""
         self._consumer.close()
 
     def end(self, wait_seconds: float) -> None:
-        """Wait until the broker has made the consumer and closed it again, at most `wait_seconds` for each: the next
-        consumer of an exclusive subscription is refused before. Raises nothing where the broker fails."""
+        """Wait until the broker has opened the consumer and closed it again, for at most `wait_seconds` each.
+
+        Until then, an exclusive subscription refuses its next consumer. Failures of the broker are ignored.
+        """
         try:
             self.consumer(wait_seconds).close(wait_seconds)
         except PulsarError:
@@ -105,10 +121,17 @@ def begin_subscribe(
     subscription: str | None = None,
     durable: bool = False,
 ) -> Subscribing:
-    """`subscribe` on the connection to the topic's owner, without waiting for the answer.
+    """Send SUBSCRIBE on the connection to the topic's owner, without waiting for the answer.
 
-    `subscription`: its name, by default a random one. `durable`: the consumer begins where the subscription stands,
-    whatever `start` is, and the broker makes the subscription where there is none.
+    Args:
+        client: The client.
+        connection: The connection to the topic's owner.
+        topic: The topic partition.
+        start: As for `subscribe`.
+        read_compacted: As for `subscribe`.
+        subscription: The name of the subscription, by default a random one.
+        durable: Start at the subscription's position instead of `start`. The broker creates a missing subscription.
+
     """
     consumer = EntryConsumer(connection, connection.new_id(), topic, client.request_seconds)
     connection.add_consumer(consumer.consumer_id, consumer)
@@ -139,5 +162,5 @@ def _start_message_id(start: Position | None) -> wire.MessageIdData:
         return wire.MessageIdData(ledgerId=2**63 - 1, entryId=2**63 - 1)
     if start.is_earliest:
         return wire.MessageIdData(ledgerId=2**64 - 1, entryId=2**64 - 1)
-    # A batch index makes the broker step back by one entry, since its cursors start behind a position.
+    # A batch index makes the broker step back by one entry, because its cursors start after a position.
     return wire.MessageIdData(ledgerId=start.ledger, entryId=start.entry, batch_index=start.batch_index)

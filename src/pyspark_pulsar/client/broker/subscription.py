@@ -1,16 +1,16 @@
-"""The cursor of a durable subscription in one topic partition: where it stands, and moving it on. Driver only.
+"""The cursor of a durable subscription in one topic partition: reading its position, and moving it. Driver only.
 
-The cursor is held by an exclusive consumer that asks for no messages: brokers take acknowledgements from consumers
-only, and so nobody else can use the subscription at the same time.
+An exclusive consumer that requests no messages holds the cursor. Brokers accept acknowledgements only from consumers,
+and no other client can use the subscription at the same time.
 
-Of a replicated subscription it must ask for some. Clusters note in their topics, once a second while messages come,
-which of their positions belong together: a snapshot, in a marker. A broker moves the subscription on in the other
-clusters when a position is acknowledged behind a snapshot, and it knows those alone that it met on its way to a
-consumer. Markers stay with the broker. They are seen by the entry ids that are missing where they lie.
+For a replicated subscription, the consumer must request some messages. While messages arrive, clusters write a marker
+into their topics once a second: a snapshot of matching positions. When a position after a snapshot is acknowledged, a
+broker moves the subscription in the other clusters. The broker knows only snapshots that it passed while it read for a
+consumer. Brokers do not send markers to consumers, but the entry ids of markers are missing between other entries.
 
-    `look_ahead` | nothing asked for, or all came | FLOW: a thousand messages; more where no id was missing before
-                 | messages are to come           | nothing
-    entries come |                                | dropped; are ids missing, it rests for some seconds
+    `look_ahead`   | no permits left       | FLOW: a thousand messages, or more if no id was missing before
+                   | permits left          | nothing
+    entries arrive |                       | they are dropped; if ids are missing, it pauses for some seconds
 
 Sources: `AbstractBaseDispatcher.filterEntriesForConsumer`, `ReplicatedSubscriptionsController` of Pulsar 4.0.8.
 """
@@ -47,7 +47,10 @@ _REST_SECONDS: Final = 5.0
 
 
 class Cursor:
-    """Open with `hold_cursor`. One thread uses it; the connection's thread tells of its end."""
+    """A cursor that this process holds, from `hold_cursor`.
+
+    One thread uses the cursor. The connection's thread reports its end.
+    """
 
     def __init__(self, connection: Connection, topic: str, subscription: str, request_seconds: float) -> None:
         self._connection = connection
@@ -57,18 +60,21 @@ class Cursor:
         self._lock = threading.Lock()
         self._failure: ConnectionFailed | None = None
         self._permits = 0
-        self._asked = 0
+        self._flow_size = 0
         self._following = (-1, -1)
-        self._rests_until = 0.0
+        self._paused_until = 0.0
         connection.add_consumer(self._consumer_id, self)
 
     @property
     def is_open(self) -> bool:
-        """False when the connection is gone, or the broker has closed the consumer: the topic moves, or the
-        subscription or the topic was deleted."""
+        """Return whether the cursor is usable.
+
+        A cursor becomes unusable if the connection ends, or if the broker closes the consumer. A broker closes the
+        consumer if the topic moves, or if the subscription or the topic is deleted.
+        """
         return self._failure is None and self._connection.is_open
 
-    # Listener; the connection's receiving thread calls these
+    # Methods of `Listener`, for the connection's receiving thread
 
     def on_command(self, command: wire.BaseCommand) -> None:
         if command.type == CLOSE_CONSUMER:
@@ -77,16 +83,19 @@ class Cursor:
             )
 
     def on_entries(self) -> None:
-        """They are of no use but for what lies between them. All are taken, also those of which no message was asked
-        for, as brokers send whole batches of entries: what is left fills the connection, and nothing else comes."""
+        """Drop all entries, and record whether ids between them are missing.
+
+        Brokers send whole batches of entries, so more messages than requested may arrive. All of them must be taken,
+        because remaining entries fill the connection, and then nothing else arrives.
+        """
         entries = self._connection.take_entries(self._consumer_id)
         if entries is None or entries.last is None:
             return
         with self._lock:
             self._permits -= entries.num_messages
             if entries.gaps(self._following):
-                self._asked = 0
-                self._rests_until = time.monotonic() + _REST_SECONDS
+                self._flow_size = 0
+                self._paused_until = time.monotonic() + _REST_SECONDS
             ledger, entry = entries.last
             self._following = (ledger, entry + 1)
 
@@ -94,10 +103,10 @@ class Cursor:
         with self._lock:
             self._failure = self._failure or reason
 
-    # The caller's thread
+    # Methods for the caller's thread
 
     def subscribe(self, topic: str, subscription: str, *, is_replicated: bool = False) -> None:
-        """Once. Makes the subscription at the topic's first message where there is none."""
+        """Subscribe, once. If the subscription does not exist, create it at the topic's first message."""
         request = wire.CommandSubscribe(
             topic=topic,
             subscription=subscription,
@@ -112,7 +121,7 @@ class Cursor:
         self._request(wire.BaseCommand(type=SUBSCRIBE, subscribe=request))
 
     def position(self) -> Position:
-        """The next message to acknowledge: behind the entry up to which all is acknowledged."""
+        """Return the position of the next message to acknowledge, after all acknowledged entries."""
         request = wire.CommandGetLastMessageId(consumer_id=self._consumer_id, request_id=0)
         answer = self._request(wire.BaseCommand(type=GET_LAST_MESSAGE_ID, getLastMessageId=request))
         if not answer.HasField("consumer_mark_delete_position"):
@@ -124,12 +133,12 @@ class Cursor:
         return EARLIEST if ledger < 0 else Position(ledger, entry + 1)
 
     def acknowledge(self, position: Position) -> Future[Any]:
-        """Say that all entries before the one of `position` are read; `settle` the result.
+        """Acknowledge all entries before the one of `position`. Pass the result to `settle`.
 
-        An entry that is read in part stays unacknowledged. Moving back does nothing.
+        An entry that is read in part stays unacknowledged. The cursor never moves back.
         """
         with self._lock:
-            # What the broker passes over by this is not missing.
+            # Entries that the broker skips because of this are not missing.
             self._following = max(self._following, (position.ledger, position.entry))
         # The entry id may be -1, "before the first entry", which the protocol carries as an unsigned long.
         entry = (position.entry - 1) % 2**64
@@ -142,25 +151,29 @@ class Cursor:
         return self._connection.submit(wire.BaseCommand(type=ACK, ack=request), self._where)
 
     def look_ahead(self) -> None:
-        """Of a replicated subscription: let the broker read on, until it has met a snapshot. Does not wait. Raises
-        `ConnectionFailed`."""
+        """Let the broker read ahead in a replicated subscription until it passes a snapshot. Do not wait.
+
+        Raises:
+            ConnectionFailed: The connection is closed or breaks.
+
+        """
         with self._lock:
-            if self._permits > 0 or time.monotonic() < self._rests_until:
+            if self._permits > 0 or time.monotonic() < self._paused_until:
                 return
-            self._asked = min(max(_FEW, _MORE * self._asked), _MOST)
-            # A batch may have brought more messages than were asked for.
-            self._permits += self._asked
-            flow = wire.CommandFlow(consumer_id=self._consumer_id, messagePermits=self._asked)
+            self._flow_size = min(max(_FEW, _MORE * self._flow_size), _MOST)
+            # The last batch may have brought more messages than were requested.
+            self._permits += self._flow_size
+            flow = wire.CommandFlow(consumer_id=self._consumer_id, messagePermits=self._flow_size)
         self._connection.send_bytes(frame(wire.BaseCommand(type=FLOW, flow=flow)))
 
     def settle(self, answer: Future[Any]) -> None:
-        """Wait until the broker has taken an acknowledgement. Raises what it refused with, `ConnectionFailed`."""
+        """Wait until the broker has accepted an acknowledgement. Raise its refusal, or `ConnectionFailed`."""
         answered = await_answer(answer, f"acknowledging in {self._where}", self._request_seconds)
         if answered.HasField("error"):
             raise server_error(answered.error, answered.message, f"acknowledging in {self._where}")
 
     def close(self) -> None:
-        """Let others use the subscription, without waiting for it. Never raises."""
+        """Release the subscription for others, without waiting. Never raise."""
         self._connection.remove_consumer(self._consumer_id)
         if not self.is_open:
             return
@@ -176,16 +189,26 @@ class Cursor:
 def hold_cursor(
     client: BrokerClient, topic: str, subscription: str, *, is_replicated: bool = False
 ) -> Cursor:
-    """Hold the cursor of `subscription` in `topic` (a partition's own name). One attempt; the caller retries.
-    `is_replicated`: the clusters that the topic is replicated to are to have it too.
+    """Hold the cursor of a subscription. This is one attempt, which the caller may retry.
 
-    Raises `ConnectionFailed` (passing), `SubscriptionBusy`, `PermissionDenied`, `TopicNotFoundError`.
+    Args:
+        client: The client.
+        topic: The topic, or the partition's own name.
+        subscription: The name of the subscription.
+        is_replicated: Whether the other clusters of the topic shall have the subscription too.
+
+    Raises:
+        ConnectionFailed: A temporary failure.
+        SubscriptionBusy: Another consumer uses the subscription.
+        PermissionDenied: The role may not use the subscription.
+        TopicNotFoundError: The topic does not exist.
+
     """
     cursor = Cursor(client.owner_connection(topic), topic, subscription, client.request_seconds)
     try:
         cursor.subscribe(topic, subscription, is_replicated=is_replicated)
     except BaseException:
-        # A broker that was only slow would keep the consumer, and then call the subscription busy.
+        # A broker that was only slow would keep the consumer, and then report the subscription as busy.
         cursor.close()
         client.forget_owner(topic)
         raise

@@ -1,6 +1,6 @@
 """Lookups of the broker that serves a topic, and the connection to that broker.
 
-An answer to a lookup is kept until the broker refuses, closes a consumer or producer, or cannot be reached.
+The answer to a lookup is cached until the broker refuses a request, closes a consumer or producer, or is unreachable.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _REDIRECT, _CONNECT, _FAILED = 0, 1, 2
 
 
 class TopicOwners:
-    """The brokers that serve topics, as one client has learned them. Threads may share it."""
+    """A client's cache of the brokers that serve topics. Safe to use from several threads."""
 
     def __init__(
         self,
@@ -31,23 +31,23 @@ class TopicOwners:
         listener_name: str | None,
         uses_tls: bool,
         request_seconds: float,
-        left: Callable[[float], float],
+        seconds_left: Callable[[float], float],
     ) -> None:
-        """Look no topic up yet.
+        """Store the arguments, without a lookup.
 
         Args:
-            connections: The client's connections, over which topics are looked up.
+            connections: The client's connections, also used for lookups.
             listener_name: The advertised listener whose addresses brokers return.
             uses_tls: Whether connections use the addresses for TLS.
             request_seconds: Deadline of one lookup.
-            left: Returns how long a wait of some seconds may take. Raises `DeadlineExceeded` if that is no time.
+            seconds_left: Return how many of the given seconds remain. Raise `DeadlineExceeded` if none remain.
 
         """
         self._connections = connections
         self._listener_name = listener_name
         self._uses_tls = uses_tls
         self._request_seconds = request_seconds
-        self._left = left
+        self._seconds_left = seconds_left
         self._owners: dict[str, BrokerAddress] = {}
 
     def clear(self) -> None:
@@ -55,7 +55,7 @@ class TopicOwners:
         self._owners.clear()
 
     def connection(self, topic: str) -> Connection:
-        """Return a connection to the broker that serves `topic` (a partition's own name). One attempt, no retry."""
+        """Return a connection to the broker that serves `topic`, which may be a partition. One attempt, no retry."""
         self._bound()
         owner = self._owners.get(topic)
         if owner is None:
@@ -68,20 +68,24 @@ class TopicOwners:
             raise
 
     def _bound(self) -> None:
-        """Forget the owners that were learned first. Topics come and go while a client lives, and topics that are still
-        read are looked up once more."""
+        """Forget the oldest owners above the limit, because a client may exist longer than topics.
+
+        Topics that are still in use are looked up again.
+        """
         excess = len(self._owners) - _MOST_OWNERS
         if excess > 0:
             for topic in list(self._owners)[:excess]:
                 self.forget(topic)
 
     def forget(self, topic: str) -> None:
-        """Call when the owner closed a consumer or producer, or refused: the topic may have moved."""
+        """Forget the topic's owner after it refused a request or closed a client: the topic may have moved."""
         self._owners.pop(topic, None)
 
     def connections(self, topics: Iterable[str]) -> dict[str, Connection | PulsarError]:
-        """Return `connection` of each topic, or its failure. Lookups are pipelined; each broker gets one attempt to
-        connect."""
+        """Return `connection` of each topic, or its failure.
+
+        Lookups are pipelined, and there is one attempt to connect to each broker.
+        """
         self._bound()
         names = list(topics)
         connections: dict[str, Connection | PulsarError] = dict(
@@ -100,15 +104,15 @@ class TopicOwners:
         return connections
 
     def _find_owners(self, topics: list[str]) -> dict[str, PulsarError]:
-        """Look the topics up, and return the failures."""
+        """Look up the topics, and return the failures."""
         faults: dict[str, PulsarError] = {}
         for window in in_windows(topics):
             connection = self._connections.service_connection()
             answers = connection.submit_all(
                 [(lookup_command(topic, self._listener_name), looking_up(topic)) for topic in window]
             )
-            # One deadline for all, which were sent together.
-            deadline = time.monotonic() + self._left(self._request_seconds)
+            # One deadline applies to all lookups, because they were sent together.
+            deadline = time.monotonic() + self._seconds_left(self._request_seconds)
             for topic, answer in zip(window, answers, strict=True):
                 try:
                     first = await_answer(answer, looking_up(topic), max(0.0, deadline - time.monotonic()))
@@ -120,12 +124,14 @@ class TopicOwners:
     def _lookup(self, topic: str) -> BrokerAddress:
         connection = self._connections.service_connection()
         answer = connection.request(
-            lookup_command(topic, self._listener_name), looking_up(topic), self._left(self._request_seconds)
+            lookup_command(topic, self._listener_name),
+            looking_up(topic),
+            self._seconds_left(self._request_seconds),
         )
         return self._follow(topic, connection, answer)
 
     def _follow(self, topic: str, connection: Connection, answer: Any) -> BrokerAddress:
-        """Return the owner that an answer to a lookup leads to, over redirects."""
+        """Follow redirects from an answer to a lookup, and return the topic's owner."""
         where = looking_up(topic)
         for _ in range(_MAX_REDIRECTS):
             if answer.response == _FAILED:
@@ -138,7 +144,7 @@ class TopicOwners:
                 return target
             connection = self._connections.connection(target)
             command = lookup_command(topic, self._listener_name, authoritative=answer.authoritative)
-            answer = connection.request(command, where, self._left(self._request_seconds))
+            answer = connection.request(command, where, self._seconds_left(self._request_seconds))
         raise ProtocolError(
             f"{where}: expected an owner within {_MAX_REDIRECTS} redirects, got more redirects"
         )

@@ -1,12 +1,12 @@
-"""Transactions of the broker: begin, take partitions in, commit or abort.
+"""Pulsar transactions: begin, add partitions, commit or abort.
 
-What the broker does, as seen on 4.0.8: END_TXN is not idempotent: for a transaction that has ended, however it ended,
-the answer is TransactionNotFound. So whoever commits must be able to find out by other means what became of it.
-Losing a connection aborts nothing; a transaction ends by END_TXN or by its timeout.
+As seen on brokers of 4.0.8, END_TXN is not idempotent: for a transaction that has ended in any way, the answer is
+TransactionNotFound. So a caller that commits needs another way to find out the outcome. Losing a connection aborts
+nothing: only END_TXN or the timeout ends a transaction.
 
-Protocol: CommandTcClientConnectRequest, CommandNewTxn, CommandAddPartitionToTxn, CommandEndTxn; the coordinator's
-number is the upper half of a transaction's id (`txnid_most_bits`), and a broker serves it when it owns that partition
-of `transaction_coordinator_assign`, from when a client has connected to it there.
+Protocol: CommandTcClientConnectRequest, CommandNewTxn, CommandAddPartitionToTxn, CommandEndTxn. The coordinator's
+number is the upper half of a transaction's id (`txnid_most_bits`). The coordinator runs on the owner of the partition
+with this number of `transaction_coordinator_assign`, after a client has connected to the coordinator there.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ from pyspark_pulsar.model.transaction_id import TransactionId
 _ASSIGN: Final = TopicName.parse("persistent://pulsar/system/transaction_coordinator_assign")
 _COMMIT, _ABORT = 0, 1
 _OFF: Final = (
-    "transactions: expected them to be on, as deliveryGuarantee=exactly-once needs them, but the broker has none; set "
-    "transactionCoordinatorEnabled=true in the broker's configuration, or use deliveryGuarantee=at-least-once"
+    "transactions are off in the broker: expected them to be on, because deliveryGuarantee=exactly-once needs them; "
+    "set transactionCoordinatorEnabled=true in the broker's configuration, or use deliveryGuarantee=at-least-once"
 )
 # https://github.com/apache/pulsar/issues/18716
-_RIGHT: Final = (
-    "deliveryGuarantee=exactly-once needs a right in Pulsar's own namespace, where clients look transaction "
-    "coordinators up; an administrator gives it by: pulsar-admin namespaces grant-permission pulsar/system --role ROLE "
+_PERMISSION: Final = (
+    "deliveryGuarantee=exactly-once needs a permission in Pulsar's own namespace, where clients look up transaction "
+    "coordinators; let an administrator run: pulsar-admin namespaces grant-permission pulsar/system --role ROLE "
     "--actions consume"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class _CoordinatorRequest:
-    """A request about a transaction that is under way; `answer` None where it could not be sent."""
+    """A request about a transaction in flight; `answer` is None if it could not be sent."""
 
     transaction: TransactionId
     command: wire.BaseCommand
@@ -64,31 +64,36 @@ class _CoordinatorRequest:
 
 
 class Coordinators:
-    """All transaction coordinators of a cluster, by one client; used by one thread."""
+    """The transaction coordinators of a cluster, for use by one thread."""
 
     def __init__(self, client: BrokerClient) -> None:
         self._client = client
         self._connected: dict[int, Connection] = {}
 
     def check(self) -> None:
-        """Raises `OptionError` naming the broker's setting when transactions are off, `PermissionDenied` naming the
-        right to ask for."""
+        """Check that transactions are usable.
+
+        Raises:
+            OptionError: Transactions are off. The message names the broker's setting.
+            PermissionDenied: The role lacks a permission. The message names it.
+
+        """
         self._client.retrying(lambda: self._connection(0))
 
     def count(self) -> int:
-        """Return the number of coordinators, which are numbered from 0. Raises `PermissionDenied`."""
-        return max(1, int(_allowed(lambda: self._client.partition_count(_ASSIGN))))
+        """Return the number of coordinators, which are numbered from 0. Raise `PermissionDenied`."""
+        return max(1, int(_explain_refusal(lambda: self._client.partition_count(_ASSIGN))))
 
     def begin(self, timeout_ms: int, coordinator: int | None = None) -> TransactionId:
-        """Begin a transaction, which the broker aborts when it is open for longer than the timeout.
+        """Begin a transaction. The broker aborts it after the timeout.
 
         Args:
-            timeout_ms: Milliseconds.
-            coordinator: The number of its coordinator; None for any.
+            timeout_ms: The timeout in milliseconds.
+            coordinator: The number of the coordinator, or None to choose any.
 
         """
         number = random.randrange(self.count()) if coordinator is None else coordinator  # noqa: S311 -- spreads load
-        # Whatever the field is called: clients send milliseconds, and brokers take them so.
+        # The field's name is misleading: clients send milliseconds, and brokers read milliseconds.
         request = wire.CommandNewTxn(request_id=0, tc_id=number, txn_ttl_seconds=timeout_ms)
         answer = self._send_and_wait(
             number, wire.BaseCommand(type=NEW_TXN, newTxn=request), "beginning a transaction"
@@ -96,36 +101,58 @@ class Coordinators:
         return (int(answer.txnid_most_bits), int(answer.txnid_least_bits))
 
     def add_partitions(self, transaction: TransactionId, partitions: Sequence[str]) -> None:
-        """Before the first message to each; may be repeated, which shows that the transaction is still open.
+        """Add partitions to a transaction, before the first message to each of them.
 
-        Raises `TransactionEnded` when it is not.
+        The call may be repeated, for example to check that the transaction is still open.
+
+        Raises:
+            TransactionEnded: The transaction is not open.
+
         """
         self._settle(self._submit_add(transaction, partitions))
 
     def require_open(self, transactions: Sequence[TransactionId], partition: str) -> None:
-        """`partition` is in all of them already. The requests are pipelined. Raises `TransactionEnded`."""
+        """Check that transactions are open, with pipelined requests.
+
+        Args:
+            transactions: The transactions.
+            partition: A partition that all of them have already.
+
+        Raises:
+            TransactionEnded: A transaction is not open.
+
+        """
         for request in [self._submit_add(transaction, [partition]) for transaction in transactions]:
             self._settle(request)
 
     def still_open(self, transactions: Sequence[TransactionId], partition: str) -> list[TransactionId]:
-        """Those that are open, which have `partition` then. The requests are pipelined."""
-        ended = self._ended([self._submit_add(transaction, [partition]) for transaction in transactions])
+        """Return the open transactions, and add `partition` to them. Requests are pipelined."""
+        ended = self._await_ended(
+            [self._submit_add(transaction, [partition]) for transaction in transactions]
+        )
         return [transaction for transaction in transactions if transaction not in ended]
 
     def commit_all(self, transactions: Sequence[TransactionId]) -> list[TransactionId]:
-        """Returns when all their partitions know. The requests are pipelined. Gives those that had ended before, or
-        for which an earlier request of this call was carried out and only its answer was lost."""
+        """Commit transactions, and wait until all their partitions have recorded it. Requests are pipelined.
+
+        Returns:
+            Transactions that had ended before. The list may also contain a transaction that this call has committed, if
+            the answer was lost and the request was repeated.
+
+        """
         return self._end_all(transactions, commit=True)
 
     def abort_all(self, transactions: Sequence[TransactionId]) -> None:
-        """Those that are open; one that is being committed is not aborted. The requests are pipelined."""
+        """Abort the transactions that are open, except ones that are being committed. Requests are pipelined."""
         self._end_all(transactions, commit=False)
 
     def _end_all(self, transactions: Sequence[TransactionId], *, commit: bool) -> list[TransactionId]:
-        return self._ended([self._submit_end(transaction, commit=commit) for transaction in transactions])
+        return self._await_ended(
+            [self._submit_end(transaction, commit=commit) for transaction in transactions]
+        )
 
-    def _ended(self, requests: Sequence[_CoordinatorRequest]) -> list[TransactionId]:
-        """Those that were not open any more; all answers are awaited."""
+    def _await_ended(self, requests: Sequence[_CoordinatorRequest]) -> list[TransactionId]:
+        """Wait for all answers, and return the transactions that were not open."""
         ended = []
         for request in requests:
             try:
@@ -157,7 +184,7 @@ class Coordinators:
     def _submit(
         self, transaction: TransactionId, command: wire.BaseCommand, where: str
     ) -> _CoordinatorRequest:
-        """What fails for a passing reason is asked again by `_settle`."""
+        """Send a request. `_settle` repeats requests with a temporary failure."""
         try:
             answer = self._connection(_number(transaction)).submit(command, where)
         except ConnectionFailed:
@@ -168,7 +195,7 @@ class Coordinators:
         number = _number(request.transaction)
         if request.answer is not None:
             try:
-                self._checked(
+                self._check_answer(
                     number, await_answer(request.answer, request.where, self._seconds()), request.where
                 )
             except ConnectionFailed:
@@ -180,11 +207,11 @@ class Coordinators:
     def _send_and_wait(self, number: int, command: wire.BaseCommand, where: str) -> Any:
         def attempt() -> Any:
             connection = self._connection(number)
-            return self._checked(number, self._submitted(connection, command, where), where)
+            return self._check_answer(number, self._submit_and_wait(connection, command, where), where)
 
         return self._client.retrying(attempt)
 
-    def _checked(self, number: int, answer: Any, where: str) -> Any:
+    def _check_answer(self, number: int, answer: Any, where: str) -> Any:
         if answer.HasField("error"):
             fault = server_error(answer.error, answer.message, where)
             if isinstance(fault, ConnectionFailed):
@@ -192,22 +219,22 @@ class Coordinators:
             raise fault
         return answer
 
-    def _submitted(self, connection: Connection, command: wire.BaseCommand, where: str) -> Any:
+    def _submit_and_wait(self, connection: Connection, command: wire.BaseCommand, where: str) -> Any:
         return await_answer(connection.submit(command, where), where, self._seconds())
 
     def _seconds(self) -> float:
-        return self._client.left(self._client.request_seconds)
+        return self._client.seconds_left(self._client.request_seconds)
 
     def _connection(self, number: int) -> Connection:
         known = self._connected.get(number)
         if known is not None and known.is_open:
             return known
         self._forget(number)
-        connection: Connection = _or_off(lambda: self._client.owner_connection(_topic(number)))
+        connection: Connection = _require_transactions(lambda: self._client.owner_connection(_topic(number)))
         where = f"connecting to transaction coordinator {number}"
         request = wire.CommandTcClientConnectRequest(request_id=0, tc_id=number)
         command = wire.BaseCommand(type=TC_CLIENT_CONNECT, tcClientConnectRequest=request)
-        answer = _or_off(lambda: self._submitted(connection, command, where))
+        answer = _require_transactions(lambda: self._submit_and_wait(connection, command, where))
         if answer.HasField("error"):
             fault = server_error(answer.error, answer.message, where)
             raise OptionError(_OFF) if isinstance(fault, OptionError) else fault
@@ -220,20 +247,24 @@ class Coordinators:
 
 
 class OpenTransaction:
-    """A transaction that this process has begun, and the partitions that it has. Used by one thread."""
+    """A transaction of this process, and its partitions. Only one thread may use an instance."""
 
     def __init__(
         self, coordinators: Coordinators, transaction: TransactionId, ends: float = math.inf
     ) -> None:
-        """`ends`: when it times out, or a little earlier, by `time.monotonic`."""
+        """Store the arguments. `ends` is the timeout of the transaction, or slightly earlier, by `time.monotonic`."""
         self.id = transaction
         self.partitions: set[str] = set()
         self._coordinators = coordinators
         self._ends = ends
 
     def add_partitions(self, partitions: Sequence[str]) -> None:
-        """Before the first message to each; asks the coordinator only for those that are new. Raises
-        `TransactionEnded`."""
+        """Add partitions before the first message to each of them. Only new partitions need a request.
+
+        Raises:
+            TransactionEnded: The transaction is not open.
+
+        """
         new = [name for name in partitions if name not in self.partitions]
         if new:
             self._take_in(new)
@@ -243,27 +274,33 @@ class OpenTransaction:
         self._coordinators.add_partitions(self.id, partitions)
 
     def require_time(self) -> None:
-        """Before each message: one that comes when the broker has aborted the transaction may hold up all readers of
-        its topic. Raises `TransactionEnded` when the time is over."""
+        """Check before each message that the transaction has not timed out.
+
+        A message that arrives after the broker has aborted the transaction may block all readers of its topic.
+
+        Raises:
+            TransactionEnded: The transaction has timed out.
+
+        """
         if time.monotonic() >= self._ends:
             raise TransactionEnded(
                 f"{named(self.id)}: expected all rows of the task to be sent before the transaction times out, but "
-                f"that time is over; raise transactionTimeoutMs, or write less at once"
+                f"it has timed out; raise transactionTimeoutMs, or write fewer rows at a time"
             )
 
 
-def _allowed(ask: Callable[[], Any]) -> Any:
-    """What `ask` gives; else a refusal says which right is needed."""
+def _explain_refusal(request: Callable[[], Any]) -> Any:
+    """Return the result of a request. Add the required permission to a refusal."""
     try:
-        return ask()
+        return request()
     except PermissionDenied as fault:
-        raise PermissionDenied(f"{fault}; {_RIGHT}") from fault
+        raise PermissionDenied(f"{fault}; {_PERMISSION}") from fault
 
 
-def _or_off(ask: Callable[[], Any]) -> Any:
-    """What `ask` gives; "not allowed" and "not found" are what a broker without transactions answers."""
+def _require_transactions(request: Callable[[], Any]) -> Any:
+    """Return the result of a request. A broker without transactions answers "not allowed" or "not found"."""
     try:
-        return _allowed(ask)
+        return _explain_refusal(request)
     except (OptionError, TopicNotFoundError) as fault:
         raise OptionError(_OFF) from fault
 
@@ -277,5 +314,5 @@ def _number(transaction: TransactionId) -> int:
 
 
 def named(transaction: TransactionId) -> str:
-    """For people, as Pulsar's own tools write it."""
+    """Return the transaction's id in the notation of Pulsar's own tools."""
     return f"transaction ({transaction[0]},{transaction[1]})"

@@ -1,1 +1,1 @@
-"""Tiered storage: where offloaded ledgers lie, and the bytes of their objects."""
+"""Tiered storage: the locations of offloaded ledgers, and the bytes of their objects."""

@@ -1,7 +1,7 @@
-"""Bytes of objects and files in tiered storage. On the driver and on executors.
+"""Bytes of objects and files in tiered storage, for the driver and executors.
 
-Object stores are reached by obstore, folders by pyarrow. Errors of either may quote what the store answered, and with
-it names of keys or signed requests; so they are described in words of our own.
+The package obstore reads object stores, and pyarrow reads folders. Their errors may quote answers of the store, with
+names of keys or signed requests. So this module describes errors in its own words.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 STEP: Final = 4 << 20
-"""Bytes asked for at a time: a block of 64 MiB is many requests, and a reader's memory a few of them."""
+"""Bytes of one request. A block of 64 MiB needs several requests, and a reader keeps few of their answers in memory."""
 _CLIENT_SETTINGS: Final = frozenset(
     {
         *("allow_http", "allow_invalid_certificates", "connect_timeout", "http1_only", "http2_only"),
@@ -51,40 +51,48 @@ _FLAGS: Final = frozenset(
 )
 _STATUS: Final = re.compile(r"status code: (\d{3}(?: [A-Z][A-Za-z ]{0,40})?)")
 _CODE: Final = re.compile(r"<Code>(\w{1,60})</Code>")
-# Where clouds give a machine its credentials.
+# The address from which a machine in a cloud receives its credentials.
 _MACHINE: Final = "169.254.169.254"
 _CAUSES: Final = {
     "ConnectionRefused": "the connection was refused",
-    "dns error": "the host's name is not known",
+    "dns error": "the host name is unknown",
     "TimedOut": "no answer in time",
     "ConnectionReset": "the connection broke",
-    "BadScheme": "an http:// endpoint, which allow_http=true in tieredStorageOptions would allow",
+    "BadScheme": "an http:// endpoint, which needs allow_http=true in tieredStorageOptions",
     "InvalidCertificate": "the server's certificate is not trusted",
-    "MissingAccount": "no account_name is given",
-    _MACHINE: "no credentials are given, and the machine's own cannot be had",
+    "MissingAccount": "the setting account_name is missing",
+    _MACHINE: "credentials are missing, and the machine has none of its own",
 }
 
 
 class StoredBytes(Protocol):
-    """One bucket or folder. `where` begins error messages: which ledger of which topic is wanted."""
+    """A bucket or folder. `where` begins error messages: the ledger and its topic."""
 
     def size(self, name: str, where: str) -> int:
-        """Bytes of an object or file. Raises `LedgerUnavailable`, as all of these, and where that is not about this
-        object or file but about the whole store, `TieredStorageUnavailable`."""
+        """Return the size of an object or file in bytes.
+
+        Raises:
+            LedgerUnavailable: The object or file is missing or damaged. All methods raise this.
+            TieredStorageUnavailable: The whole store is unavailable. All methods raise this.
+
+        """
 
     def whole(self, name: str, where: str) -> bytes:
-        """All bytes of a small object or file."""
+        """Return all bytes of a small object or file."""
 
     def read(self, name: str, start: int, end: int, where: str) -> bytes:
-        """Exactly the bytes from `start` to `end` (exclusive)."""
+        """Return exactly the bytes from `start` to `end` (exclusive)."""
 
 
 @lru_cache(maxsize=16)
 def stored_bytes(store: TieredStore) -> StoredBytes:
-    """One for each store and process; connects when it is first asked for something.
+    """Return this process's instance for the store. It connects for the first request.
 
-    Raises `PrerequisiteMissing`, `OptionError` for settings that obstore does not know, and
-    `TieredStorageUnavailable` for settings that lack something.
+    Raises:
+        PrerequisiteMissing: The package obstore is missing.
+        OptionError: A setting is unknown to obstore.
+        TieredStorageUnavailable: The settings are incomplete.
+
     """
     return _Folder(store) if store.is_folder else _Bucket(store)
 
@@ -110,7 +118,7 @@ class _Bucket:
         data = self._request(
             lambda: obstore.get_range(self._store, name, start=start, end=end).to_bytes(), name, where
         )
-        return _whole(data, start, end, f"{self._url}/{name}", where)
+        return _check_length(data, start, end, f"{self._url}/{name}", where)
 
     def _request(self, request: Callable[[], _T], name: str, where: str) -> _T:
         from obstore.exceptions import BaseError
@@ -128,7 +136,7 @@ def _object_store(store: TieredStore) -> ObjectStore:
     except ModuleNotFoundError:
         raise PrerequisiteMissing(
             f"tiered storage at {store.url}: reading it needs the package obstore, on the driver and on every "
-            f"executor; pip install 'pyspark-pulsar[tiered]'"
+            f"executor; install it with `pip install 'pyspark-pulsar[tiered]'`"
         ) from None
     given = {key.lower(): value for key, value in store.settings}
     client: dict[str, Any] = {
@@ -149,13 +157,13 @@ def _object_store(store: TieredStore) -> ObjectStore:
         unknown = [key for key in given if f"'{key}'" in str(fault)]
         raise OptionError(
             f"option 'tieredStorageOptions': expected settings of obstore for {urlsplit(store.url).scheme}://, got "
-            f"the unknown {', '.join(unknown)}"
+            f"unknown settings {', '.join(unknown)}"
         ) from None
     except (BaseError, ValueError, TypeError) as fault:
-        # Such as an account that only the environment could name.
+        # Raised, for example, if neither the settings nor the environment name the account.
         raise TieredStorageUnavailable(
-            f"tiered storage at {store.url}: expected all settings that its place needs, got: {_reason(fault)}; "
-            f"give them in tieredStorageOptions"
+            f"tiered storage at {store.url}: expected all settings that this kind of store needs, got: "
+            f"{_reason(fault)}; add them to tieredStorageOptions"
         ) from None
     return opened
 
@@ -164,17 +172,19 @@ def _flag(key: str, value: str) -> str | bool:
     if key not in _FLAGS:
         return value
     if value.lower() not in ("true", "false"):
-        raise OptionError(f"option 'tieredStorageOptions': expected true or false for {key}")
+        raise OptionError(
+            f"option 'tieredStorageOptions': expected true or false for {key}, got another value"
+        )
     return value.lower() == "true"
 
 
 class _Folder:
-    """Every call has a deadline of its own: libhdfs waits for minutes for a server that is gone."""
+    """A folder. Each call has its own deadline, because libhdfs waits for minutes for a server that is gone."""
 
     def __init__(self, store: TieredStore) -> None:
         self._url = store.url
         self._seconds = store.patience_seconds
-        self._opened: tuple[Any, str] | None = None
+        self._system_and_folder: tuple[Any, str] | None = None
 
     def size(self, name: str, where: str) -> int:
         def fetch() -> int:
@@ -195,15 +205,15 @@ class _Folder:
             with system.open_input_file(f"{folder}/{name}") as file:
                 return bytes(file.read_at(end - start, start))
 
-        return _whole(self._within(fetch, name, where), start, end, f"{self._url}/{name}", where)
+        return _check_length(self._within(fetch, name, where), start, end, f"{self._url}/{name}", where)
 
     def _system(self) -> tuple[Any, str]:
-        if self._opened is None:
+        if self._system_and_folder is None:
             from pyarrow.fs import FileSystem
 
             system, folder = FileSystem.from_uri(self._url)
-            self._opened = system, folder.rstrip("/")
-        return self._opened
+            self._system_and_folder = system, folder.rstrip("/")
+        return self._system_and_folder
 
     def _within(self, request: Callable[[], _T], name: str, where: str) -> _T:
         answers: queue.SimpleQueue[tuple[_T | None, Exception | None]] = queue.SimpleQueue()
@@ -214,7 +224,7 @@ class _Folder:
             except Exception as fault:  # noqa: BLE001 - raised again below
                 answers.put((None, fault))
 
-        # A daemon: one that never comes back must not keep the process alive.
+        # A daemon thread, so that a call without end does not keep the process alive.
         threading.Thread(target=fetch, name="pulsar-stored-bytes", daemon=True).start()
         place = f"{self._url}/{name}"
         try:
@@ -229,8 +239,10 @@ class _Folder:
 
 
 def in_steps(read: Callable[[int, int], bytes], start: int, end: int) -> Generator[bytes, None, None]:
-    """The bytes from `start` to `end` (exclusive) in pieces of `STEP`, the next one fetched while the caller works on
-    the present one. Raises what `read` raises."""
+    """Yield the bytes from `start` to `end` (exclusive) in pieces of `STEP`.
+
+    A thread fetches the next piece while the caller processes the current one. Errors of `read` are raised.
+    """
     fetched: queue.Queue[bytes | Exception | None] = queue.Queue(maxsize=1)
     stopped = threading.Event()
 
@@ -251,13 +263,13 @@ def in_steps(read: Callable[[int, int], bytes], start: int, end: int) -> Generat
                 raise piece
             yield piece
     finally:
-        # One more may be under way; there is room for it, and then the thread sees that it is to stop.
+        # One more piece may be on its way. The queue has space for it, and then the thread sees the signal to stop.
         stopped.set()
         while not fetched.empty():
             fetched.get_nowait()
 
 
-def _whole(data: bytes, start: int, end: int, place: str, where: str) -> bytes:
+def _check_length(data: bytes, start: int, end: int, place: str, where: str) -> bytes:
     if len(data) != end - start:
         got = f"{len(data)} bytes from byte {start} on instead of {end - start}"
         raise LedgerUnavailable(_text(where, place, got))
@@ -274,22 +286,25 @@ def _failure(fault: Exception, where: str, place: str) -> LedgerUnavailable:
 def _text(where: str, place: str, got: str) -> str:
     return (
         f"{where}: expected its copy in tiered storage as {place}, got: {got}; check tieredStorageUrl and "
-        f"tieredStorageOptions, or read it from elsewhere (readFrom=auto, bookie or broker)"
+        f"tieredStorageOptions, or read it from another location (readFrom=auto, bookie or broker)"
     )
 
 
 def _reason(fault: Exception) -> str:
-    said = str(fault)
-    status, code = _STATUS.search(said), _CODE.search(said)
-    causes = [text for sign, text in _CAUSES.items() if sign in said]
-    if isinstance(fault, FileNotFoundError) and _MACHINE not in said:
-        causes.insert(0, "there is none")
+    message = str(fault)
+    status, code = _STATUS.search(message), _CODE.search(message)
+    causes = [text for sign, text in _CAUSES.items() if sign in message]
+    if isinstance(fault, FileNotFoundError) and _MACHINE not in message:
+        causes.insert(0, "it does not exist")
     if isinstance(fault, OSError) and fault.errno is not None:
         causes.append(os.strerror(fault.errno))
-    if "libhdfs" in said or "libjvm" in said:
-        causes.append("libhdfs cannot be loaded, which needs HADOOP_HOME, JAVA_HOME and CLASSPATH")
+    if "libhdfs" in message or "libjvm" in message:
+        causes.append("libhdfs cannot be loaded; set HADOOP_HOME, JAVA_HOME and CLASSPATH")
     kind = type(fault).__name__.removesuffix("Error")
-    refused = {"PermissionDenied": "no right to read it", "Unauthenticated": "the credentials are refused"}
+    refused = {
+        "PermissionDenied": "no permission to read it",
+        "Unauthenticated": "the credentials are refused",
+    }
     if kind in refused:
         causes.insert(0, refused[kind])
     details = [match[1] for match in (status, code) if match is not None]

@@ -1,7 +1,7 @@
-"""Where a topic's offloaded ledgers lie, and under which names. Nothing here opens a connection by itself.
+"""The location of a topic's offloaded ledgers, and their names. Only the given client sends requests.
 
-Names: Pulsar's jcloud offloader writes the objects `{uuid}-ledger-{ledger}` and `{uuid}-ledger-{ledger}-index`
-(`DataBlockUtils`); its file system offloader a Hadoop MapFile, the folder
+Pulsar's offloader for object stores writes the objects `{uuid}-ledger-{ledger}` and `{uuid}-ledger-{ledger}-index`
+(`DataBlockUtils`). Its file system offloader writes a Hadoop MapFile: the folder
 `{tenant}/{namespace}/persistent/{topic}/{ledger}-{uuid}` with the files `data` and `index`.
 """
 
@@ -24,53 +24,66 @@ _LOG = logging.getLogger(__name__)
 
 OBJECT_STORES: Final = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss")
 FOLDERS: Final = ("file", "hdfs")
-# Offload drivers as Pulsar calls them, with the scheme of a bucket there.
+# Pulsar's names of offload drivers, with the URL scheme of their buckets.
 _SCHEMES: Final = {"aws-s3": "s3", "s3": "s3", "google-cloud-storage": "gs", "azureblob": "az"}
 _FILE_SYSTEM: Final = "filesystem"
 _PATIENCE_MS: Final = 8_000
 
-_refused: Final[set[Namespace]] = set()
-"""Whose policy could not be seen: told once in a process."""
+_refused_namespaces: Final[set[Namespace]] = set()
+"""Namespaces whose policy this role may not read, each logged once in a process."""
 
 
 @dataclass(frozen=True, slots=True)
 class TieredStore:
-    """A bucket or folder that offloaded ledgers lie in, and how to get at it. Travels to executors.
+    """A bucket or folder with offloaded ledgers, and the settings to read it. Sent to executors.
 
-    Credentials are among `settings` only if the user gave them so.
+    `settings` contains credentials only if the user has set them in options.
     """
 
     url: str
     settings: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    """By obstore's names; of no use for folders."""
+    """Settings by obstore's names. Folders ignore them."""
     connect_seconds: float = 10.0
     patience_seconds: float = 30.0
-    """How long one request may take, retries included."""
+    """Limit of one request, including its retries."""
 
     @property
     def is_folder(self) -> bool:
-        """Whether the file system offloader wrote it, not the one for object stores."""
+        """Return whether the file system offloader wrote the ledgers, and not the one for object stores."""
         return urlsplit(self.url).scheme in FOLDERS
 
     def name_of(self, partition: TopicPartition, ledger: Ledger) -> str:
-        """The ledger's data object, or its folder; relative to `url`. Its `offload_id` must be known."""
+        """Return the name of the ledger's data object or folder, relative to `url`. `offload_id` must be set."""
         if not self.is_folder:
             return f"{ledger.offload_id}-ledger-{ledger.id}"
         topic = partition.as_topic
-        # As Java's URLEncoder writes it.
+        # This is the encoding of Java's URLEncoder.
         local = quote_plus(topic.local, safe="*").replace("~", "%7E")
         return f"{topic.namespace}/{topic.domain}/{local}/{ledger.id}-{ledger.offload_id}"
 
 
 def tiered_store(options: ReadOptions, rest: RestClient | None, topic: TopicName) -> TieredStore | None:
-    """Where the topic's ledgers are offloaded to: what `tieredStorageUrl` says, else what the offload policy says
-    that holds for the topic (its own, its namespace's, the brokers'). Driver only.
+    """Return the location of the topic's offloaded ledgers. Driver only.
 
-    None where neither says it, or the role may not see the policy. Raises `OptionError`, `ConnectionFailed`.
+    The option `tieredStorageUrl` takes precedence over the effective offload policy: of the topic, its namespace or the
+    brokers.
+
+    Args:
+        options: The options of the read.
+        rest: The client for the offload policy, or None without an admin REST API.
+        topic: The topic.
+
+    Returns:
+        The location, or None if neither source has one, or if the role may not read the policy.
+
+    Raises:
+        OptionError: `tieredStorageUrl` is not usable.
+        ConnectionFailed: The admin REST API is unreachable.
+
     """
     patience_ms = options.operation_timeout_ms
     if options.read_from == "auto":
-        # Another place stands in for one that cannot be reached.
+        # Another location replaces one that cannot be reached, so fail fast.
         patience_ms = min(patience_ms, _PATIENCE_MS)
     url, settings = options.tiered_storage_url, dict[str, str]()
     if url is not None:
@@ -101,23 +114,23 @@ def _check(url: str) -> None:
         or place.scheme not in OBJECT_STORES + FOLDERS
         or not (place.netloc or place.path.strip("/"))
     ):
-        # What is given is not repeated: it may hold a password.
+        # The message does not quote the URL, which may contain a password.
         raise OptionError(
             "option 'tieredStorageUrl': expected s3://bucket, gs://bucket, az://container, file:///folder or "
-            "hdfs://host:port/folder without user, query and fragment; credentials belong into "
-            "tieredStorageOptions or the environment"
+            "hdfs://host:port/folder without user, query and fragment, got another form (not shown); set credentials "
+            "in tieredStorageOptions or the environment"
         )
 
 
 def _policy(rest: RestClient, topic: TopicName) -> Mapping[str, Any]:
-    """Holds the offloader's own credentials: never log it, never hand it on."""
+    """Return the offload policy, which contains the offloader's credentials: never log a policy or pass it on."""
     paths = (
         topic_resource(topic, "offloadPolicies", applied="true"),
         namespace_resource(topic.namespace, "offloadPolicies"),
     )
     refused = False
     for path in paths:
-        # The first needs policies of topics, which brokers may have switched off.
+        # The first path needs policies of topics, which an operator can disable in brokers.
         try:
             answer = rest.get(path, f"reading the offload policy of {topic}")
         except (PermissionDenied, ProtocolError, TopicNotFoundError) as fault:
@@ -125,18 +138,18 @@ def _policy(rest: RestClient, topic: TopicName) -> Mapping[str, Any]:
             continue
         if isinstance(answer, dict) and answer.get("managedLedgerOffloadDriver"):
             return answer
-    if refused and topic.namespace not in _refused:
-        _refused.add(topic.namespace)
+    if refused and topic.namespace not in _refused_namespaces:
+        _refused_namespaces.add(topic.namespace)
         _LOG.warning(
-            "namespace %s: this role may not see its offload policy, so offloaded ledgers are read elsewhere; give "
-            "tieredStorageUrl to read them where they are",
+            "Reading offloaded ledgers from other locations, because this role may not read the offload policy (set "
+            "tieredStorageUrl to read them from tiered storage): namespace %s",
             topic.namespace,
         )
     return {}
 
 
 def _place(policy: Mapping[str, Any], topic: TopicName) -> tuple[str | None, dict[str, str]]:
-    """Bucket and settings; nothing else of the policy is looked at."""
+    """Return the bucket and settings from the policy, without its other fields."""
     driver = str(policy.get("managedLedgerOffloadDriver") or "")
     if driver.lower() == _FILE_SYSTEM:
         return _folder(str(policy.get("fileSystemURI") or ""), topic), {}
@@ -144,9 +157,10 @@ def _place(policy: Mapping[str, Any], topic: TopicName) -> tuple[str | None, dic
     if scheme is None:
         if driver:
             _LOG.warning(
-                "%s: its ledgers are offloaded by the driver %s; give tieredStorageUrl to read them there",
-                topic,
+                "Reading offloaded ledgers from other locations, because the offload driver %s is unsupported "
+                "(set tieredStorageUrl to read them from tiered storage): %s",
                 driver,
+                topic,
             )
         return None, {}
     older = {"s3": "s3ManagedLedgerOffload", "gs": "gcsManagedLedgerOffload"}.get(scheme, "")
@@ -166,8 +180,8 @@ def _folder(uri: str, topic: TopicName) -> str | None:
     if urlsplit(folder).scheme in FOLDERS:
         return folder
     _LOG.warning(
-        "%s: its ledgers are offloaded to a file system that is named in files of the brokers only; give "
-        "tieredStorageUrl to read them there",
+        "Reading offloaded ledgers from other locations, because only files of the brokers name their file system "
+        "(set tieredStorageUrl to read them from tiered storage): %s",
         topic,
     )
     return None

@@ -1,1 +1,1 @@
-"""What connections need, to brokers, the admin REST API and bookies: TLS, credentials, tokens."""
+"""TLS, credentials and tokens for connections to brokers, the admin REST API and bookies."""

@@ -1,4 +1,4 @@
-"""What a connection needs to be let in and to know whom it talks to, from the options."""
+"""TLS and authentication settings of broker connections, built from the options."""
 
 from __future__ import annotations
 
@@ -17,17 +17,22 @@ from pyspark_pulsar.options import ConnectionOptions
 
 @dataclass(frozen=True)
 class Security:
-    """Of connections to brokers."""
+    """TLS and authentication settings for broker connections."""
 
     credentials: Credentials = field(default_factory=NoAuthentication)
     tls: Tls | None = None
-    """None for connections without TLS."""
+    """TLS settings, or None if connections do not use TLS."""
     proxy: BrokerAddress | None = None
-    """Where to connect instead, with the broker's name in TLS."""
+    """The proxy to connect to instead of brokers. TLS still verifies the broker's name."""
 
 
 def security_of(options: ConnectionOptions) -> Security:
-    """Touches no file. Raises `OptionError`."""
+    """Build the security settings from the options, without reading any file.
+
+    Raises:
+        OptionError: An option has a value that cannot be used.
+
+    """
     proxy = options.proxy_service_url
     return Security(
         credentials_of(options),
@@ -37,7 +42,12 @@ def security_of(options: ConnectionOptions) -> Security:
 
 
 def tls_of(options: ConnectionOptions) -> Tls:
-    """For brokers and the admin REST API. Touches no file. Raises `OptionError`."""
+    """Build the TLS settings for brokers and the admin REST API, without reading any file.
+
+    Raises:
+        OptionError: The parameters of the authentication plugin cannot be used.
+
+    """
     return Tls(
         options.tls_trust_certs,
         certificate_files(options),

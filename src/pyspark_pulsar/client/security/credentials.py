@@ -1,10 +1,10 @@
-"""Who we say we are: what CONNECT, the answer to a challenge, and requests to the admin REST API carry.
+"""Credentials for CONNECT commands, authentication challenges and requests to the admin REST API.
 
-Secrets are read at each use, from where `pulsar.client.authParams` says, in the process that connects. They appear in
-no error, log or `repr`.
+The process that connects reads the secret at each use, from the location in `pulsar.client.authParams`. No error, log
+line or `repr` contains a secret.
 
-Source: Pulsar's `AuthenticationToken`, `AuthenticationBasic`, `AuthenticationTls` and their data providers; the prefix
-`env:` as in its C++ client.
+Source: Pulsar's `AuthenticationToken`, `AuthenticationBasic`, `AuthenticationTls` and their data providers. The prefix
+`env:` is the one of Pulsar's C++ client.
 """
 
 from __future__ import annotations
@@ -31,59 +31,81 @@ _BASIC: Final = (
 
 
 class Credentials(Protocol):
-    """Safe to use from several threads. Picklable, and equal to others of the same options."""
+    """A way to authenticate.
+
+    Instances are safe to use from several threads, picklable, and equal if their options are equal.
+    """
 
     @property
     def method(self) -> str:
-        """By the name that brokers have for it."""
+        """Return the broker's name of the authentication method."""
 
     def data(self, *, renew: bool = False) -> bytes:
-        """For CONNECT and AUTH_RESPONSE; `renew`: what was given before is accepted no longer.
+        """Return the data for CONNECT and AUTH_RESPONSE.
 
-        Raises `OptionError` where a file or variable lacks it, and the errors of `oauth2.access_token`. May wait for a
-        network share or an identity provider: call it within a deadline (`client.time_limit`).
+        The call may wait for a network share or an identity provider: call it within a deadline (`client.time_limit`).
+
+        Args:
+            renew: The broker no longer accepts the data of earlier calls.
+
+        Raises:
+            OptionError: The file or environment variable does not contain the secret.
+            PulsarError: The identity provider returned no token; `oauth2.access_token` lists the classes.
+
         """
 
     def headers(self) -> dict[str, str]:
-        """For HTTP. Raises what `data` raises."""
+        """Return the headers for HTTP requests. Raise the errors of `data`."""
 
 
 def credentials_of(options: ConnectionOptions) -> Credentials:
-    """Touches no file. Raises `OptionError` for parameters that the plugin does not understand."""
+    """Build the credentials of the authentication plugin in the options, without reading any file.
+
+    Raises:
+        OptionError: The plugin does not understand its parameters.
+
+    """
     params = options.auth_params
     if options.auth_plugin == NO_PLUGIN:
         return NoAuthentication()
     if options.auth_plugin == TLS:
-        return ByCertificate()
+        return CertificateCredentials()
     if params is None:
-        raise OptionError(f"{_PARAMS}: expected it beside authPluginClassName, got none")
+        raise OptionError(f"{_PARAMS}: expected parameters for the plugin in authPluginClassName, got none")
     if options.auth_plugin == TOKEN:
         document = _document(params)
         if document is not None:
-            return ByToken(_Secret(f"token:{_text(document, 'token')}"))
+            return TokenCredentials(_Secret(f"token:{_text(document, 'token')}"))
         if not params.startswith(("token:", "file:", "env:")):
-            # Java's client takes the bare token. Spark shows that in plans of SQL, but hides what has `token` in it.
+            # Java's client accepts the bare token. Spark shows a bare token in SQL plans, but redacts `token:...`.
             raise OptionError(
-                f"{_PARAMS}: expected file:///path, env:NAME or token:... with AuthenticationToken, got a text without "
-                f"any of these at its beginning (not shown)"
+                f"{_PARAMS}: expected file:///path, env:NAME or token:... with AuthenticationToken, got a text that "
+                f"begins with none of these prefixes (not shown)"
             )
-        return ByToken(_Secret(params))
+        return TokenCredentials(_Secret(params))
     if options.auth_plugin == BASIC:
         secret = _Secret(params)
-        if secret.is_here and _document(params) is None:
-            # Spark redacts a text with `password` in it, and no bare `user:password`.
+        if secret.is_inline and _document(params) is None:
+            # Spark redacts a text that contains `password`, but not a bare `user:password`.
             raise OptionError(_BASIC)
-        if secret.is_here:
+        if secret.is_inline:
             _user_and_password(params)
-        return ByPassword(secret)
-    assert options.auth_plugin == OAUTH2  # noqa: S101 -- options know no other
-    return ByOAuth2(_oauth2_flow(_document(params)))
+        return PasswordCredentials(secret)
+    assert options.auth_plugin == OAUTH2  # noqa: S101 -- the options accept no other plugin
+    return OAuth2Credentials(_oauth2_flow(_document(params)))
 
 
 def certificate_files(options: ConnectionOptions) -> tuple[str, str] | None:
-    """Paths of certificate and private key to show in TLS: of the plugin, else of the TLS options; None without.
+    """Return the paths of the certificate and private key for TLS.
 
-    Raises `OptionError` for parameters that the plugin does not understand, and where it has no certificate.
+    The parameters of the authentication plugin take precedence over the TLS options.
+
+    Returns:
+        Both paths, or None if the options name no certificate.
+
+    Raises:
+        OptionError: The plugin does not understand its parameters, or requires a certificate and has none.
+
     """
     plain = (options.tls_certificate, options.tls_key)
     files = (plain[0], plain[1]) if plain[0] is not None and plain[1] is not None else None
@@ -102,13 +124,13 @@ def certificate_files(options: ConnectionOptions) -> tuple[str, str] | None:
 
 @dataclass(frozen=True)
 class _Secret:
-    """A secret, or where it is: `file:` with a path or URL, `env:` with the name of a variable."""
+    """A secret or its location: `file:` with a path or URL, or `env:` with the name of an environment variable."""
 
     place: str = field(repr=False)
     option: str = _PARAMS
 
     @property
-    def is_here(self) -> bool:
+    def is_inline(self) -> bool:
         return not self.place.startswith(("file:", "env:"))
 
     def read(self) -> str:
@@ -128,7 +150,7 @@ class _Secret:
 
 @dataclass(frozen=True)
 class NoAuthentication:
-    """No authentication."""
+    """Credentials of a client that does not authenticate."""
 
     method: str = "none"
 
@@ -140,8 +162,8 @@ class NoAuthentication:
 
 
 @dataclass(frozen=True)
-class ByCertificate:
-    """TLS itself carries the proof."""
+class CertificateCredentials:
+    """Credentials of a client that authenticates by its TLS certificate, so the commands carry no data."""
 
     method: str = "tls"
 
@@ -153,8 +175,8 @@ class ByCertificate:
 
 
 @dataclass(frozen=True)
-class ByToken:
-    """A JSON web token."""
+class TokenCredentials:
+    """Credentials with a JSON Web Token."""
 
     secret: _Secret
     method: str = "token"
@@ -167,8 +189,8 @@ class ByToken:
 
 
 @dataclass(frozen=True)
-class ByPassword:
-    """User and password."""
+class PasswordCredentials:
+    """Credentials with a user name and a password."""
 
     secret: _Secret
     method: str = "basic"
@@ -182,8 +204,8 @@ class ByPassword:
 
 
 @dataclass(frozen=True)
-class ByOAuth2:
-    """A token that an identity provider gives for a client's id and secret."""
+class OAuth2Credentials:
+    """Credentials with a token that an identity provider issues for a client id and secret."""
 
     flow: OAuth2Flow
     method: str = "token"
@@ -198,7 +220,16 @@ class ByOAuth2:
 
 
 def checked_token(token: str, where: str) -> str:
-    """Raises `OptionError` for what cannot be a token, such as several lines."""
+    """Check that a text can be a token, and return the text.
+
+    Args:
+        token: The text to check.
+        where: The source of the token, for the error message.
+
+    Raises:
+        OptionError: The text cannot be a token, for example because it has several lines.
+
+    """
     if (
         not token
         or not token.isascii()
@@ -245,7 +276,7 @@ def _oauth2_flow(document: dict[str, Any] | None) -> OAuth2Flow:
 
 
 def _document(text: str) -> dict[str, Any] | None:
-    """None for what is no JSON object."""
+    """Return the JSON object in the text, or None if the text is not a JSON object."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
@@ -254,7 +285,7 @@ def _document(text: str) -> dict[str, Any] | None:
 
 
 def _pairs(text: str) -> dict[str, Any]:
-    """`name:value,name:value`, as in the first releases of Pulsar."""
+    """Parse `name:value,name:value`, the format of the first releases of Pulsar."""
     parts = (part.partition(":") for part in text.split(","))
     return {name.strip(): value.strip() for name, _, value in parts if value.strip()}
 
@@ -265,13 +296,21 @@ def _text(document: dict[str, Any], *names: str, default: str | None = None, opt
         if isinstance(value, str) and value:
             return value
     if default is None:
-        raise OptionError(f"{option}: expected a text under {names[0]} (not shown), got none")
+        raise OptionError(f"{option}: expected a text for {names[0]!r} (not shown), got none")
     return default
 
 
 def user_and_password(place: str, option: str) -> tuple[str, str]:
-    """What `place` holds, or the file or variable that it names: JSON, or `user:password`. Raises `OptionError`, whose
-    words begin with `option`."""
+    """Read a user name and a password, as JSON or as `user:password`.
+
+    Args:
+        place: The text itself, or the file or environment variable that contains the text.
+        option: The name of the option, for error messages.
+
+    Raises:
+        OptionError: The file or variable cannot be read, or contains something else.
+
+    """
     return _user_and_password(_Secret(place, option).read(), option)
 
 
@@ -279,10 +318,10 @@ def _read_file(path: str, option: str) -> str:
     try:
         content = read_regular_file(path).decode().strip()
     except (OSError, UnicodeDecodeError) as fault:
-        reason = fault.strerror if isinstance(fault, OSError) else "it is no text"
+        reason = fault.strerror if isinstance(fault, OSError) else "it is not text"
         raise OptionError(
             f"{option}: expected a readable file {path} on each machine that connects, got none ({reason})"
         ) from None
     if not content:
-        raise OptionError(f"{option}: expected something in the file {path}, got an empty file")
+        raise OptionError(f"{option}: expected a secret in the file {path}, got an empty file")
     return content

@@ -1,7 +1,9 @@
-"""Tokens for a client's id and secret, from an OAuth 2.0 identity provider: fetched when needed, cached while young.
+"""Tokens that an OAuth 2.0 identity provider issues for a client id and secret, with a cache.
 
-One process asks once for all its tasks. Source: RFC 6749 section 4.4; the provider's addresses are found as OpenID
-Connect Discovery says; the file with id and secret is that of Pulsar's Java client (`KeyFile`).
+A process sends one request for all its tasks, when the cached token is missing or old.
+
+Source: RFC 6749, section 4.4. OpenID Connect Discovery defines the provider's addresses. The file with the id and
+secret has the format of Pulsar's Java client (`KeyFile`).
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from urllib.parse import unquote, unquote_to_bytes, urlsplit
 import urllib3
 from urllib3.exceptions import HTTPError, MaxRetryError, SSLError as Urllib3SslError
 
-from pyspark_pulsar.client.security.tls import OptionNames, certificate_fault, trusting
+from pyspark_pulsar.client.security.tls import OptionNames, certificate_fault, trusting_context
 from pyspark_pulsar.errors import (
     ConnectionFailed,
     DeadlineExceeded,
@@ -35,14 +37,14 @@ _log: Final = logging.getLogger(__name__)
 
 _CONNECT_SECONDS, _READ_SECONDS = 10.0, 30.0
 _REQUEST_SECONDS: Final = 60.0
-"""For both requests to the provider."""
+"""Deadline for the two requests to the provider together."""
 _MOST_TOKENS: Final = 64
-"""Flows whose tokens this process keeps: secrets that are renewed make new ones for as long as it runs."""
+"""Number of flows whose tokens this process keeps. Each renewed secret is another flow, so a limit is needed."""
 _FRESH_PART: Final = 0.9
-"""Of a token's lifetime; the Java client renews there too."""
+"""Fraction of a token's lifetime after which this process renews the token, as the Java client does."""
 _UNKNOWN_LIFE_SECONDS: Final = 60.0
 _JUST_NOW_SECONDS: Final = 1.0
-"""Connections that are asked again at the same time share a new token."""
+"""Age up to which a new token is shared by connections that request a renewal at the same time."""
 _ACCEPT: Final = {"Accept": "application/json"}
 _OK: Final = 200
 _REFUSED: Final = (400, 401, 403)
@@ -52,14 +54,17 @@ _SHOWN: Final = 300
 
 @dataclass(frozen=True)
 class OAuth2Flow:
-    """Client credentials. `private_key` is a path, a `file:` URL, or a `data:` URL with the document itself."""
+    """The client credentials of an OAuth 2.0 flow.
+
+    `private_key` is a path, a `file:` URL, or a `data:` URL that contains the document itself.
+    """
 
     issuer: str
     private_key: str = field(repr=False)
     audience: str = ""
     scope: str = ""
     trust_certs: str | None = None
-    """Path of the authorities that the provider's certificate comes from; None for the system's."""
+    """Path of certificates of authorities that may sign the provider's, or None to trust the system's authorities."""
 
 
 @dataclass
@@ -70,7 +75,7 @@ class _CachedToken:
     received_at: float = 0.0
     lifetime: float = 0.0
     request: Future[str] | None = None
-    """The one that is under way."""
+    """The request that is under way, if any."""
 
     @property
     def age(self) -> float:
@@ -87,11 +92,21 @@ _cache_lock: Final = threading.Lock()
 
 
 def access_token(flow: OAuth2Flow, *, renew: bool = False) -> str:
-    """A token that still lives for a while; a new one with `renew`, unless this process got it just now.
+    """Return a token of the flow, from the cache or the identity provider.
 
-    Raises `OptionError` for the file with id and secret, `PermissionDenied` where the provider refuses them,
-    `ConnectionFailed`, `TlsFailed`, `ProtocolError`. Where the provider cannot be reached, a token that has not ended
-    serves once more.
+    If the provider is unreachable, a cached token that has not expired is returned once more.
+
+    Args:
+        flow: The client credentials.
+        renew: Request a new token, unless this process has received one within the last second.
+
+    Raises:
+        OptionError: The file with the client id and secret cannot be used.
+        PermissionDenied: The provider refuses the client id and secret.
+        ConnectionFailed: The provider is unreachable, or returned no token in time (`DeadlineExceeded`).
+        TlsFailed: TLS with the provider failed.
+        ProtocolError: The provider's answer is not understood.
+
     """
     with _cache_lock:
         cached = _cached_tokens.pop(flow, None) or _CachedToken()
@@ -111,22 +126,24 @@ def access_token(flow: OAuth2Flow, *, renew: bool = False) -> str:
         return request.result(_REQUEST_SECONDS)
     except TimeoutError:
         fault: ConnectionFailed = DeadlineExceeded(
-            f"asking {flow.issuer} for a token: no answer within {_REQUEST_SECONDS:.0f} s"
+            f"requesting a token from {flow.issuer}: expected an answer within {_REQUEST_SECONDS:.0f} s, got none"
         )
     except ConnectionFailed as failed:
         fault = failed
     if renew or cached.token is None or cached.age >= cached.lifetime:
         raise fault
-    _log.warning("a token of %s was not renewed and is used until it ends: %s", flow.issuer, fault)
+    _log.warning(
+        "Using an old token until it expires, because its renewal failed (%s): %s", fault, flow.issuer
+    )
     return cached.token
 
 
 def _renew(flow: OAuth2Flow, cached: _CachedToken, request: Future[str]) -> None:
-    """Ask the provider once for all who wait, also for those who come while it does not answer."""
+    """Request one token from the provider for all threads that wait, now or before the provider answers."""
     requested_at = time.monotonic()
     try:
-        token, lifetime = _ask(flow)
-    except BaseException as fault:  # noqa: BLE001 -- those who wait raise it
+        token, lifetime = _request_token(flow)
+    except BaseException as fault:  # noqa: BLE001 -- the waiting threads raise it
         with cached.lock:
             cached.request = None
         request.set_exception(fault)
@@ -137,24 +154,24 @@ def _renew(flow: OAuth2Flow, cached: _CachedToken, request: Future[str]) -> None
     request.set_result(token)
 
 
-def _ask(flow: OAuth2Flow) -> tuple[str, float]:
-    """A new token, and how many seconds it lives."""
+def _request_token(flow: OAuth2Flow) -> tuple[str, float]:
+    """Request a new token. Return the token and its lifetime in seconds."""
     client_id, client_secret = _client(flow.private_key)
     form = {"grant_type": "client_credentials", "client_id": client_id, "client_secret": client_secret}
     form |= {name: value for name, value in (("audience", flow.audience), ("scope", flow.scope)) if value}
     with urllib3.PoolManager(
         timeout=urllib3.Timeout(connect=_CONNECT_SECONDS, read=_READ_SECONDS),
         retries=urllib3.Retry(total=0, redirect=0),
-        ssl_context=trusting(flow.trust_certs),
+        ssl_context=trusting_context(flow.trust_certs),
     ) as http:
-        configuration = _answer(http, "GET", f"{flow.issuer}/.well-known/openid-configuration", None)
+        configuration = _request_json(http, "GET", f"{flow.issuer}/.well-known/openid-configuration", None)
         endpoint = configuration.get("token_endpoint")
         schemes = ("https",) if flow.issuer.startswith("https:") else ("https", "http")
         if not isinstance(endpoint, str) or urlsplit(endpoint).scheme not in schemes:
             raise ProtocolError(
                 f"{flow.issuer}: expected the address of a token endpoint ({' or '.join(schemes)}), got none"
             )
-        answer = _answer(http, "POST", endpoint, form)
+        answer = _request_json(http, "POST", endpoint, form)
     token, lifetime = answer.get("access_token"), answer.get("expires_in")
     if not isinstance(token, str) or not token:
         raise ProtocolError(f"{endpoint}: expected an access_token, got none")
@@ -164,8 +181,10 @@ def _ask(flow: OAuth2Flow) -> tuple[str, float]:
         raise ProtocolError(f"{endpoint}: expected seconds in expires_in, got something else") from None
 
 
-def _answer(http: urllib3.PoolManager, method: str, url: str, form: dict[str, str] | None) -> dict[str, Any]:
-    where = f"asking {url} for a token"
+def _request_json(
+    http: urllib3.PoolManager, method: str, url: str, form: dict[str, str] | None
+) -> dict[str, Any]:
+    where = f"requesting a token from {url}"
     try:
         if form is None:
             answer = http.request(method, url, headers=_ACCEPT)
@@ -187,7 +206,7 @@ def _answer(http: urllib3.PoolManager, method: str, url: str, form: dict[str, st
             raise PermissionDenied(f"{text}; check the file of privateKey, audience and scope in authParams")
         raise ConnectionFailed(text) if answer.status >= _PASSING else ProtocolError(text)
     if not isinstance(document, dict):
-        raise ProtocolError(f"{where}: expected a JSON object, got something else; check issuerUrl")
+        raise ProtocolError(f"{where}: expected a JSON object, got another answer; check issuerUrl")
     return document
 
 
@@ -201,7 +220,10 @@ def _unreachable(where: str, fault: BaseException) -> Exception:
 
 
 def _reason(document: Any) -> str:
-    """What the provider says by the two names that RFC 6749 has for it; nothing else of its answer is shown."""
+    """Return the reason in the provider's answer, without the rest of the answer.
+
+    RFC 6749 defines two fields for the reason: `error` and `error_description`.
+    """
     if not isinstance(document, dict):
         return ""
     reasons = [document.get("error"), document.get("error_description")]
@@ -210,7 +232,7 @@ def _reason(document: Any) -> str:
 
 
 def _client(private_key: str) -> tuple[str, str]:
-    """Id and secret. Nothing of the document is ever shown."""
+    """Return the client id and secret. Errors show nothing of the document."""
     place = "the file of privateKey" if private_key.startswith("data:") else file_path(private_key)
     try:
         content = (
@@ -238,7 +260,7 @@ def _client(private_key: str) -> tuple[str, str]:
 
 
 def _inline(url: str) -> bytes:
-    """RFC 2397. Raises ValueError."""
+    """Decode a `data:` URL (RFC 2397). Raise ValueError if the URL is malformed."""
     kind, comma, data = url.partition(",")
     if not comma:
         raise ValueError
@@ -253,5 +275,5 @@ def _inline(url: str) -> bytes:
 
 
 def file_path(place: str) -> str:
-    """`/path`, `file:/path` and `file:///path`."""
+    """Return the path of `/path`, `file:/path` or `file:///path`."""
     return unquote(urlsplit(place).path) if place.startswith("file:") else place

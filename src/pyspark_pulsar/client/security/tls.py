@@ -1,7 +1,8 @@
-"""TLS over a socket: whom we believe, what we show, and a stream that one thread reads while others write.
+"""TLS over a socket: certificates, verification, and a stream that one thread reads while others write.
 
-Python's own TLS sockets are not made for a thread that reads while another writes. So the socket carries records that
-OpenSSL makes and takes in memory, under a lock that is never held while anyone waits for the network.
+Python's own TLS sockets do not support a thread that reads while another thread writes. Here OpenSSL encrypts and
+decrypts records in memory, and the socket carries the records. No thread holds OpenSSL's lock while it waits for the
+network.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from pyspark_pulsar.errors import ConnectionFailed, OptionError, TlsFailed
 from pyspark_pulsar.options.values.regular_file import check_regular_file
 
 _RECEIVE_BYTES: Final = 256 * 1024
-# OpenSSL's words for an alert of the other side, or for bytes that are no TLS.
+# OpenSSL's words for an alert of the other side, or for bytes that are not TLS.
 _NO_TLS: Final = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNEXPECTED_MESSAGE", "RECORD_LAYER_FAILURE")
 _WANTS_CERTIFICATE: Final = (
     "CERTIFICATE_REQUIRED",
-    "ALERT_INTERNAL_ERROR",  # what brokers say of a certificate that they do not believe
+    "ALERT_INTERNAL_ERROR",  # a broker's alert for a certificate that the broker does not trust
     "BAD_CERTIFICATE",
     "HANDSHAKE_FAILURE",
     "UNKNOWN_CA",
@@ -32,7 +33,7 @@ _WANTS_CERTIFICATE: Final = (
 
 
 class Tls:
-    """Whom we believe and what we show. Safe to use from several threads."""
+    """TLS settings: trusted authorities, and the client's certificate. Safe to use from several threads."""
 
     def __init__(
         self,
@@ -42,29 +43,41 @@ class Tls:
         insecure: bool = False,
         verify_hostname: bool = True,
     ) -> None:
-        """Paths of the authorities' certificates (None: the system's), and of our certificate and private key."""
+        """Store the settings, without reading any file.
+
+        Args:
+            trust_certs: Path of the certificates of trusted authorities, or None to trust the system's.
+            own: Paths of the client's certificate and private key, or None to show no certificate.
+            insecure: Trust any certificate.
+            verify_hostname: Require the server's certificate to contain the name of its host.
+
+        """
         self._trust_certs = trust_certs
         self._own = own
         self._insecure = insecure
         self.verifies_hostname = verify_hostname and not insecure
         self._lock = threading.Lock()
-        self._known: tuple[tuple[float, ...], ssl.SSLContext] | None = None
+        self._cached: tuple[tuple[float, ...], ssl.SSLContext] | None = None
 
     def context(self) -> ssl.SSLContext:
-        """Made anew when a file has changed, as certificates are renewed while queries run.
+        """Return the context, which is built again after a file has changed.
 
-        Raises `OptionError` for files that are missing or not what they should be.
+        Certificates are renewed while queries run.
+
+        Raises:
+            OptionError: A file is missing, or does not contain what TLS needs.
+
         """
         with self._lock:
             times = tuple(
-                _changed(path) for path in (self._trust_certs, *(self._own or ())) if path is not None
+                _modified_at(path) for path in (self._trust_certs, *(self._own or ())) if path is not None
             )
-            if self._known is None or self._known[0] != times:
-                self._known = (times, self._made())
-            return self._known[1]
+            if self._cached is None or self._cached[0] != times:
+                self._cached = (times, self._build_context())
+            return self._cached[1]
 
-    def _made(self) -> ssl.SSLContext:
-        context = trusting(None if self._insecure else self._trust_certs)
+    def _build_context(self) -> ssl.SSLContext:
+        context = trusting_context(None if self._insecure else self._trust_certs)
         context.check_hostname = self.verifies_hostname
         if self._insecure:
             context.verify_mode = ssl.CERT_NONE
@@ -73,37 +86,56 @@ class Tls:
             try:
                 for path in self._own:
                     check_regular_file(Path(path).stat())
-                # Without a password OpenSSL would ask for one on the terminal.
+                # Without a password OpenSSL would prompt for one on the terminal.
                 context.load_cert_chain(certificate, key, password="")
             except OSError as fault:
                 raise OptionError(
-                    f"the certificate {certificate} and its private key {key} cannot be used: {_reason(fault)}; both "
-                    f"are needed on each machine that connects, in PEM format, the key not encrypted"
+                    f"the certificate {certificate} and its private key {key} cannot be used: {_reason(fault)}; "
+                    f"provide both in PEM format, with an unencrypted key, on each machine that connects"
                 ) from None
         return context
 
 
-def trusting(trust_certs: str | None) -> ssl.SSLContext:
-    """Believes certificates of these authorities, or of the system's. Raises `OptionError` for the file."""
+def trusting_context(trust_certs: str | None) -> ssl.SSLContext:
+    """Return a context that trusts the certificates in a file, or the system's.
+
+    Args:
+        trust_certs: Path of the certificates of trusted authorities, or None to trust the system's.
+
+    Raises:
+        OptionError: The file contains no usable certificates.
+
+    """
     try:
         if trust_certs is not None:
             check_regular_file(Path(trust_certs).stat())
         return ssl.create_default_context(cafile=trust_certs)
     except OSError as fault:
         raise OptionError(
-            f"{trust_certs} holds no certificates that can be used: {_reason(fault)}; they are needed on each machine "
-            f"that connects, in PEM format"
+            f"{trust_certs} contains no usable certificates: {_reason(fault)}; provide certificates in PEM format "
+            f"on each machine that connects"
         ) from None
 
 
 class TlsStream:
-    """What `transport` uses of a socket. One thread receives; any thread may send or close."""
+    """A TLS stream with the socket methods that `transport` uses. One thread receives; any thread may send or close."""
 
     def __init__(self, stream: socket.socket, context: ssl.SSLContext, host: str, seconds: float) -> None:
-        """Agree upon TLS with `host` over a connected socket, within `seconds`. Raises OSError, also `ssl.SSLError`."""
+        """Run the TLS handshake over a connected socket.
+
+        Args:
+            stream: The connected socket.
+            context: The settings for TLS.
+            host: The host's name to verify.
+            seconds: The deadline of the handshake.
+
+        Raises:
+            OSError: The connection failed, or the handshake (`ssl.SSLError`).
+
+        """
         self._stream = stream
-        self._received, self._made = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self._tls = context.wrap_bio(self._received, self._made, server_hostname=host)
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=host)
         self._state = threading.Lock()
         self._order = threading.Lock()
         self._shake_hands(time.monotonic() + seconds)
@@ -115,23 +147,23 @@ class TlsStream:
             except ssl.SSLWantReadError:
                 left = deadline - time.monotonic()
                 if left <= 0:
-                    raise TimeoutError("the handshake of TLS did not end in time") from None
+                    raise TimeoutError("the TLS handshake did not end in time") from None
                 self._stream.settimeout(left)
-                self._stream.sendall(self._made.read())
+                self._stream.sendall(self._outgoing.read())
                 data = self._stream.recv(_RECEIVE_BYTES)
                 if not data:
                     raise ConnectionResetError(
-                        "the server closed the connection during the handshake of TLS; check that its port is that of "
+                        "the server closed the connection during the TLS handshake; check that its port is the one for "
                         "TLS (6651 by default, 8443 of admin.url)"
                     ) from None
-                self._received.write(data)
+                self._incoming.write(data)
             except ssl.SSLError:
-                # The other side is told why.
+                # Send the alert, which contains the reason.
                 with contextlib.suppress(OSError):
-                    self._stream.sendall(self._made.read())
+                    self._stream.sendall(self._outgoing.read())
                 raise
             else:
-                self._stream.sendall(self._made.read())
+                self._stream.sendall(self._outgoing.read())
                 return
 
     def settimeout(self, seconds: float) -> None:
@@ -143,15 +175,15 @@ class TlsStream:
             with self._state:
                 while rest:
                     rest = rest[self._tls.write(rest) :]
-                records = self._made.read()
+                records = self._outgoing.read()
             self._stream.sendall(records)
 
     def recv(self, most: int) -> bytes:
-        """Empty when the other side has closed."""
+        """Return at most `most` bytes, or none after the other side has closed the connection."""
         while True:
             with self._state:
                 data, ended = self._read(most)
-                answers = self._made.pending
+                answers = self._outgoing.pending
             if answers:
                 self._flush()
             if data or ended:
@@ -159,12 +191,12 @@ class TlsStream:
             received = self._stream.recv(_RECEIVE_BYTES)
             with self._state:
                 if received:
-                    self._received.write(received)
+                    self._incoming.write(received)
                 else:
-                    self._received.write_eof()
+                    self._incoming.write_eof()
 
     def _read(self, most: int) -> tuple[bytes, bool]:
-        """All that is there, and whether nothing more will come."""
+        """Return all decrypted bytes, and whether the stream has ended."""
         parts: list[bytes] = []
         size = 0
         try:
@@ -177,7 +209,7 @@ class TlsStream:
         except ssl.SSLWantReadError:
             pass
         except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
-            # Frames say how long they are, so an end that TLS did not announce cuts nothing off unseen.
+            # Frames contain their length, so an end without TLS's own announcement cannot truncate a frame unnoticed.
             return b"".join(parts), True
         except ssl.SSLError:
             if not parts:
@@ -185,10 +217,10 @@ class TlsStream:
         return b"".join(parts), False
 
     def _flush(self) -> None:
-        """Send what TLS itself has to say, such as new keys."""
+        """Send records of TLS itself, such as new keys."""
         with self._order:
             with self._state:
-                records = self._made.read()
+                records = self._outgoing.read()
             if records:
                 self._stream.sendall(records)
 
@@ -200,7 +232,7 @@ class TlsStream:
 
 
 def connection_fault(where: str, fault: OSError) -> ConnectionFailed | TlsFailed:
-    """What a failed connection with TLS means: passing, or of a kind that no further attempt will mend."""
+    """Return the error for a failed TLS connection: `ConnectionFailed` if a retry may help, otherwise `TlsFailed`."""
     if isinstance(fault, ssl.SSLError) and not isinstance(fault, ssl.SSLEOFError):
         return certificate_fault(where, fault)
     return ConnectionFailed(f"{where}: {fault}")
@@ -208,48 +240,48 @@ def connection_fault(where: str, fault: OSError) -> ConnectionFailed | TlsFailed
 
 @dataclass(frozen=True, slots=True)
 class OptionNames:
-    """Which options say whom we believe and what we show."""
+    """Names of the TLS options, for advice in error messages."""
 
     trust: str = "pulsar.client.tlsTrustCertsFilePath"
     certificate: str = "pulsar.client.tlsCertificateFilePath and tlsKeyFilePath"
     hostname: str = "pulsar.client.tlsHostnameVerificationEnable"
 
 
-_OF_BROKERS: Final = OptionNames()
+_BROKER_OPTIONS: Final = OptionNames()
 
 
-def certificate_fault(where: str, fault: ssl.SSLError, options: OptionNames = _OF_BROKERS) -> TlsFailed:
-    """Says what to change."""
+def certificate_fault(where: str, fault: ssl.SSLError, options: OptionNames = _BROKER_OPTIONS) -> TlsFailed:
+    """Return the error for a failed handshake, with advice on the option to change."""
     if isinstance(fault, ssl.SSLCertVerificationError):
-        said = fault.verify_message
-        if "match" in said:
+        reason = fault.verify_message
+        if "match" in reason:
             advice = (
-                "connect to a name that the certificate has, or, where you know why it differs, set "
+                "connect to a name in the certificate, or, if you know why the name differs, set "
                 f"{options.hostname}=false"
             )
-        elif "expired" in said or "not yet valid" in said:
-            advice = "have it renewed, and look at the clocks"
+        elif "expired" in reason or "not yet valid" in reason:
+            advice = "have the certificate renewed, or correct the clocks"
         else:
-            advice = f"name the authority that signed it in {options.trust}"
-        return TlsFailed(f"{where}: the server's certificate is not believed: {said}; {advice}")
-    said = str(fault.reason or fault)
-    if any(word in said for word in _NO_TLS):
+            advice = f"add the authority that signed the certificate to {options.trust}"
+        return TlsFailed(f"{where}: the server's certificate is not trusted: {reason}; {advice}")
+    reason = str(fault.reason or fault)
+    if any(word in reason for word in _NO_TLS):
         return TlsFailed(
-            f"{where}: expected TLS, got something else ({said}); check that the port is that of TLS"
+            f"{where}: expected TLS, got something else ({reason}); check that the port is the one for TLS"
         )
-    if any(word in said for word in _WANTS_CERTIFICATE):
+    if any(word in reason for word in _WANTS_CERTIFICATE):
         return TlsFailed(
-            f"{where}: the server refused TLS ({said}); it may ask for a certificate, or not "
-            f"believe the one shown: give {options.certificate}, signed by an authority that it believes"
+            f"{where}: the server refused TLS ({reason}), perhaps because it requires a certificate or does not trust "
+            f"the client's; set {options.certificate} to a certificate of an authority that the server trusts"
         )
-    return TlsFailed(f"{where}: TLS failed: {said}")
+    return TlsFailed(f"{where}: TLS failed: {reason}")
 
 
 def _reason(fault: OSError) -> str:
     return str((fault.reason if isinstance(fault, ssl.SSLError) else fault.strerror) or fault)
 
 
-def _changed(path: str) -> float:
+def _modified_at(path: str) -> float:
     try:
         return Path(path).stat().st_mtime
     except OSError:

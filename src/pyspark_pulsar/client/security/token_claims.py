@@ -1,6 +1,6 @@
-"""What a JSON web token says of itself, for error messages: brokers do not say why they refuse one.
+"""The expiry in a JSON Web Token, for error messages, because brokers report no reason when they refuse a token.
 
-Format: RFC 7519. Nothing here checks a signature.
+Format: RFC 7519. Nothing here verifies a signature.
 """
 
 from __future__ import annotations
@@ -11,8 +11,11 @@ import time
 from datetime import UTC, datetime
 
 
-def why_refused(credentials_data: bytes) -> str:
-    """`; the token ended at ...`, or empty where that is not it. What else the token holds is not shown."""
+def expiry_hint(credentials_data: bytes) -> str:
+    """Return `; the token expired at ...`, or an empty text if the token has not expired or cannot be parsed.
+
+    The result contains no other claim of the token.
+    """
     parts = credentials_data.split(b".")
     if len(parts) != 3:  # noqa: PLR2004 -- header, claims, signature
         return ""
@@ -21,6 +24,6 @@ def why_refused(credentials_data: bytes) -> str:
         end = claims.get("exp") if isinstance(claims, dict) else None
         if not isinstance(end, int | float) or end > time.time():
             return ""
-        return f"; the token ended at {datetime.fromtimestamp(end, UTC).isoformat()}"
+        return f"; the token expired at {datetime.fromtimestamp(end, UTC).isoformat()}"
     except (ValueError, RecursionError, OverflowError, OSError):
         return ""

@@ -1,4 +1,4 @@
-"""Broker addresses: `pulsar://host:port`, `pulsar+ssl://host:port`, and the several hosts of a service URL."""
+"""Broker addresses: `pulsar://host:port`, `pulsar+ssl://host:port`, and service URLs with several hosts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MAX_PORT = 65535
 
 @dataclass(frozen=True, slots=True)
 class BrokerAddress:
-    """Where to connect. `proxy_to` is the `host:port` of the broker that a proxy shall forward to."""
+    """The address of a broker or proxy. `proxy_to` is the `host:port` of the broker to which a proxy forwards."""
 
     host: str
     port: int
@@ -25,7 +25,16 @@ class BrokerAddress:
 
 
 def parse_service_url(url: str, option: str = "service.url") -> tuple[BrokerAddress, ...]:
-    """All hosts of a service URL. Raises `OptionError`."""
+    """Return all hosts of a service URL.
+
+    Args:
+        url: The service URL: one scheme, and hosts separated by commas.
+        option: The name of the option, for the error message.
+
+    Raises:
+        OptionError: The URL is malformed.
+
+    """
     for scheme, port in _DEFAULT_PORTS.items():
         if url.startswith(scheme):
             parts = url.removeprefix(scheme).split(",")
@@ -36,7 +45,16 @@ def parse_service_url(url: str, option: str = "service.url") -> tuple[BrokerAddr
 
 
 def parse_broker_url(url: str, where: str) -> BrokerAddress:
-    """The address in a lookup answer. Raises `ProtocolError`."""
+    """Return the address in a broker's lookup answer.
+
+    Args:
+        url: The URL in the answer.
+        where: The place of the answer, for the error message.
+
+    Raises:
+        ProtocolError: The URL is malformed.
+
+    """
     try:
         return parse_service_url(url)[0]
     except OptionError:

@@ -68,7 +68,7 @@ def test_a_topic_that_is_not_loaded_is_loaded() -> None:
     assert answers.outcomes(lambda: loads.append(None)).aborted([(0, 1)]) == {(0, 1): False}
     assert len(loads) == 2
     restless = Answers(*[READY, COMMITTED, READY | {"recoverStartTime": 6}] * 9)
-    with pytest.raises(LedgerUnavailable, match="loaded anew"):
+    with pytest.raises(LedgerUnavailable, match="the topic was loaded 5 times"):
         restless.outcomes().aborted([(0, 1)])
 
 

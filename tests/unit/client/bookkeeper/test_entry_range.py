@@ -20,7 +20,7 @@ def test_every_bookie_is_named_with_what_it_said() -> None:
 
 
 def test_a_ledger_that_nobody_has_was_deleted() -> None:
-    assert "it was deleted since" in str(
+    assert "so the ledger was deleted after the read was planned" in str(
         RUN.unavailable(4, {"a": describe(NO_LEDGER), "b": describe(NO_LEDGER)})
     )
 

@@ -205,7 +205,7 @@ class Schedule:
         self.receipts.clear()
         if self.rng.random() < 0.5:
             self.broker.load()
-        self.unconfirmed.begin_again()
+        self.unconfirmed.prepare_resend()
 
 
 @pytest.mark.parametrize("deduplicates", [False, True], ids=["plain", "deduplication"])
@@ -282,7 +282,7 @@ def test_what_was_sent_before_is_proven_and_what_came_behind_it_is_not() -> None
     unconfirmed.add(frames_of(made, [b"a"]), NO_TIME)
     unconfirmed.take(NO_TIME)
     unconfirmed.add(frames_of(made, [b"b"]), NO_TIME)
-    unconfirmed.begin_again()
+    unconfirmed.prepare_resend()
     assert unconfirmed.take(NO_TIME) is not None
     assert unconfirmed.take(NO_TIME) is not None
     assert unconfirmed.confirm(0, NO_TIME, stored=False) is None
@@ -295,7 +295,7 @@ def test_a_chunk_before_the_last_is_never_proven_by_a_duplicate() -> None:
     unconfirmed = Unconfirmed(sends_again=True)
     unconfirmed.add(frames_of(encoder(), [large(1, 3)]), NO_TIME)
     unconfirmed.take(NO_TIME)
-    unconfirmed.begin_again()
+    unconfirmed.prepare_resend()
     unconfirmed.take(NO_TIME)
     with pytest.raises(NotStored):
         unconfirmed.confirm(0, NO_TIME, stored=False)
@@ -308,7 +308,9 @@ def test_receipts_out_of_order() -> None:
     for frames in (first, second):
         unconfirmed.add(frames, NO_TIME)
         unconfirmed.take(NO_TIME)
-    assert unconfirmed.confirm(1, NO_TIME, stored=True) == "expected the receipt of message 0, got that of 1"
+    assert (
+        unconfirmed.confirm(1, NO_TIME, stored=True) == "expected the receipt of message 0, got the one of 1"
+    )
     assert unconfirmed.confirm(0, NO_TIME, stored=True) is None
     assert unconfirmed.nbytes == len(second.frames)
     assert unconfirmed.confirm(0, NO_TIME, stored=True) is None
@@ -327,6 +329,6 @@ def test_a_frame_is_due_from_its_first_sending_on() -> None:
     # The last chunk was held back so long, and is not late for that.
     assert unconfirmed.oldest_since == 3.0 + len(frames.ends) - 2
     unconfirmed.take(9.0)
-    unconfirmed.begin_again()
+    unconfirmed.prepare_resend()
     unconfirmed.take(20.0)
     assert unconfirmed.oldest_since == 9.0

@@ -180,7 +180,7 @@ def test_names_are_those_of_the_offloaders(topic: str, folder: str) -> None:
 
 
 def test_a_policy_that_may_not_be_seen_is_told_once_for_a_namespace(caplog: pytest.LogCaptureFixture) -> None:
-    offload_policy._refused.clear()
+    offload_policy._refused_namespaces.clear()
     refused = PermissionDenied("no")
     for _ in range(2):
         assert tiered_store(given(), Answers(topic=refused, namespace=refused), TOPIC) is None

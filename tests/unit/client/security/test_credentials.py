@@ -94,18 +94,18 @@ def test_user_and_password_in_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("plugin", "params", "wanted"),
     [
-        ("token", None, "beside authPluginClassName"),
-        ("basic", None, "beside authPluginClassName"),
-        ("token", "sesame", "at its beginning"),
+        ("token", None, "parameters for the plugin in authPluginClassName"),
+        ("basic", None, "parameters for the plugin in authPluginClassName"),
+        ("token", "sesame", "begins with none of these prefixes"),
         ("basic", "sesame", "userId"),
         ("basic", "amy:sesame", "userId"),
-        ("basic", '{"userId": "amy", "passwort": "sesame"}', "a text under password"),
-        ("token", '{"tokens": "sesame"}', "a text under token"),
+        ("basic", '{"userId": "amy", "passwort": "sesame"}', "a text for 'password'"),
+        ("token", '{"tokens": "sesame"}', "a text for 'token'"),
         ("oauth2", "sesame", "issuerUrl"),
         ("oauth2", '{"type": "password", "issuerUrl": "https://sesame"}', "with AuthenticationOAuth2"),
         ("oauth2", '{"issuerUrl": "ftp://sesame", "privateKey": "/k"}', "https://host in issuerUrl"),
         ("oauth2", '{"issuerUrl": "https://a:sesame@b", "privateKey": "/k"}', "https://host in issuerUrl"),
-        ("oauth2", '{"issuerUrl": "https://host", "audience": "sesame"}', "a text under privateKey"),
+        ("oauth2", '{"issuerUrl": "https://host", "audience": "sesame"}', "a text for 'privateKey'"),
     ],
 )
 def test_parameters_that_are_not_understood_are_not_shown(

@@ -160,7 +160,7 @@ def test_closing_wakes_the_receiver(
 def test_an_unknown_authority(serve: Serve, server_context: ssl.SSLContext, tmp_path: Path) -> None:
     port = serve(echo, server_context)
     for tls in (Tls(Authority(tmp_path).trust), Tls()):
-        with pytest.raises(TlsFailed, match=r"not believed: .*; name the authority .*tlsTrustCertsFilePath"):
+        with pytest.raises(TlsFailed, match=r"not trusted: .*; add the authority .*tlsTrustCertsFilePath"):
             connect(port, tls)
     transport = connect(port, Tls(insecure=True))
     transport.send(b"all the same")
@@ -244,11 +244,11 @@ def test_files_that_are_no_certificates(authority: Authority, tmp_path: Path) ->
     junk.write_text("sesame")
     own = authority.client("worker")
     for tls, wanted in (
-        (Tls(str(tmp_path / "nowhere")), "nowhere holds no certificates that can be used: No such file"),
-        (Tls(str(junk)), r"junk.pem holds no certificates"),
+        (Tls(str(tmp_path / "nowhere")), "nowhere contains no usable certificates: No such file"),
+        (Tls(str(junk)), r"junk.pem contains no usable certificates"),
         (
             Tls(None, (own.certificate, str(junk))),
-            r"private key .*junk.pem cannot be used: .*the key not encrypted",
+            r"private key .*junk.pem cannot be used: .*with an unencrypted key",
         ),
         (Tls(None, (str(tmp_path / "nowhere"), own.key)), "the certificate .*nowhere and"),
     ):
@@ -269,5 +269,5 @@ def test_an_encrypted_key_asks_nobody_for_a_password(authority: Authority, tmp_p
             serialization.BestAvailableEncryption(b"sesame"),
         )
     )
-    with pytest.raises(OptionError, match="not encrypted"):
+    with pytest.raises(OptionError, match="unencrypted key"):
         Tls(None, (own.certificate, str(locked))).context()

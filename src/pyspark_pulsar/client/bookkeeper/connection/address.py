@@ -1,4 +1,4 @@
-"""Where a bookie listens: its id, or what the option `bookieAddresses` says about it."""
+"""The address of a bookie, from its id or the option `bookieAddresses`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MAX_PORT = 65_535
 
 @dataclass(frozen=True, slots=True)
 class BookieAddress:
-    """Host and port of BookKeeper's own protocol (3181 by default)."""
+    """Host and port of a bookie for BookKeeper's own protocol (port 3181 by default)."""
 
     host: str
     port: int
@@ -23,7 +23,16 @@ class BookieAddress:
 
 
 def bookie_address(bookie: str, addresses: Mapping[str, str]) -> BookieAddress:
-    """The address of the bookie with this id; `addresses` is the option `bookieAddresses`. Raises `OptionError`."""
+    """Return the address of a bookie.
+
+    Args:
+        bookie: The bookie's id.
+        addresses: The option `bookieAddresses`: `host:port` by id.
+
+    Raises:
+        OptionError: The option has no valid address for the bookie, and its id is not an address.
+
+    """
     listed = addresses.get(bookie)
     address = host_and_port(bookie if listed is None else listed)
     if address is not None:
@@ -33,14 +42,14 @@ def bookie_address(bookie: str, addresses: Mapping[str, str]) -> BookieAddress:
             f"option 'bookieAddresses': expected host:port for bookie {bookie!r}, got {listed!r}"
         )
     raise OptionError(
-        f"bookie {bookie!r}: its id is not host:port, so its address must be in the option bookieAddresses, "
-        f'such as {{"{bookie}": "host:3181"}}, or be told by the cluster '
-        f"({page('bookies', 'Names')}); or read from the broker (readFrom=broker)"
+        f"bookie {bookie!r}: expected an id of the form host:port, got another form and no address from the cluster; "
+        f'set the option bookieAddresses, such as {{"{bookie}": "host:3181"}} '
+        f"({page('bookies', 'Names')}), or read from the broker (readFrom=broker)"
     )
 
 
 def host_and_port(text: str) -> BookieAddress | None:
-    """None for what is no address."""
+    """Parse `host:port`. Return None if the text is not an address."""
     host, separator, port = text.strip().rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     fits = separator and host and port.isascii() and port.isdigit() and 0 < int(port) <= _MAX_PORT

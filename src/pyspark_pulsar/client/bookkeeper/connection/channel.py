@@ -1,38 +1,38 @@
-"""One connection to a bookie, from its first byte until it reads entries: bytes in, bytes out, no socket.
+"""The protocol of one connection to a bookie, as bytes in and bytes out, without a socket.
 
-First TLS, then authentication, each where the options say so, then entries.
+A connection starts with TLS, then authentication, each if the options require it. Then it carries entries.
 
-    state          | what comes                               | what goes out                       | next state
-    (new)          | connected (`begin`), with TLS            | START_TLS, version 3                | ASKED_FOR_TLS
-                   | connected, without TLS, with a password  | AUTH, empty                         | AUTHENTICATES
+    state          | input                                    | output                              | next state
+    (new)          | connected (`begin`), with TLS            | START_TLS, version 3                | TLS_REQUESTED
+                   | connected, without TLS, with a password  | AUTH, empty                         | AUTHENTICATION
                    | connected, with neither                  | requests that waited                | OPEN
-    ASKED_FOR_TLS  | the answer, status OK                    | the first record of TLS             | SHAKES_HANDS
+    TLS_REQUESTED  | the answer, status OK                    | the first record of TLS             | HANDSHAKE
                    | another answer                           |                                     | `TlsFailed`
-    SHAKES_HANDS   | records                                  | records                             | SHAKES_HANDS
-                   | the last of them, with a password        | AUTH, empty                         | AUTHENTICATES
-                   | the last of them, without                | requests that waited                | OPEN
-                   | a certificate that is not believed       |                                     | `TlsFailed`
-    AUTHENTICATES  | AUTH with a challenge                    | AUTH with our proof, and READ_ENTRY | AUTHENTICATES
-                   |                                          | of a ledger that cannot be          |
-                   | AUTH with the bookie's proof             |                                     | AUTHENTICATES
+    HANDSHAKE      | records                                  | records                             | HANDSHAKE
+                   | the last record, with a password         | AUTH, empty                         | AUTHENTICATION
+                   | the last record, without a password      | requests that waited                | OPEN
+                   | a certificate that is not trusted        |                                     | `TlsFailed`
+    AUTHENTICATION | AUTH with a challenge                    | AUTH with the client's proof, and   | AUTHENTICATION
+                   |                                          | READ_ENTRY of an impossible ledger  |
+                   | AUTH with the bookie's proof             |                                     | AUTHENTICATION
                    | AUTH of AuthDisabledPlugin               | requests that waited                | OPEN
-                   | READ_ENTRY answered, the proof was here  | requests that waited                | OPEN
+                   | an answer to READ_ENTRY, after the proof | requests that waited                | OPEN
                    | READ_ENTRY refused, or no proof before   |                                     | `PermissionDenied`
-                   | the end of the connection (`closed`)     |                                     | `PermissionDenied`
-                   | a frame of version 3                     |                                     | AUTHENTICATES
-    OPEN           | frames of version 2, for the caller      | requests, at once                   | OPEN
-                   | behind TLS, first a frame of version 3   |                                     | `PermissionDenied`
+                   | the end of the connection                |                                     | `PermissionDenied`
+                   | a frame of version 3                     |                                     | AUTHENTICATION
+    OPEN           | frames of version 2, for the caller      | requests, immediately               | OPEN
+                   | after TLS, first a frame of version 3    |                                     | `PermissionDenied`
 
-TLS is agreed upon on the plain port: a START_TLS request of the protocol's version 3, its answer, then the handshake.
-From then on all is version 2, as without TLS. Source: `PerChannelBookieClient`, `AuthHandler` and
+TLS is negotiated on the plain port: a START_TLS request of the protocol's version 3, its answer, then the handshake.
+All later messages are of version 2, as without TLS. Source: `PerChannelBookieClient`, `AuthHandler` and
 `BookieRequestProcessor` of BookKeeper 4.17.
 
-A bookie that speaks TLS but wants more of its client (an authentication provider) says so behind the handshake, in an
-answer of version 3 to START_TLS that nobody has asked for, and keeps the connection. It says the same of one that will
-authenticate next, which is passed over.
+A bookie may require more than TLS of its client, because of an authentication provider. After the handshake such a
+bookie sends an unsolicited answer of version 3 to START_TLS, and keeps the connection open. The bookie also sends this
+answer to a client that is about to authenticate. Such a client ignores the answer.
 
-Authentication is SASL with DIGEST-MD5, in AUTH messages of version 2. A bookie that does not believe a proof says
-nothing; so it is asked for an entry right behind it, which it then refuses.
+Authentication is SASL with DIGEST-MD5, in AUTH messages of version 2. A bookie does not answer a wrong proof. So the
+client also requests an entry immediately after the proof, and the bookie refuses the entry if the proof was wrong.
 """
 
 from __future__ import annotations
@@ -59,49 +59,51 @@ TLS_OPTIONS: Final = OptionNames(
     hostname="bookkeeper_tlsHostnameVerificationEnabled",
 )
 _EOK: Final = 0
-# Of a frame, behind its length: the first byte of an answer of version 2 is that number, of version 3 a field's tag.
+# The first byte of an answer of version 2. An answer of version 3 begins with the tag of a field.
 _VERSION_2: Final = 2
 _READ_ENTRY, _AUTH = 2, 3
 _SASL: Final = "sasl"
 _NO_AUTHENTICATION: Final = "AuthDisabledPlugin"
-# For the first entry of a ledger that cannot be.
-_ASK: Final = struct.pack(">IBBHqq", 20, _VERSION_2, _READ_ENTRY, 0, (1 << 63) - 1, 0)
+# A request for the first entry of an impossible ledger.
+_PROBE_REQUEST: Final = struct.pack(">IBBHqq", 20, _VERSION_2, _READ_ENTRY, 0, (1 << 63) - 1, 0)
 _LONGEST_ANSWER: Final = 64 * 1024
 _READ_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class BookieSecurity:
-    """What connections to bookies need."""
+    """TLS and authentication settings for connections to bookies."""
 
     tls: Tls | None = None
-    """None: plain text."""
+    """TLS settings, or None to use plain text."""
     login: Callable[[], tuple[str, str]] | None = None
-    """Gives user and password, read anew for each connection; None: no authentication."""
+    """Read the user and the password, again for each connection; None to use no authentication."""
 
 
 PLAIN: Final = BookieSecurity()
 
 
 class _State(enum.Enum):
-    ASKED_FOR_TLS = enum.auto()
-    SHAKES_HANDS = enum.auto()
-    AUTHENTICATES = enum.auto()
+    TLS_REQUESTED = enum.auto()
+    HANDSHAKE = enum.auto()
+    AUTHENTICATION = enum.auto()
     OPEN = enum.auto()
 
 
 class BookieChannel:
-    """What is sent before the connection is open waits here. Raises `TlsFailed`, `PermissionDenied`, `ProtocolError`;
-    then the connection is of no more use."""
+    """The state of one connection. Requests wait here until the connection is open.
+
+    The methods raise `TlsFailed`, `PermissionDenied` or `ProtocolError`. After an error the connection is unusable.
+    """
 
     def __init__(self, security: BookieSecurity, address: BookieAddress) -> None:
-        """Raises `OptionError` for files of certificates."""
+        """Prepare a connection, without input or output. Raise `OptionError` for unusable certificate files."""
         self._security = security
         self._where = f"bookie {address}"
         self._host = address.host
         self._context = security.tls.context() if security.tls is not None else None
         self._state: _State | None = None
-        self._received, self._made = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls: ssl.SSLObject | None = None
         self._waiting = bytearray()
         self._answers = bytearray()
@@ -111,46 +113,47 @@ class BookieChannel:
 
     @property
     def is_open(self) -> bool:
-        """Whether requests go out at once."""
+        """Return whether requests are sent immediately."""
         return self._state is _State.OPEN
 
     def _authenticates(self) -> bool:
-        return self._state is _State.AUTHENTICATES
+        return self._state is _State.AUTHENTICATION
 
     @property
-    def doing(self) -> str:
-        """What the bookie was asked for before it may be asked for entries, with a space behind it; else nothing."""
+    def phase(self) -> str:
+        """Return the phase before the connection is open, with a space at the end; empty if it is open."""
         if self._authenticates():
-            return "while it was told who asks "
-        return "" if self.is_open else "while TLS was agreed upon "
+            return "during authentication "
+        return "" if self.is_open else "during the TLS handshake "
 
-    def closed(self) -> PermissionDenied | None:
-        """What it means that the bookie has closed the connection now; None where that may pass."""
+    def closing_fault(self) -> PermissionDenied | None:
+        """Return the error to raise if the bookie closes the connection now, or None if a retry may succeed."""
         if not self._authenticates():
             return None
         return PermissionDenied(
-            f"{self._where}: it closed the connection when it was given a password; it may want to be told who asks in "
-            f"another way (bookieAuthProviderFactoryClass in its bookkeeper.conf), such as by a certificate"
+            f"{self._where}: it closed the connection when it received a password, perhaps because it requires "
+            f"another kind of authentication, such as a certificate; check bookieAuthProviderFactoryClass in its "
+            f"bookkeeper.conf"
         )
 
     def begin(self) -> bytes:
-        """What goes out first, once connected."""
+        """Return the first output of a new connection."""
         if self._context is None:
             return self._authenticate()
-        self._state = _State.ASKED_FOR_TLS
+        self._state = _State.TLS_REQUESTED
         header = wire.BKPacketHeader(version=wire.VERSION_THREE, operation=wire.START_TLS, txnId=1)
         return _frame(wire.Request(header=header, startTLSRequest=wire.StartTLSRequest()).SerializeToString())
 
     def send(self, requests: bytes) -> bytes:
-        """What of it goes out now."""
+        """Return the part of the requests to send now. The rest waits until the connection is open."""
         if not self.is_open:
             self._waiting += requests
             return b""
-        return self._encoded(requests)
+        return self._encode(requests)
 
     def receive(self, data: bytes) -> tuple[bytes, bytes]:
-        """Of what came: answers of version 2, in pieces of any size; and what goes out in return."""
-        if self._state is _State.ASKED_FOR_TLS:
+        """Process input. Return answers of version 2, in pieces of any size, and the output to send."""
+        if self._state is _State.TLS_REQUESTED:
             self._answers += data
             answer = self._take_answer()
             if answer is None:
@@ -161,11 +164,11 @@ class BookieChannel:
         outgoing = b""
         if self._context is not None:
             try:
-                data, outgoing = self._decoded(data)
+                data, outgoing = self._decode(data)
             except ssl.SSLError as fault:
                 raise certificate_fault(self._where, fault, TLS_OPTIONS) from None
         if not self._authenticates():
-            return self._passed_on(data), outgoing
+            return self._check_version(data), outgoing
         self._answers += data
         while self._authenticates() and (body := self._take_body()) is not None:
             outgoing += self._take_step(body)
@@ -179,33 +182,33 @@ class BookieChannel:
     def _start_tls(self, answer: wire.Response) -> None:
         if answer.header.operation != wire.START_TLS or answer.status != _EOK or self._context is None:
             raise TlsFailed(
-                f"{self._where}: expected TLS, got status {answer.status}: TLS is not set up there "
-                f"(tlsProviderFactoryClass in its bookkeeper.conf); set it up, read from elsewhere (readFrom=broker or "
+                f"{self._where}: expected TLS, got status {answer.status}, because TLS is not configured there; set "
+                f"tlsProviderFactoryClass in its bookkeeper.conf, read from another location (readFrom=broker or "
                 f"tiered), or allow plain text (bookieTls=false)"
             )
-        self._tls = self._context.wrap_bio(self._received, self._made, server_hostname=self._host)
-        self._state = _State.SHAKES_HANDS
+        self._tls = self._context.wrap_bio(self._incoming, self._outgoing, server_hostname=self._host)
+        self._state = _State.HANDSHAKE
 
-    def _decoded(self, records: bytes) -> tuple[bytes, bytes]:
-        assert self._tls is not None  # noqa: S101 -- the states say so
-        self._received.write(records)
+    def _decode(self, records: bytes) -> tuple[bytes, bytes]:
+        assert self._tls is not None  # noqa: S101 -- the states ensure it
+        self._incoming.write(records)
         outgoing = b""
-        if self._state is _State.SHAKES_HANDS:
+        if self._state is _State.HANDSHAKE:
             try:
                 self._tls.do_handshake()
             except ssl.SSLWantReadError:
-                return b"", self._made.read()
-            outgoing = self._made.read() + self._authenticate()
+                return b"", self._outgoing.read()
+            outgoing = self._outgoing.read() + self._authenticate()
         plain = bytearray()
         try:
             while part := self._tls.read(_READ_BYTES):
                 plain += part
         except (ssl.SSLWantReadError, ssl.SSLZeroReturnError, ssl.SSLEOFError):
             pass
-        return bytes(plain), outgoing + self._made.read()
+        return bytes(plain), outgoing + self._outgoing.read()
 
-    def _passed_on(self, plain: bytes) -> bytes:
-        """Without what the bookie has to say of the handshake."""
+    def _check_version(self, plain: bytes) -> bytes:
+        """Return the input, and check that its first frame is not a refusal after the handshake."""
         if self._speaks_version_2:
             return plain
         self._answers += plain
@@ -216,9 +219,9 @@ class BookieChannel:
             if answer is None:
                 return b""
             raise PermissionDenied(
-                f"{self._where}: it spoke TLS and then refused this client with status {answer.status}: its "
-                f"authentication provider (bookieAuthProviderFactoryClass in its bookkeeper.conf) wants a certificate "
-                f"with one of its authorizedRoles in OU ({TLS_OPTIONS.certificate}), or a password "
+                f"{self._where}: after the TLS handshake it refused this client with status {answer.status}; its "
+                f"authentication provider (bookieAuthProviderFactoryClass in its bookkeeper.conf) requires a "
+                f"certificate with one of its authorizedRoles in OU ({TLS_OPTIONS.certificate}), or a password "
                 f"(bookkeeperClientAuthenticationPlugin)"
             )
         self._speaks_version_2 = True
@@ -228,40 +231,40 @@ class BookieChannel:
 
     def _authenticate(self) -> bytes:
         if self._login is None:
-            return self._opened()
-        self._state = _State.AUTHENTICATES
-        return self._encoded(_auth(b""))
+            return self._open()
+        self._state = _State.AUTHENTICATION
+        return self._encode(_auth(b""))
 
     def _take_step(self, body: bytes) -> bytes:
-        """What a frame of the bookie's makes us say."""
-        assert self._login is not None  # noqa: S101 -- the states say so
+        """Process a frame of the bookie during authentication, and return the output."""
+        assert self._login is not None  # noqa: S101 -- the states ensure it
         if body[:1] != bytes([_VERSION_2]):
             return b""
         if body[1:2] == bytes([_READ_ENTRY]):
             (code,) = struct.unpack_from(">i", body, 4)
             if code == response_status.NOT_AUTHENTICATED or not self._has_proven:
                 raise PermissionDenied(
-                    f"{self._where}: it did not believe user and password; check "
+                    f"{self._where}: it refused the user and password; check "
                     f"bookkeeperClientAuthenticationParameters, and saslJaasClientAllowedIds in its bookkeeper.conf"
                 )
-            return self._opened()
+            return self._open()
         try:
             message = wire.AuthMessage.FromString(body[4:])
         except DecodeError:
-            raise ProtocolError(f"{self._where}: expected an answer to AUTH, got something else") from None
+            raise ProtocolError(f"{self._where}: expected an answer to AUTH, got another message") from None
         if message.authPluginName == _NO_AUTHENTICATION:
-            return self._opened()
+            return self._open()
         try:
             if b"rspauth" in message.payload:
                 self._login.check(message.payload)
                 self._has_proven = True
                 return b""
-            return self._encoded(_auth(self._login.respond(message.payload)) + _ASK)
+            return self._encode(_auth(self._login.respond(message.payload)) + _PROBE_REQUEST)
         except (PermissionDenied, ProtocolError) as fault:
             raise type(fault)(f"{self._where}: {fault}") from None
 
     def _take_answer(self) -> wire.Response | None:
-        """The first answer of version 3, once all of it is here."""
+        """Remove and return the first answer of version 3, or None until the answer is complete."""
         body = self._take_body()
         if body is None:
             return None
@@ -269,17 +272,17 @@ class BookieChannel:
             return wire.Response.FromString(body)
         except DecodeError:
             raise ProtocolError(
-                f"{self._where}: expected an answer to START_TLS, got something else: it is no bookie"
+                f"{self._where}: expected an answer to START_TLS, got another message; check that it is a bookie"
             ) from None
 
     def _take_body(self) -> bytes | None:
-        """The first frame, once all of it is here."""
+        """Remove and return the body of the first frame, or None until the frame is complete."""
         if len(self._answers) < struct.calcsize(">I"):
             return None
         (size,) = struct.unpack_from(">I", self._answers)
         if size > _LONGEST_ANSWER:
             raise ProtocolError(
-                f"{self._where}: expected an answer to START_TLS, got something else: it is no bookie"
+                f"{self._where}: expected an answer to START_TLS, got another message; check that it is a bookie"
             )
         end = struct.calcsize(">I") + size
         if len(self._answers) < end:
@@ -288,19 +291,19 @@ class BookieChannel:
         del self._answers[:end]
         return body
 
-    def _opened(self) -> bytes:
+    def _open(self) -> bytes:
         self._state = _State.OPEN
         waiting = bytes(self._waiting)
         self._waiting.clear()
-        return self._encoded(waiting)
+        return self._encode(waiting)
 
-    def _encoded(self, requests: bytes) -> bytes:
+    def _encode(self, requests: bytes) -> bytes:
         if self._tls is None or not requests:
             return requests
         rest = memoryview(requests)
         while rest:
             rest = rest[self._tls.write(rest) :]
-        return self._made.read()
+        return self._outgoing.read()
 
 
 def _auth(payload: bytes) -> bytes:

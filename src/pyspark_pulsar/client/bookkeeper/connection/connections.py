@@ -1,8 +1,8 @@
 """Connections to bookies, read and written by one thread.
 
-Sockets do not block: one `wait` serves all of them, so that a slow bookie holds up nobody, nor one that is slow to
-agree upon TLS (`channel`). A connection is made when something is first asked of its bookie, and never used
-again after a fault.
+Sockets do not block: one `wait` serves all of them. So a slow bookie does not delay the others, not even during its TLS
+handshake (`channel`). A connection is opened for the first request to its bookie, and is never used again after a
+fault.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _UNDER_WAY = frozenset({0, errno.EINPROGRESS, errno.EWOULDBLOCK})
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """What a bookie sent."""
+    """Bytes that a bookie sent."""
 
     bookie: str
     connection_id: int
@@ -36,15 +36,15 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLost:
-    """The connection to a bookie is gone, or was never made; nothing more will come on it."""
+    """The end of a connection to a bookie, or a failed attempt to connect. No bytes follow."""
 
     bookie: str
     connection_id: int
     reason: str
     hung_up: bool = False
-    """Whether the bookie closed a connection on which it could be asked."""
+    """Whether the bookie closed a connection that was open for requests."""
     fault: PulsarError | None = None
-    """Where the bookie, or its certificate, was refused, or refused us: asking again will not help."""
+    """The error, if the bookie refused this client or its certificate was refused, so that retries do not help."""
 
 
 @dataclass(slots=True)
@@ -52,19 +52,19 @@ class _BookieConnection:
     bookie: str
     id: int
     channel: BookieChannel
-    left: list[SocketAddress]
-    """Socket addresses that were not tried yet."""
+    untried: list[SocketAddress]
+    """Socket addresses that have not been tried."""
     stream: socket.socket | None = None
     connected: bool = False
     outgoing: bytearray = field(default_factory=bytearray)
-    """As it goes over the wire."""
+    """Bytes as they are sent, after encryption."""
     quiet_seconds: float = 0.0
-    """How long an answer has been waited for; time in which nobody listened does not count."""
+    """How long the connection has waited for input, without the time in which nothing called `wait`."""
     mask: int = 0
 
 
 class BookieConnections:
-    """Close it, or use it as a context manager."""
+    """Connections to the bookies of a cluster. Close an instance, or use it as a context manager."""
 
     def __init__(
         self,
@@ -72,12 +72,19 @@ class BookieConnections:
         timeout_seconds: float,
         security: BookieSecurity = PLAIN,
     ) -> None:
-        """`timeout_seconds`: for each address of a bookie to connect, and between two pieces of an answer."""
+        """Store the settings, without connecting.
+
+        Args:
+            addresses: The address of each bookie, by its id.
+            timeout_seconds: The limit for connecting to each address of a bookie, and between two pieces of an answer.
+            security: TLS and authentication settings.
+
+        """
         self.addresses = addresses
         self._security = security
         self.timeout_seconds = timeout_seconds
         self._connections: dict[str, _BookieConnection] = {}
-        self._came: list[Arrival | ConnectionLost] = []
+        self._events: list[Arrival | ConnectionLost] = []
         self._selector = selectors.DefaultSelector()
         self._opened = 0
 
@@ -93,8 +100,12 @@ class BookieConnections:
         self._selector.close()
 
     def send(self, bookie: str, requests: bytes) -> None:
-        """Send it, after connecting if need be. What goes wrong comes out of `wait`; raises `OptionError` for files of
-        certificates."""
+        """Send requests to a bookie, and connect to the bookie first if needed. `wait` reports failures.
+
+        Raises:
+            OptionError: The certificate files are unusable.
+
+        """
         connection = self._connections.get(bookie) or self._open(bookie)
         connection.outgoing += connection.channel.send(requests)
         if connection.connected:
@@ -103,18 +114,26 @@ class BookieConnections:
             self._connect(connection)
 
     def drop(self, bookie: str) -> None:
-        """Close the connection, of which nothing more is wanted."""
+        """Close the connection to a bookie, and ignore outstanding answers."""
         connection = self._connections.pop(bookie, None)
         if connection is not None:
             self._close_stream(connection)
 
     def wait(self, expecting: Collection[str], seconds: float) -> list[Arrival | ConnectionLost]:
-        """What came, at the latest after `seconds`, from the bookies of which answers are expected; others are not
-        listened to, and TCP pauses them."""
-        if not self._came:
+        """Wait for events. Bookies outside `expecting` are not read, so TCP pauses them.
+
+        Args:
+            expecting: Bookies whose answers are expected.
+            seconds: The longest time to wait.
+
+        Returns:
+            The events so far, perhaps none.
+
+        """
+        if not self._events:
             self._select(expecting, seconds)
-        came, self._came = self._came, []
-        return came
+        events, self._events = self._events, []
+        return events
 
     def _select(self, expecting: Collection[str], seconds: float) -> None:
         listened = [connection for connection in self._connections.values() if connection.bookie in expecting]
@@ -162,22 +181,22 @@ class BookieConnections:
         connection = _BookieConnection(bookie, self._opened, BookieChannel(self._security, address), [])
         self._connections[bookie] = connection
         try:
-            connection.left = addresses_of(address.host, address.port, self.timeout_seconds)
+            connection.untried = addresses_of(address.host, address.port, self.timeout_seconds)
         except (OSError, UnicodeError, DeadlineExceeded) as fault:
             self._lose(connection, f"{address}: {fault}")
         return connection
 
     def _connect(self, connection: _BookieConnection, fault: str = "no address") -> None:
-        """Try the next address of the host; a name may stand for one of IPv6 and one of IPv4."""
-        while connection.left:
-            family, kind, protocol, _, address = connection.left.pop(0)
+        """Try the next address of the host: a name may have addresses of IPv6 and of IPv4."""
+        while connection.untried:
+            family, kind, protocol, _, address = connection.untried.pop(0)
             try:
                 connection.stream = socket.socket(family, kind, protocol)
                 connection.stream.setblocking(False)  # noqa: FBT003 -- its only parameter
                 connection.stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 code = connection.stream.connect_ex(address)
             except OSError as refused:
-                # Such as IPv6 on a machine without it.
+                # The address may be of IPv6 on a machine without IPv6.
                 code, fault = -1, str(refused)
             else:
                 fault = os.strerror(code)
@@ -202,10 +221,10 @@ class BookieConnections:
         self._flush(connection)
 
     def _give_up(self, connection: _BookieConnection) -> None:
-        """The bookie is silent; while it was not reached, it may be by another address."""
+        """Close the connection to a silent bookie. If the bookie is not connected yet, try its next address instead."""
         within = f"within {self.timeout_seconds:g} s (option bookieTimeoutMs)"
         if connection.connected:
-            self._lose(connection, f"did not answer {connection.channel.doing}{within}")
+            self._lose(connection, f"did not answer {connection.channel.phase}{within}")
             return
         self._close_stream(connection)
         connection.quiet_seconds = 0.0
@@ -236,10 +255,10 @@ class BookieConnections:
             self._break(connection, f"the connection broke: {fault}")
             return
         if not data:
-            self._break(connection, f"closed the connection {connection.channel.doing}".rstrip())
+            self._break(connection, f"closed the connection {connection.channel.phase}".rstrip())
             return
         if connection.channel.is_open:
-            # All that comes before, TLS and authentication, has the time of one answer.
+            # TLS and authentication together have the time of one answer.
             connection.quiet_seconds = 0.0
         try:
             answers, outgoing = connection.channel.receive(data)
@@ -247,14 +266,14 @@ class BookieConnections:
             self._lose(connection, str(fault), fault=fault)
             return
         if answers:
-            self._came.append(Arrival(connection.bookie, connection.id, answers))
+            self._events.append(Arrival(connection.bookie, connection.id, answers))
         if outgoing:
             connection.outgoing += outgoing
             self._flush(connection)
 
     def _break(self, connection: _BookieConnection, reason: str) -> None:
-        """The bookie has ended the connection, in good order or not."""
-        fault = connection.channel.closed()
+        """Report that the bookie has closed the connection, properly or not."""
+        fault = connection.channel.closing_fault()
         self._lose(connection, str(fault or reason), hung_up=connection.channel.is_open, fault=fault)
 
     def _lose(
@@ -266,7 +285,7 @@ class BookieConnections:
         fault: PulsarError | None = None,
     ) -> None:
         self.drop(connection.bookie)
-        self._came.append(ConnectionLost(connection.bookie, connection.id, reason, hung_up, fault))
+        self._events.append(ConnectionLost(connection.bookie, connection.id, reason, hung_up, fault))
 
     def _close_stream(self, connection: _BookieConnection) -> None:
         if connection.stream is None:

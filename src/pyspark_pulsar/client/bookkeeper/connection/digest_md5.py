@@ -1,5 +1,8 @@
-"""DIGEST-MD5, the SASL mechanism by which bookies know users by passwords: no password crosses, and both sides prove
-that they know it. Source: RFC 2831, of which quality of protection `auth` is spoken, as BookKeeper does."""
+"""DIGEST-MD5, the SASL mechanism by which bookies authenticate users with passwords.
+
+The password itself is never sent, and both sides prove that they know the password. Source: RFC 2831. Like BookKeeper,
+this module supports only the quality of protection `auth`.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,22 @@ from pyspark_pulsar.errors import PermissionDenied, ProtocolError
 _DIRECTIVE: Final = re.compile(r'\s*([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^,]*?))\s*(?:,|$)')
 _COUNT: Final = "00000001"
 _URI: Final = "bookkeeper/bookkeeper"
-"""Service and host, which BookKeeper calls so whatever the host (`SaslConstants`)."""
+"""Service and host. BookKeeper uses these for all hosts (`SaslConstants`)."""
 
 
 class DigestMd5:
-    """One login. Raises `ProtocolError` for what is no challenge."""
+    """A login. The methods raise `ProtocolError` if the server's message is malformed."""
 
     def __init__(self, user: str, password: str, *, nonce: str | None = None, uri: str = _URI) -> None:
-        """`nonce`: ours, by default a random one; `uri`: what is logged in to."""
+        """Prepare a login.
+
+        Args:
+            user: The name of the user.
+            password: The user's password.
+            nonce: The client's nonce; by default a random one.
+            uri: Service and host of the login.
+
+        """
         self._uri = uri
         self._user = user
         self._password = password
@@ -29,13 +40,13 @@ class DigestMd5:
         self._expected = ""
 
     def respond(self, challenge: bytes) -> bytes:
-        """Our proof."""
+        """Return the client's proof in answer to a challenge."""
         directives = _directives(challenge)
         if "nonce" not in directives or "auth" not in directives.get("qop", "auth").split(","):
-            raise ProtocolError("the challenge of the bookie is none of DIGEST-MD5 with qop=auth")
+            raise ProtocolError("challenge of the bookie: expected DIGEST-MD5 with qop=auth, got another one")
         realm, theirs = directives.get("realm", ""), directives["nonce"]
         known = hashlib.md5(
-            b":".join(_encoded(text) for text in (self._user, realm, self._password)), usedforsecurity=False
+            b":".join(_encode(text) for text in (self._user, realm, self._password)), usedforsecurity=False
         ).digest()
         session = _hex(known + f":{theirs}:{self._nonce}".encode())
 
@@ -50,22 +61,24 @@ class DigestMd5:
         ).encode()
 
     def check(self, answer: bytes) -> None:
-        """Their proof. Raises `PermissionDenied` for a server that does not know the password."""
+        """Check the server's proof. Raise `PermissionDenied` if the server does not know the password."""
         proof = _directives(answer).get("rspauth", "")
         if not self._expected or not hmac.compare_digest(proof.encode(), self._expected.encode()):
-            raise PermissionDenied("it does not prove that it knows the password: it is not who it should be")
+            raise PermissionDenied(
+                "it does not prove that it knows the password; check that it is the right server"
+            )
 
 
 def _directives(text: bytes) -> dict[str, str]:
     directives: dict[str, str] = {}
     for name, quoted, plain in _DIRECTIVE.findall(text.decode("utf-8", "replace")):
-        # Of several realms the first is ours, as in Java's client.
+        # If the server offers several realms, use the first, as Java's client does.
         directives.setdefault(name.lower(), re.sub(r"\\(.)", r"\1", quoted) or plain)
     return directives
 
 
-def _encoded(text: str) -> bytes:
-    """RFC 2831, section 2.1.2.1: ISO 8859-1 where that is enough, else UTF-8."""
+def _encode(text: str) -> bytes:
+    """Encode a text by RFC 2831, section 2.1.2.1: as ISO 8859-1 if possible, and as UTF-8 otherwise."""
     try:
         return text.encode("iso-8859-1")
     except UnicodeEncodeError:

@@ -1,17 +1,17 @@
-"""Where bookies listen whose ids are no addresses, such as `bookieId=bk-0` in bookkeeper.conf.
+"""Addresses of bookies whose ids are not addresses, such as `bookieId=bk-0` in bookkeeper.conf.
 
-What Pulsar 4.0.8 and BookKeeper 4.17.2 tell of them:
+Pulsar 4.0.8 and BookKeeper 4.17.2 have these sources of addresses:
 
-    asked                                             | says
+    source                                            | contents
     admin REST, bookies/all; the metadata of ledgers  | ids alone
-    admin REST, bookies/racks-info; superusers        | `hostname`: what operators wrote with `pulsar-admin bookies
+    admin REST, bookies/racks-info; superusers        | `hostname`: set by operators with `pulsar-admin bookies
                                                       | set-bookie-rack --hostname`, a host, or host:port
     a bookie's HTTP server, bookie/list_bookies       | the host of each id; no port
     the same, config/server_config                    | `bookiePort` of that bookie
-    metadata store, /ledgers/available/ID             | host and port; not open to clients
+    metadata store, /ledgers/available/ID             | host and port; not accessible to clients
 
-So the port is that of the bookie that is asked, or BookKeeper's default. Answers are kept for a minute: a stream plans
-every few seconds. Driver, and executors that look for another copy of a ledger.
+So the port is the one of the bookie with the HTTP server, or BookKeeper's default. Answers are cached for a minute,
+because a stream plans every few seconds. The driver uses this module, and executors that need another copy of a ledger.
 """
 
 from __future__ import annotations
@@ -39,23 +39,25 @@ _OK: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """What was found out of bookies' ids."""
+    """Addresses of bookies, as far as they are known."""
 
     addresses: Mapping[str, str]
-    """From id to `host:port`."""
+    """`host:port` by the bookie's id."""
     fault: PulsarError | None = None
-    """Why it may not be all."""
+    """The reason why addresses may be missing."""
 
 
 class KnownDirectories:
-    """The answers of the last minute, kept for this process by who asked whom: only superusers may see racks. Safe in
-    threads, because each step is a single operation on a dictionary."""
+    """A cache of directories for one minute, by role and server, because only superusers may see racks.
+
+    Instances are safe to use from several threads, because each step is a single operation on a dictionary.
+    """
 
     def __init__(self) -> None:
         self._known: dict[tuple[Any, ...], tuple[float, Directory]] = {}
 
-    def ask(self, options: ReadOptions, admin: AdminClient) -> Directory:
-        """Never raises: what is not told is in `fault`."""
+    def load(self, options: ReadOptions, admin: AdminClient) -> Directory:
+        """Return the directory, from the cache or the cluster. Failures are in `fault` and are not raised."""
         key = (options.identity, options.bookie_http_url)
         until, known = self._known.get(key, (0.0, Directory({})))
         if time.monotonic() < until:
@@ -64,7 +66,7 @@ class KnownDirectories:
         fault: PulsarError | None = None
         for ask in (partial(_from_racks, admin), partial(_from_bookie, options)):
             try:
-                # What operators wrote is asked first, and counts.
+                # Addresses set by operators are read first, and take precedence.
                 addresses = ask() | addresses
             except (ConnectionFailed, PermissionDenied, ProtocolError) as refused:
                 fault = fault or refused
@@ -77,13 +79,15 @@ _DIRECTORIES: Final = KnownDirectories()
 
 
 def find_addresses(options: ReadOptions, admin: AdminClient, bookies: Iterable[str]) -> Directory:
-    """The addresses of those bookies whose id is none, and that `bookieAddresses` does not name. Asks nobody where
-    there are none such."""
+    """Find addresses of bookies whose id is not an address, unless `bookieAddresses` names them.
+
+    Without such bookies, no request is sent.
+    """
     named = dict(options.bookie_addresses)
     nameless = {bookie for bookie in bookies if bookie not in named and host_and_port(bookie) is None}
     if not nameless:
         return Directory({})
-    directory = _DIRECTORIES.ask(options, admin)
+    directory = _DIRECTORIES.load(options, admin)
     known = {bookie: address for bookie, address in directory.addresses.items() if bookie in nameless}
     return Directory(known, directory.fault)
 
@@ -113,7 +117,7 @@ def _address(host: str, port: int) -> BookieAddress:
 
 
 def _get(http: urllib3.PoolManager, url: str) -> dict[str, Any]:
-    where = f"asking for the addresses of bookies (bookieHttpUrl): {url}"
+    where = f"reading the addresses of bookies (bookieHttpUrl): {url}"
     try:
         answer = http.request("GET", url, preload_content=False)
         text = answer.read(_MOST_BYTES)
@@ -126,7 +130,7 @@ def _get(http: urllib3.PoolManager, url: str) -> dict[str, Any]:
         document = None
     if not isinstance(document, dict):
         raise ProtocolError(
-            f"{where}: expected a JSON object as BookKeeper's HTTP server gives it, got an answer with status "
+            f"{where}: expected a JSON object of BookKeeper's HTTP server, got an answer with status "
             f"{answer.status}; check that httpServerEnabled=true is set there, and the port (8000 by default)"
         )
     return document

@@ -1,4 +1,4 @@
-"""Which bookies would answer a read, and why others would not: asked of all at the same time, from the driver."""
+"""A check from the driver whether bookies answer reads, for all bookies at the same time."""
 
 from __future__ import annotations
 
@@ -16,25 +16,39 @@ from pyspark_pulsar.errors import PermissionDenied
 
 _AT_ONCE: Final = 32
 _READ_ENTRY: Final = 0x0202_0000
-"""Version 2 of the protocol, no flags."""
+"""Version 2 of the protocol, without flags."""
 _NO_LEDGER: Final = (1 << 63) - 1
 _ANSWER: Final = struct.Struct(">IIi")
-"""Size, header, code; the rest is of no interest."""
+"""Size, header and code of an answer. The rest is not needed."""
 
 
 def ask_bookies(
     addresses: Mapping[str, BookieAddress], seconds: float, security: BookieSecurity
 ) -> dict[str, ConnectionLost]:
-    """Those that do not answer a read of a ledger that cannot be, by id. `seconds`: to connect, and for each piece of
-    an answer. Raises `OptionError` for files of certificates."""
+    """Send each bookie a read of an impossible ledger.
+
+    Args:
+        addresses: The address of each bookie, by its id.
+        seconds: The limit for connecting, and for each piece of an answer.
+        security: TLS and authentication settings.
+
+    Returns:
+        The failures, by id; bookies that answered are absent.
+
+    Raises:
+        OptionError: The certificate files are unusable.
+
+    """
     if not addresses:
         return {}
-    ask = partial(_ask, seconds=seconds, security=security)
-    lost = map_concurrently(ask, addresses.items(), _AT_ONCE)
+    probe = partial(_probe, seconds=seconds, security=security)
+    lost = map_concurrently(probe, addresses.items(), _AT_ONCE)
     return {bookie: event for bookie, event in zip(addresses, lost, strict=True) if event is not None}
 
 
-def _ask(named: tuple[str, BookieAddress], seconds: float, security: BookieSecurity) -> ConnectionLost | None:
+def _probe(
+    named: tuple[str, BookieAddress], seconds: float, security: BookieSecurity
+) -> ConnectionLost | None:
     bookie, address = named
     answer = b""
     with BookieConnections({bookie: address}, seconds, security) as connections:

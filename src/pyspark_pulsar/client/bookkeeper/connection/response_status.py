@@ -1,4 +1,4 @@
-"""What bookies say instead of giving an entry, in words. Source: `BookieProtocol` of BookKeeper."""
+"""Error codes of bookies, in words. Source: `BookieProtocol` of BookKeeper."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ BAD_REQUEST: Final = 100
 BAD_VERSION: Final = 103
 TOO_MANY_REQUESTS: Final = 106
 DAMAGED: Final = -1
-"""Not a bookie's word but the kernel's: the digest does not fit, or it is another entry."""
+"""Code of the kernel, not of bookies: the digest does not match, or the entry is another one."""
 
 _WORDS: Final = {
-    DAMAGED: "gave a damaged entry: its digest does not fit",
+    DAMAGED: "returned a damaged entry, whose digest does not match",
     NO_LEDGER: "does not have the ledger",
     NO_ENTRY: "does not have the entry",
     BAD_REQUEST: "did not understand the request",
     101: "cannot read its disk (EIO)",
-    NOT_AUTHENTICATED: "demands authentication: TLS (bookieTls=true) with a certificate that it knows "
+    NOT_AUTHENTICATED: "requires authentication: TLS (bookieTls=true) with a certificate that it knows "
     "(bookkeeperTLSCertificateFilePath), or a password (bookkeeperClientAuthenticationPlugin)",
-    BAD_VERSION: "does not speak version 2 of BookKeeper's protocol",
-    104: "says that the ledger is fenced",
+    BAD_VERSION: "does not support version 2 of BookKeeper's protocol",
+    104: "reports that the ledger is fenced",
     105: "is read-only",
     TOO_MANY_REQUESTS: "had too many requests",
-    107: "does not know what state the ledger is in",
+    107: "does not know the state of the ledger",
 }
 
 
 def describe(code: int) -> str:
-    """The words for a code, to stand behind the bookie's name."""
+    """Return the words for a code, to follow the bookie's name in a sentence."""
     return _WORDS.get(code, f"answered code {code}")

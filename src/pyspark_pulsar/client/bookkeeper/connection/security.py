@@ -1,4 +1,4 @@
-"""What connections to bookies need, from the options."""
+"""TLS and authentication settings for connections to bookies, built from the options."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ from pyspark_pulsar.options.bookies import PARAMETERS
 
 
 def bookie_security(options: ReadOptions) -> BookieSecurity:
-    """Touches no file. Raises `OptionError`."""
+    """Build the settings from the options, without reading any file.
+
+    Raises:
+        OptionError: An option has a value that cannot be used.
+
+    """
     parameters = options.bookie_auth_parameters
     login = (
         partial(user_and_password, parameters, f"option {PARAMETERS!r}") if parameters is not None else None
@@ -36,5 +41,5 @@ def bookie_security(options: ReadOptions) -> BookieSecurity:
 
 @lru_cache(maxsize=16)
 def _tls(trust_certs: str | None, own: tuple[str, str] | None, insecure: bool, verify_hostname: bool) -> Tls:
-    """One for all splits of a process, since it keeps what it has read of the files until they change."""
+    """Return one instance for all splits of a process, because it caches the files until they change."""
     return Tls(trust_certs, own, insecure=insecure, verify_hostname=verify_hostname)

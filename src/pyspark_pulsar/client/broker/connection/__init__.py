@@ -1,1 +1,1 @@
-"""One connection to a broker: socket, handshake, commands, answers and error codes."""
+"""A connection to one broker: socket, handshake, commands, answers and error codes."""

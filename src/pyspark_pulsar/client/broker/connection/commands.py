@@ -1,4 +1,4 @@
-"""Numbers and frames of the protocol's commands, and which answer has which shape.
+"""Numbers and frames of the protocol's commands, and the field of each request and answer.
 
 Numbers: `BaseCommand.Type` of the protocol specification.
 """
@@ -53,16 +53,16 @@ _SESSIONS = frozenset({SCALABLE_TOPIC_LOOKUP, 71})
 
 
 def id_field(number: int) -> str:
-    """The field of a request, or an answer, of that type that says which belong together."""
+    """Return the name of the field that relates a request of this type to its answer."""
     return "session_id" if number in _SESSIONS else "request_id"
 
 
 def frame(command: wire.BaseCommand) -> bytes:
-    """`u32 total, u32 command size, BaseCommand`; sizes do not count themselves."""
+    """Return the frame of a command: `u32 total, u32 command size, BaseCommand`. A size does not include itself."""
     body = command.SerializeToString()
     return struct.pack(">II", len(body) + 4, len(body)) + body
 
 
 def signed(number: int) -> int:
-    """The protocol carries Java's longs as unsigned numbers; -1 stands for "none"."""
+    """Convert an unsigned number of the protocol to Java's long, in which -1 means "none"."""
     return number - 2**64 if number >= 2**63 else number

@@ -1,35 +1,36 @@
-"""One connection to a broker: keep-alive, and who gets which answer.
+"""A connection to one broker: keep-alive, and delivery of each answer to its request.
 
-Two kinds of threads use it. A thread of its own receives. Whoever calls sends, on the caller's thread. Requests carry
-an id and may be pipelined: `submit` returns at once with a future.
+Two kinds of threads use a connection. Its own thread receives. Callers send on their threads. Requests have ids and may
+be pipelined: `submit` returns a future immediately.
 
-    state      | is                                           | ends with                       | and then is
+    state      | activity                                     | event                           | next state
     handshake  | `open_connection`, on the caller's thread    | CONNECTED                       | open
-               |                                              | ERROR, silence, end of stream   | nothing: it raises
+               |                                              | ERROR, timeout, end of stream   | none: it raises
     open       | the thread receives                          | over 32 MiB wait for consumers  | paused
-               |                                              | 60 s of silence, end of stream, | closed
-               |                                              | a fault in sending, `close`     |
-    paused     | nothing is received, so TCP holds the broker | consumers have taken entries    | open
-               | back; a PING each second shows that we live  | a fault in sending, `close`     | closed
-    closed     | for good                                     |                                 |
+               |                                              | 60 s without input, end of      | closed
+               |                                              | stream, failed send, `close`    |
+    paused     | nothing is received, so TCP slows the broker | consumers have taken entries    | open
+               | down; a PING each second keeps it alive      | failed send, `close`            | closed
+    closed     | none, without a way back                     |                                 |
 
-    what comes                               | who gets it
+    input                                    | receiver
     the answer to a request (`ANSWERS`)      | the future of that request id: the answer's own message
     ERROR                                    | the future of that request id: `server_error` as its exception
     SEND_RECEIPT, SEND_ERROR, CLOSE_PRODUCER | the producer of that id, by `on_command`
     CLOSE_CONSUMER                           | the consumer of that id, by `on_command`
-    MESSAGE                                  | the kernel keeps it until its consumer takes it; all consumers are woken
-    PING                                     | is answered with PONG
-    AUTH_CHALLENGE                           | is answered on a thread of its own, since a new token may take a while
-    anything else, or of an unknown id       | nobody
+    MESSAGE                                  | the kernel, until its consumer takes it; all consumers wake up
+    PING                                     | answered with PONG
+    AUTH_CHALLENGE                           | answered on a separate thread, because a new token may last a while
+    anything else, or an unknown id          | none
 
-Why nobody waits for ever: `close` and the place where requests are noted take the same lock. A request that was noted
-before gets the reason of the end as its exception; one that comes later gets it at once. Producers and consumers that
-were added get it by `on_closed`. What a broker neither answers nor refuses ends with the deadline of `await_answer`.
+No caller waits without end, because `close` and `submit` use the same lock. A request from before `close` fails with
+the reason of the close, and a later request fails with it immediately. Producers and consumers receive the reason by
+`on_closed`. If the broker neither answers nor refuses a request, the deadline of `await_answer` ends the wait.
 
-While the connection is paused no answer comes either (`is_full`): whoever waits for one behind entries must take them.
+While the connection is paused, answers do not arrive either (`is_full`). A caller that waits for an answer must then
+collect the entries before it.
 
-After 30 s without a byte we send PING. A broker ends a connection that says nothing for two of its own intervals.
+After 30 s without input, this side sends PING. A broker closes a connection without input for two of its own intervals.
 
 Protocol: the binary protocol specification, section "Keep Alive".
 """
@@ -56,10 +57,10 @@ from pyspark_pulsar.client.broker.connection.commands import (
     frame,
     id_field,
 )
-from pyspark_pulsar.client.broker.connection.handshake import Introduced, auth_response, shake_hands
+from pyspark_pulsar.client.broker.connection.handshake import BrokerLimits, auth_response, shake_hands
 from pyspark_pulsar.client.broker.connection.server_error import server_error
 from pyspark_pulsar.client.broker.connection.transport import (
-    EntryBatch as EntryBatch,  # noqa: PLC0414 -- what `take_entries` gives, named beside it
+    EntryBatch as EntryBatch,  # noqa: PLC0414 -- the result of `take_entries`, importable from here
     Transport,
     open_transport,
 )
@@ -70,33 +71,33 @@ from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ConnectionFailed, DeadlineExceeded, PulsarError
 
 KEEP_ALIVE_SECONDS = 30.0
-# A broker ends a connection that says nothing for two of its keep-alive intervals (of 30 s, unless configured): also
-# one that does not answer pings because nobody reads them.
+# A broker closes a connection without input for two of its keep-alive intervals (30 s by default). That includes
+# unanswered pings: a paused connection does not read them.
 PAUSED_PING_SECONDS = 1.0
 _LEAST_SECONDS = 0.05
 
 
 class Listener(Protocol):
-    """A consumer or producer on a connection. Called on the receiving thread; must not block."""
+    """A consumer or producer on a connection. The receiving thread calls the methods, which must not block."""
 
     def on_command(self, command: wire.BaseCommand) -> None:
-        """A command addressed to this consumer or producer, such as a receipt or a close."""
+        """Handle a command to this consumer or producer, such as a receipt or a close."""
 
     def on_entries(self) -> None:
-        """Entries may be waiting for this consumer; also called when some wait for others."""
+        """Check for entries of this consumer. The call follows each arrival, also if entries wait only for others."""
 
     def on_closed(self, reason: ConnectionFailed) -> None:
-        """The connection is gone; nothing more will come."""
+        """Handle the end of the connection. No further call follows."""
 
 
 class Connection:
-    """Open with `open_connection`. Safe to use from several threads."""
+    """An open connection to a broker, from `open_connection`. Safe to use from several threads."""
 
-    def __init__(self, transport: Transport, introduced: Introduced, security: Security) -> None:
+    def __init__(self, transport: Transport, limits: BrokerLimits, security: Security) -> None:
         self.address = transport.address
         self._security = security
-        self.max_message_bytes = introduced.max_message_bytes
-        self.knows_scalable_topics = introduced.knows_scalable_topics
+        self.max_message_bytes = limits.max_message_bytes
+        self.knows_scalable_topics = limits.knows_scalable_topics
         self._transport = transport
         self._lock = threading.Lock()
         self._waiting: dict[int, tuple[Future[Any], str]] = {}
@@ -113,7 +114,7 @@ class Connection:
 
     @property
     def is_used(self) -> bool:
-        """Whether a consumer or producer is on it. Requests whose answers nobody waits for do not count."""
+        """Return whether a consumer or producer uses the connection. Abandoned requests do not count."""
         with self._lock:
             return bool(self._consumers or self._producers)
 
@@ -125,20 +126,26 @@ class Connection:
     # Requests
 
     def new_id(self) -> int:
-        """An id for a request, consumer or producer; unique on this connection."""
+        """Return an id for a request, consumer or producer, unique on this connection."""
         with self._lock:
             self._next_id += 1
             return self._next_id
 
     def submit(self, command: wire.BaseCommand, where: str) -> Future[Any]:
-        """Send a request; the future gives the answer's own message, or the refusal as its exception.
+        """Send a request.
 
-        `where` names request and topic for error messages. The request id is filled in here.
+        Args:
+            command: The request. This function sets its request id.
+            where: The request and its topic, for error messages.
+
+        Returns:
+            A future for the answer's own message, or the broker's refusal as its exception.
+
         """
         return self.submit_all([(command, where)])[0]
 
     def submit_all(self, requests: Sequence[tuple[wire.BaseCommand, str]]) -> list[Future[Any]]:
-        """`submit` for many, in one piece."""
+        """Call `submit` for several requests, with a single send."""
         answers: list[Future[Any]] = [Future() for _ in requests]
         for command, _ in requests:
             setattr(getattr(command, REQUESTS[command.type]), id_field(command.type), self.new_id())
@@ -155,18 +162,18 @@ class Connection:
         return answers
 
     def request(self, command: wire.BaseCommand, where: str, seconds: float) -> Any:
-        """`submit` and wait. Raises what the broker refused with, or `DeadlineExceeded`."""
+        """Send a request and wait for its answer. Raise the broker's refusal, or `DeadlineExceeded`."""
         answer = self.submit(command, where)
         try:
             return await_answer(answer, where, seconds)
         except DeadlineExceeded:
-            # A connection may live for months with a broker that loses requests.
+            # Remove the request, because a connection may live for months with a broker that loses requests.
             with self._lock:
                 self._waiting.pop(_id_of(command, REQUESTS), None)
             raise
 
     def send_bytes(self, data: bytes | memoryview) -> None:
-        """Raises `ConnectionFailed` when the connection is closed or breaks."""
+        """Send bytes. Raise `ConnectionFailed` if the connection is closed or breaks."""
         if self._closed is not None:
             raise self._closed
         try:
@@ -197,16 +204,16 @@ class Connection:
             self._producers.pop(producer_id, None)
 
     def take_entries(self, consumer_id: int) -> EntryBatch | None:
-        """Everything received for the consumer so far; None when nothing is."""
+        """Remove and return all entries received for the consumer, or None if there are none."""
         return self._transport.take_entries(consumer_id)
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing is received, no answer either, until consumers take what waits for them."""
+        """Return whether nothing is received, not even answers, until consumers collect their entries."""
         return not self._transport.has_room()
 
     def first_entry(self, consumer_id: int) -> tuple[int, int] | None:
-        """(ledger, entry) of the first that waits for the consumer; None when nothing does."""
+        """Return ledger id and entry id of the first entry that waits for the consumer, or None if none waits."""
         return self._transport.first_entry(consumer_id)
 
     # Receiving thread
@@ -220,11 +227,11 @@ class Connection:
                 self._pause_while_full()
         except ConnectionFailed as failure:
             self.close(failure)
-        except Exception as fault:  # noqa: BLE001 -- a thread that dies must tell its waiters why
+        except Exception as fault:  # noqa: BLE001 -- a thread that dies must pass the reason on to waiting callers
             self.close(ConnectionFailed(f"{self.address}: receiving failed: {fault!r}"))
 
     def _pause_while_full(self) -> None:
-        """While consumers are slow, nothing is received, and TCP slows the broker down. It must hear of us then."""
+        """Receive nothing while consumers are slow, so that TCP slows the broker down. Keep the connection alive."""
         if self._transport.has_room():
             return
         while not self._transport.has_room(PAUSED_PING_SECONDS):
@@ -254,7 +261,7 @@ class Connection:
     def _dispatch_all(self, commands: list[bytes]) -> None:
         for data in commands:
             self._dispatch(wire.BaseCommand.FromString(data))
-        # Thousands of consumers may only be asked where their topics end; nothing ever waits for those.
+        # Thousands of consumers may exist only to request log ends. No entries ever wait for those.
         if not self._transport.has_entries():
             return
         with self._lock:
@@ -275,7 +282,7 @@ class Connection:
         elif command.type == PING:
             self.send_bytes(frame(wire.BaseCommand(type=PONG, pong=wire.CommandPong())))
         elif command.type == AUTH_CHALLENGE:
-            # Not here, since a new token may take a while.
+            # A new token may last a while, so another thread answers.
             threading.Thread(
                 target=self._reauthenticate, name=f"{self._thread.name}-auth", daemon=True
             ).start()
@@ -285,11 +292,13 @@ class Connection:
                 listener.on_command(command)
 
     def _reauthenticate(self) -> None:
-        """Send new credentials to the broker, because those it has have ended or are about to."""
+        """Send new credentials to the broker, because its present ones have expired or are about to."""
         try:
             self.send_bytes(frame(auth_response(self._security.credentials, KEEP_ALIVE_SECONDS)))
         except PulsarError as fault:
-            self.close(ConnectionFailed(f"{self.address}: the broker asked again who we are: {fault}"))
+            self.close(
+                ConnectionFailed(f"{self.address}: renewing the credentials for the broker failed: {fault}")
+            )
 
     def _addressee(self, command: wire.BaseCommand) -> Listener | None:
         with self._lock:
@@ -310,7 +319,7 @@ class Connection:
             settle(*waiting)
 
     def close(self, reason: ConnectionFailed | None = None) -> None:
-        """Close once; later calls do nothing. Waiters get `reason`."""
+        """Close the connection; later calls do nothing. Waiting callers get `reason`."""
         with self._lock:
             if self._closed is not None:
                 return
@@ -330,7 +339,7 @@ def _id_of(command: wire.BaseCommand, names: Mapping[int, str]) -> int:
 
 
 def await_answer(answer: Future[Any], where: str, seconds: float) -> Any:
-    """The answer's message. Raises the refusal, `ConnectionFailed`, or `DeadlineExceeded`."""
+    """Return the answer's message. Raise the broker's refusal, `ConnectionFailed`, or `DeadlineExceeded`."""
     try:
         return answer.result(timeout=seconds)
     except TimeoutError:
@@ -338,22 +347,32 @@ def await_answer(answer: Future[Any], where: str, seconds: float) -> Any:
 
 
 def open_connection(address: BrokerAddress, connect_seconds: float, security: Security) -> Connection:
-    """Read the credentials, connect, introduce us, and start receiving, all within `connect_seconds`.
+    """Read the credentials, connect, and start receiving.
 
-    Raises `ConnectionFailed` saying where and why, `TlsFailed`, what the broker refuses with, the errors of
-    `Credentials.data`, and `OptionError` for the files of TLS.
+    Args:
+        address: The broker.
+        connect_seconds: The deadline for all of these steps together.
+        security: TLS and authentication settings.
+
+    Raises:
+        ConnectionFailed: The broker is unreachable. The message contains the address and the reason.
+        TlsFailed: The TLS handshake failed, and a retry would not help.
+        PermissionDenied: The broker refuses the credentials.
+        OptionError: Files of TLS or credentials are unusable.
+        ProtocolError: The broker's answer is not understood.
+
     """
     deadline = time.monotonic() + connect_seconds
-    # Before there is a connection, because the broker does not wait for long.
+    # Read the credentials before the connection exists, because a broker waits only briefly for CONNECT.
     data, context = within(
         connect_seconds,
         lambda: (security.credentials.data(), None if security.tls is None else security.tls.context()),
-        f"connecting to {address}: getting the credentials of pulsar.client.authParams and the files of TLS",
+        f"connecting to {address}: reading the credentials of pulsar.client.authParams and the files of TLS",
     )
     transport = open_transport(address, max(_LEAST_SECONDS, deadline - time.monotonic()), security, context)
     try:
-        introduced = shake_hands(transport, deadline, security.credentials, data)
-        connection = Connection(transport, introduced, security)
+        limits = shake_hands(transport, deadline, security.credentials, data)
+        connection = Connection(transport, limits, security)
         connection.start()
     except BaseException:
         transport.close()

@@ -1,4 +1,4 @@
-"""The first words on a connection: CONNECT and the broker's answer; and who we are, when the broker asks again.
+"""The handshake on a connection: CONNECT, the broker's answer, and later answers to authentication challenges.
 
 Protocol: the binary protocol specification, section "Connection establishment".
 """
@@ -22,7 +22,7 @@ from pyspark_pulsar.client.broker.connection.server_error import AUTHENTICATION_
 from pyspark_pulsar.client.broker.connection.transport import DEFAULT_MAX_MESSAGE_BYTES, Transport
 from pyspark_pulsar.client.security.credentials import Credentials
 from pyspark_pulsar.client.security.tls import connection_fault
-from pyspark_pulsar.client.security.token_claims import why_refused
+from pyspark_pulsar.client.security.token_claims import expiry_hint
 from pyspark_pulsar.client.time_limit import within
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ConnectionFailed, ProtocolError
@@ -33,45 +33,64 @@ _LEAST_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Introduced:
-    """What a broker says of itself."""
+class BrokerLimits:
+    """Limits and features that a broker reports in CONNECTED."""
 
     max_message_bytes: int
     knows_scalable_topics: bool
-    """An older one ends the connection when it gets a command about them."""
+    """Whether the broker supports scalable topics. Others close the connection after a command about them."""
 
 
-def shake_hands(transport: Transport, deadline: float, credentials: Credentials, data: bytes) -> Introduced:
-    """Introduce us, and settle with the transport how large a message may be.
+def shake_hands(transport: Transport, deadline: float, credentials: Credentials, data: bytes) -> BrokerLimits:
+    """Connect to the broker, and set the transport's limit for messages to the broker's.
 
-    `deadline` (of `time.monotonic`) ends the last wait for the broker; `data` is what `credentials` gave. Raises
-    `ConnectionFailed`, `TlsFailed`, `PermissionDenied`, `ProtocolError`; the transport is then of no use.
+    Args:
+        transport: The transport, which is unusable after an error.
+        deadline: The end of the last wait for the broker, by `time.monotonic`.
+        credentials: The credentials for challenges.
+        data: The data of the credentials for CONNECT.
+
+    Raises:
+        ConnectionFailed: The broker closed the connection, or did not answer in time.
+        TlsFailed: TLS failed.
+        PermissionDenied: The broker refuses the credentials.
+        ProtocolError: The answer is not understood.
+
     """
-    introduction = _introduction(transport, credentials, data)
-    _send(transport, wire.BaseCommand(type=CONNECT, connect=introduction), deadline)
+    connect = _connect_command(transport, credentials, data)
+    _send(transport, wire.BaseCommand(type=CONNECT, connect=connect), deadline)
     answer = _first_command(transport, deadline)
     for _ in range(_MAX_CHALLENGES):
         if answer.type != AUTH_CHALLENGE:
             break
-        _send(transport, auth_response(credentials, _left(deadline)), deadline)
+        _send(transport, auth_response(credentials, _seconds_left(deadline)), deadline)
         answer = _first_command(transport, deadline)
     if answer.type == ERROR:
-        said = answer.error.message.strip()
+        message = answer.error.message.strip()
         if answer.error.error == AUTHENTICATION_ERROR:
-            said += why_refused(data)
-        raise server_error(answer.error.error, said, f"connecting to {transport.address}")
+            message += expiry_hint(data)
+        raise server_error(answer.error.error, message, f"connecting to {transport.address}")
     if answer.type != CONNECTED:
-        raise ProtocolError(f"{transport.address}: expected CONNECTED, got command type {answer.type}")
+        raise ProtocolError(
+            f"{transport.address}: expected CONNECTED, got command type {answer.type}; check service.url"
+        )
     limit, flags = answer.connected.max_message_size, answer.connected.feature_flags
     if limit > 0:
         transport.limit_messages(limit)
-    return Introduced(limit if limit > 0 else DEFAULT_MAX_MESSAGE_BYTES, flags.supports_scalable_topics)
+    return BrokerLimits(limit if limit > 0 else DEFAULT_MAX_MESSAGE_BYTES, flags.supports_scalable_topics)
 
 
 def auth_response(credentials: Credentials, seconds: float) -> wire.BaseCommand:
-    """Return the answer to AUTH_CHALLENGE, with which brokers ask for a token that has not ended.
+    """Return the answer to AUTH_CHALLENGE, by which brokers request a token that has not expired.
 
-    Raises the errors of `Credentials.data`, and `DeadlineExceeded` when they take longer than `seconds`.
+    Args:
+        credentials: The credentials to renew.
+        seconds: The deadline.
+
+    Raises:
+        DeadlineExceeded: The renewal takes longer than `seconds`.
+        PulsarError: The renewal failed; `Credentials.data` lists the classes.
+
     """
     data = within(seconds, lambda: credentials.data(renew=True), "renewing the credentials of authParams")
     response = wire.CommandAuthResponse(
@@ -82,7 +101,7 @@ def auth_response(credentials: Credentials, seconds: float) -> wire.BaseCommand:
     return wire.BaseCommand(type=AUTH_RESPONSE, authResponse=response)
 
 
-def _introduction(transport: Transport, credentials: Credentials, data: bytes) -> wire.CommandConnect:
+def _connect_command(transport: Transport, credentials: Credentials, data: bytes) -> wire.CommandConnect:
     connect = wire.CommandConnect(
         client_version=_client_version(),
         protocol_version=PROTOCOL_VERSION,
@@ -101,13 +120,13 @@ def _introduction(transport: Transport, credentials: Credentials, data: bytes) -
     return connect
 
 
-def _left(deadline: float) -> float:
+def _seconds_left(deadline: float) -> float:
     return max(_LEAST_SECONDS, deadline - time.monotonic())
 
 
 def _send(transport: Transport, command: wire.BaseCommand, deadline: float) -> None:
     try:
-        transport.wait_at_most(_left(deadline))
+        transport.wait_at_most(_seconds_left(deadline))
         transport.send(frame(command))
     except OSError as fault:
         raise connection_fault(f"{transport.address}: the connection broke while sending", fault) from fault
@@ -116,7 +135,7 @@ def _send(transport: Transport, command: wire.BaseCommand, deadline: float) -> N
 def _first_command(transport: Transport, deadline: float) -> wire.BaseCommand:
     while True:
         try:
-            transport.wait_at_most(_left(deadline))
+            transport.wait_at_most(_seconds_left(deadline))
             data = transport.receive()
             if time.monotonic() > deadline + _LEAST_SECONDS:
                 raise TimeoutError("timed out")
@@ -125,7 +144,7 @@ def _first_command(transport: Transport, deadline: float) -> wire.BaseCommand:
         if not data:
             raise ConnectionFailed(
                 f"{transport.address}: the server closed the connection during the handshake; check that service.url "
-                f"names a port of its kind: pulsar:// (6650 by default), or pulsar+ssl:// (6651) for TLS"
+                f"names a port for its protocol: pulsar:// (6650 by default), or pulsar+ssl:// (6651) for TLS"
             )
         commands = transport.commands(data)
         if commands:
@@ -134,7 +153,7 @@ def _first_command(transport: Transport, deadline: float) -> wire.BaseCommand:
 
 @cache
 def _client_version() -> str:
-    """Return the name and the version of this package, which takes 5 ms to read from its metadata."""
+    """Return the name and version of this package. Reading them from its metadata costs 5 ms."""
     try:
         return f"pyspark-pulsar-{version('pyspark-pulsar')}"
     except PackageNotFoundError:

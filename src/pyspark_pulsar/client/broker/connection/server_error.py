@@ -1,4 +1,4 @@
-"""What a broker's error codes mean for us: who has to act, and whether asking again can help.
+"""Conversion of a broker's error codes to exceptions: who can act, and whether a retry may help.
 
 Codes: `ServerError` of the protocol specification.
 """
@@ -60,37 +60,37 @@ _ERRORS: dict[int, tuple[type[PulsarError], str]] = {
         PermissionDenied,
         "check pulsar.client.authPluginClassName and pulsar.client.authParams",
     ),
-    4: (PermissionDenied, "ask for the right that the message names"),
+    4: (PermissionDenied, "grant the role the permission in the message"),
     5: (
         SubscriptionBusy,
-        "another consumer uses the subscription: stop it, or give the query one of its own (option subscriptionName)",
+        "another consumer uses the subscription: stop it, or choose another name in option subscriptionName",
     ),
-    7: (SendError, "the topic's backlog quota is used up: consume it or raise the quota"),
-    8: (SendError, "the topic's backlog quota is used up: consume it or raise the quota"),
+    7: (SendError, "the topic's backlog quota is used up: consume the backlog, or raise the quota"),
+    8: (SendError, "the topic's backlog quota is used up: consume the backlog, or raise the quota"),
     11: (TopicNotFoundError, "create the topic, or correct its name"),
     12: (
         OptionError,
-        "make the subscription, let consumers make it (allowAutoSubscriptionCreation), or leave subscriptionName out",
+        "create the subscription, let consumers create it (allowAutoSubscriptionCreation), or remove subscriptionName",
     ),
-    15: (SendError, "the topic is terminated and takes no more messages"),
+    15: (SendError, "the topic is terminated and accepts no more messages"),
     17: (TopicNameError, "correct the topic's name"),
     18: (SchemaError, "change the data or the topic's schema compatibility strategy"),
-    21: (TransactionEnded, "it is not open any more"),
+    21: (TransactionEnded, "it is no longer open"),
     22: (OptionError, "the broker's policies do not allow this"),
-    24: (TransactionEnded, "it is not open any more"),
+    24: (TransactionEnded, "it is no longer open"),
     25: (WriterFenced, "another writer has taken over"),
 }
 
-# ServiceNotReady: the topic moves or loads; TooManyRequests: the broker throttles; MetadataError and
-# PersistenceError: a metadata store or bookie hiccup; TransactionCoordinatorNotFound: it moves. Pulsar's own clients
-# retry the same set.
+# ServiceNotReady: the topic moves or loads. TooManyRequests: the broker throttles. MetadataError and PersistenceError:
+# the metadata store or a bookie fails for a moment. TransactionCoordinatorNotFound: the coordinator moves. Pulsar's own
+# clients retry the same codes.
 _PASSING = frozenset({1, 2, 6, 14, 20})
 
-# Of what brokers have no code for, what their message says: the metadata store is away or starts again, too few
-# bookies can be written to or answer, a log of the broker's own (that of transactions) begins a new ledger after
-# that, or the broker is being stopped, as in a rolling restart: a part of it is closed already, and it still answers
-# ("SystemTopicBasedTopicPoliciesService is closed", 4.0.8). Pulsar's own clients try again after every unknown error;
-# a fault of the request that has no code would then be told half a minute later.
+# Messages of temporary failures that brokers report without a code of their own. The metadata store is away or starts
+# again, or too few bookies accept writes or answer. After that, the broker's log of transactions starts a new ledger.
+# Or the broker is stopping, as in a rolling restart, and still answers while parts of it are closed
+# ("SystemTopicBasedTopicPoliciesService is closed", 4.0.8). Pulsar's own clients retry after every unknown error. That
+# would delay the report of an invalid request without a code by half a minute.
 _PASSING_CAUSES = (
     "ConnectionLoss",
     "SessionExpired",
@@ -110,15 +110,22 @@ _PASSES = re.compile("|".join(map(re.escape, _PASSING_CAUSES)), re.IGNORECASE)
 
 
 class ProducerBusy(ProtocolError):
-    """A producer of the same name is connected, or as many as the topic may have."""
+    """A producer of the same name is connected, or the topic has its maximum number of producers."""
 
 
 class NotReady(ConnectionFailed):
-    """The broker cannot answer now but may soon; look the topic up again before the next attempt."""
+    """The broker cannot answer now, but may soon. Look up the topic again before the next attempt."""
 
 
 def server_error(code: int, message: str, where: str) -> PulsarError:
-    """The exception for an error code that a broker answered; `where` names request and topic."""
+    """Return the exception for a broker's error code.
+
+    Args:
+        code: The code.
+        message: The broker's message.
+        where: The request and its topic, for the error message.
+
+    """
     text = f"{where}: the broker answered {_NAMES.get(code, f'error {code}')}: {message.strip()}"
     if code in _PASSING or (code == UNKNOWN_ERROR and _PASSES.search(message)):
         return NotReady(text)

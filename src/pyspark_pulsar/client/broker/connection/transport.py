@@ -1,7 +1,7 @@
-"""Bytes to and from one broker: a socket, and the kernel's decoder that takes what it gives apart into frames.
+"""Bytes to and from one broker: a socket, and the kernel's decoder, which splits received bytes into frames.
 
-MESSAGE frames stay in the kernel until a consumer takes them; when more than `MAX_BUFFERED_BYTES` wait there, the
-receiving thread pauses and TCP pushes back on the broker.
+MESSAGE frames stay in the kernel until a consumer collects them. While more than `MAX_BUFFERED_BYTES` of them wait, the
+receiving thread pauses, and TCP slows the broker down.
 
 Framing: the binary protocol specification, section "Framing".
 """
@@ -15,7 +15,7 @@ import threading
 import time
 
 from pyspark_pulsar._kernel import (
-    EntryBatch as EntryBatch,  # noqa: PLC0414 -- the rest of the client gets it here
+    EntryBatch as EntryBatch,  # noqa: PLC0414 -- the rest of the client imports it from here
     FrameDecoder,
     KernelError,
     SendFrames as SendFrames,  # noqa: PLC0414 -- likewise
@@ -31,16 +31,16 @@ MAX_BUFFERED_BYTES = 32 * 1024 * 1024
 DEFAULT_MAX_MESSAGE_BYTES = 5 * 1024 * 1024
 SEND_BYTES = 1024 * 1024
 _RECEIVE_BYTES = 512 * 1024
-# The broker's largest frame is its largest message plus 10 KiB for commands and metadata; headers of a
-# message (properties) count as metadata and can exceed that.
+# The broker's largest frame is its largest message plus 10 KiB for commands and metadata. Properties of a message count
+# as metadata, and may exceed that.
 _FRAME_ALLOWANCE = 16 * 1024 * 1024
 _LEAST_SECONDS = 0.05
-# A vanished host is noticed after 25 s: 10 s of silence, then three probes without an answer.
+# The operating system detects a vanished host after 25 s: 10 s of silence, then three probes without an answer.
 _KEEP_ALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
 
 
 class Transport:
-    """Open with `open_transport`. One thread receives; any thread may send, take entries or close."""
+    """A connected socket and its decoder. One thread receives; any thread may send, collect entries or close."""
 
     def __init__(self, address: BrokerAddress, stream: socket.socket | TlsStream) -> None:
         self.address = address
@@ -51,29 +51,39 @@ class Transport:
         self._closed = False
 
     def limit_messages(self, max_bytes: int) -> None:
-        """The broker's largest message. Call before the first consumer: what is received in part is let go."""
+        """Set the size of the broker's largest message. Call it before the first consumer; partial frames are lost."""
         with self._drained:
             self._decoder = FrameDecoder(max_bytes + _FRAME_ALLOWANCE)
 
     def wait_at_most(self, seconds: float) -> None:
-        """How long `receive`, and `send` for each `SEND_BYTES`, may take before they raise TimeoutError."""
+        """Set the seconds after which `receive`, and `send` for each `SEND_BYTES`, raise TimeoutError."""
         self._stream.settimeout(seconds)
 
     def send(self, data: bytes | memoryview) -> None:
-        """Raises OSError when the connection breaks; part of the data may have left."""
+        """Send all data. Raise OSError if the connection breaks, perhaps after a part of the data was sent."""
         left = memoryview(data).cast("B")
         with self._send_lock:
-            # A limit for all of it would be one of the rate: a broker that lets a producer wait takes little by little.
+            # A timeout for all data would be a minimum rate, and brokers slow producers down on purpose.
             for start in range(0, len(left), SEND_BYTES):
                 self._stream.sendall(left[start : start + SEND_BYTES])
 
     def receive(self) -> bytes:
-        """Whatever came, for `commands`; empty when the broker has closed. Raises OSError as sockets do."""
+        """Return received bytes for `commands`; empty after the broker has closed. Raise OSError as sockets do."""
         return self._stream.recv(_RECEIVE_BYTES)
 
     def commands(self, data: bytes) -> list[bytes]:
-        """The commands that are complete with `data`, each the bytes of a BaseCommand; entries are kept for
-        `take_entries`. Raises `ConnectionFailed` for what is no frame."""
+        """Decode received bytes. Entries are kept for `take_entries`.
+
+        Args:
+            data: The next received bytes.
+
+        Returns:
+            The commands that are complete now, each as the bytes of a BaseCommand.
+
+        Raises:
+            ConnectionFailed: The bytes are not a frame of the protocol.
+
+        """
         try:
             with self._drained:
                 return self._decoder.feed(data)
@@ -84,12 +94,12 @@ class Transport:
             ) from fault
 
     def has_entries(self) -> bool:
-        """Whether entries wait for some consumer."""
+        """Return whether entries wait for any consumer."""
         with self._drained:
             return self._decoder.buffered_bytes() > 0
 
     def take_entries(self, consumer_id: int) -> EntryBatch | None:
-        """Everything received for the consumer so far; None when nothing is."""
+        """Remove and return all entries received for the consumer, or None if there are none."""
         with self._drained:
             entries = self._decoder.take_entries(consumer_id)
             if entries is not None:
@@ -97,7 +107,7 @@ class Transport:
             return entries
 
     def first_entry(self, consumer_id: int) -> tuple[int, int] | None:
-        """(ledger, entry) of the first that waits for the consumer."""
+        """Return ledger id and entry id of the first entry that waits for the consumer, or None if none waits."""
         with self._drained:
             return self._decoder.first_entry(consumer_id)
 
@@ -107,14 +117,16 @@ class Transport:
             self._decoder.add_consumer(consumer_id)
 
     def drop_consumer(self, consumer_id: int) -> None:
-        """Let go of what waits for the consumer and of what still arrives for it."""
+        """Drop the entries that wait for the consumer, and its entries that still arrive."""
         with self._drained:
             self._decoder.drop_consumer(consumer_id)
             self._drained.notify_all()
 
     def has_room(self, wait_seconds: float = 0.0) -> bool:
-        """Whether no more than `MAX_BUFFERED_BYTES` wait for consumers, or come to within so many seconds. True when
-        closed."""
+        """Return whether at most `MAX_BUFFERED_BYTES` wait for consumers, or will within `wait_seconds`.
+
+        A closed transport has room.
+        """
         with self._drained:
             return self._drained.wait_for(self._has_room, wait_seconds)
 
@@ -122,7 +134,7 @@ class Transport:
         return self._closed or self._decoder.buffered_bytes() <= MAX_BUFFERED_BYTES
 
     def close(self) -> None:
-        """Wakes whoever sends, receives or pauses."""
+        """Close the socket, and wake the threads that send, receive or pause."""
         with self._drained:
             self._closed = True
             self._drained.notify_all()
@@ -134,8 +146,19 @@ class Transport:
 def open_transport(
     address: BrokerAddress, seconds: float, security: Security, context: ssl.SSLContext | None
 ) -> Transport:
-    """Connect within `seconds`, with TLS if there is a `context`. Raises `ConnectionFailed` saying where and why, and
-    `TlsFailed` where another attempt would not help."""
+    """Connect to a broker.
+
+    Args:
+        address: The broker.
+        seconds: The deadline for connecting and the TLS handshake together.
+        security: The proxy, if any.
+        context: The settings for TLS, or None to use no TLS.
+
+    Raises:
+        ConnectionFailed: The broker is unreachable. The message contains the address and the reason.
+        TlsFailed: The TLS handshake failed, and a retry would not help.
+
+    """
     deadline = time.monotonic() + seconds
     door = security.proxy or address
     try:
@@ -160,15 +183,15 @@ def open_transport(
 
 
 def _connect(door: BrokerAddress, deadline: float) -> socket.socket:
-    """Connect to one of the host's addresses, each of which gets an equal part of the time that is left."""
+    """Connect to one of the host's addresses. Each address gets an equal part of the remaining time."""
     found = addresses_of(door.host, door.port, deadline - time.monotonic())
-    fault: OSError = OSError("its name has no address")
+    fault: OSError = OSError("the host name has no address")
     for index, (family, kind, protocol, _, address) in enumerate(found):
         left = max(_LEAST_SECONDS, (deadline - time.monotonic()) / (len(found) - index))
         try:
             stream = socket.socket(family, kind, protocol)
         except OSError as refused:
-            # Such as IPv6 on a machine without it.
+            # For example, IPv6 on a machine without IPv6.
             fault = refused
             continue
         try:
@@ -187,11 +210,12 @@ def _connect(door: BrokerAddress, deadline: float) -> socket.socket:
 
 
 def _set_options(stream: socket.socket) -> None:
-    """Send small frames at once, and let the operating system notice a host that is gone.
+    """Send small frames immediately, and let the operating system detect a vanished host.
 
-    A host that vanishes says nothing. PING finds it after 60 s, which a busy broker needs (`connection`). The probes of
-    TCP are answered by the operating system of the other side however busy the broker is, so they may be fewer. There
-    is no TCP_USER_TIMEOUT: it would also end a connection on which a broker lets a producer wait.
+    A host that vanishes closes no connection. PING detects this after 60 s, because a busy broker may be slow
+    (`connection`). The other side's operating system answers probes of TCP even if the broker is busy, so probes may be
+    more frequent. TCP_USER_TIMEOUT is not set, because it would also close a connection on which a broker slows a
+    producer down.
     """
     stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

@@ -16,7 +16,7 @@ def test_an_id_is_an_address_unless_it_is_mapped() -> None:
 
 @pytest.mark.parametrize("bookie", ["bookie-a", "", ":3181", "a:b", "a:0", "a:70000", "a:٣"])
 def test_an_id_that_is_no_address_names_the_option(bookie: str) -> None:
-    with pytest.raises(OptionError, match=r"must be in the option bookieAddresses"):
+    with pytest.raises(OptionError, match=r"set the option bookieAddresses"):
         bookie_address(bookie, {"other": "h:1"})
 
 

@@ -112,10 +112,10 @@ def test_nothing_but_start_tls_goes_out_in_plain(authority: Authority, seed: int
 @pytest.mark.parametrize(
     ("came", "kind", "words"),
     [
-        (answer(404), TlsFailed, "TLS is not set up there"),
+        (answer(404), TlsFailed, "TLS is not configured there"),
         (answer(0, wire.AUTH), TlsFailed, "expected TLS"),
-        (b"HTTP/1.1 400 Bad Request", ProtocolError, "no bookie"),
-        (struct.pack(">I", 4) + b"\xff" * 4, ProtocolError, "no bookie"),
+        (b"HTTP/1.1 400 Bad Request", ProtocolError, "check that it is a bookie"),
+        (struct.pack(">I", 4) + b"\xff" * 4, ProtocolError, "check that it is a bookie"),
         (answer(0) + b"HTTP/1.1 200 OK\r\n", TlsFailed, "got something else"),
     ],
 )
@@ -142,5 +142,5 @@ def test_an_expired_certificate(authority: Authority) -> None:
     )
     channel.begin()
     _, out = channel.receive(answer(0))
-    with pytest.raises(TlsFailed, match="expired; have it renewed"):
+    with pytest.raises(TlsFailed, match="expired; have the certificate renewed"):
         talk(channel, other, out)
