@@ -1,28 +1,29 @@
-//! The data object of a ledger in an object store: blocks, one behind the other.
+//! The data object of a ledger in an object store: a sequence of adjacent blocks.
 //!
-//! Block: `u32 0xfbdbabcb | i64 128 | i64 length | i64 first entry | padding up to 128 bytes`, then
-//! `{i32 length | i64 entry | bytes}` for each entry, then `fe dc de ad` over and over up to the block's length.
-//! No entry crosses a block's end. After Pulsar's `DataBlockHeaderImpl` and `BlockAwareSegmentInputStreamImpl`.
+//! A block begins with `u32 0xfbdbabcb | i64 128 | i64 length | i64 first entry | padding up to 128 bytes`. Then
+//! `{i32 length | i64 entry | bytes}` follows for each entry. The bytes `fe dc de ad` are repeated up to the length of
+//! the block. No entry crosses the end of a block. The source of the format is Pulsar's `DataBlockHeaderImpl` and
+//! `BlockAwareSegmentInputStreamImpl`.
 
 use super::object::split_i64;
 use super::{EntryRange, MAX_STORED};
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::wire::split_u32;
 
-/// Bytes of a block's header.
+/// Length of a block's header in bytes.
 pub const HEADER_LENGTH: u64 = 128;
 const MAGIC: u32 = 0xfbdb_abcb;
 const PADDING: u32 = 0xfedc_dead;
 const ENTRY_HEADER: u64 = 12;
 
-/// Where one block lies.
+/// The location of one block in the data object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
-    /// Its first entry.
+    /// Id of the first entry in the block.
     pub first_entry: i64,
-    /// Its first byte in the data object.
+    /// Offset of the block in the data object, in bytes.
     pub offset: u64,
-    /// Its bytes, with header and padding.
+    /// Length of the block in bytes, with header and padding.
     pub length: u64,
 }
 
@@ -36,24 +37,24 @@ impl Block {
         Ok(Self { first_entry, offset, length })
     }
 
-    /// Behind its last byte.
+    /// Returns the offset after the last byte of the block.
     pub fn end(&self) -> u64 {
         self.offset.saturating_add(self.length)
     }
 }
 
-/// Goes over the bytes of adjacent blocks.
+/// An incremental parser of adjacent blocks.
 #[derive(Debug)]
 pub struct Blocks {
-    /// Those that are left, the present one last.
+    /// Blocks that are not finished, in reverse order: the current block is the last.
     left: Vec<Block>,
-    /// Bytes of the present block that are behind us; 0 before its header.
+    /// Number of bytes of the current block that are parsed; 0 before its header.
     at: u64,
     padded: bool,
 }
 
 enum BlockStep {
-    /// So many bytes were handled.
+    /// Number of bytes that were parsed.
     Used(usize),
     /// More bytes are needed.
     Wait,
@@ -65,7 +66,9 @@ impl Blocks {
         Self { left: blocks, at: 0, padded: false }
     }
 
-    /// Handle what is complete of `data`, which begins where the last call ended; `used` counts its bytes.
+    /// Parses the complete entries of `data` from byte `used` on into `range`, and moves `used` past them.
+    ///
+    /// `data` begins at the first byte that the previous call did not parse.
     pub(super) fn split(&mut self, data: &[u8], range: &mut EntryRange, used: &mut usize) -> Result<()> {
         while !range.is_done() {
             let Some(block) = self.left.last().copied() else { break };
@@ -91,8 +94,8 @@ impl Blocks {
         if length == PADDING {
             if range.expected == Some(block.first_entry) {
                 let why = format!(
-                    "the block at byte {} holds padding only: the offloader leaves entries out that are longer than \
-                     a block",
+                    "the block at byte {} contains padding only, because the offloader omits entries that are longer \
+                     than a block",
                     block.offset
                 );
                 return Err(range.missing(block.first_entry, &why));
@@ -106,13 +109,13 @@ impl Blocks {
     fn entry(&mut self, length: u64, room: u64, after: &[u8], range: &mut EntryRange) -> Result<BlockStep> {
         if length > room {
             return Err(KernelError::corrupt(format!(
-                "expected an entry in the {room} bytes that are left of its block, got one of {length}"
+                "expected an entry of at most {room} bytes in the rest of its block, got {length} bytes"
             )));
         }
         if length > MAX_STORED as u64 {
             return Err(KernelError::new(
                 ErrorKind::Unsupported,
-                format!("an entry of {length} bytes; the limit is {MAX_STORED}"),
+                format!("expected an entry of at most {MAX_STORED} bytes, got {length} bytes"),
             ));
         }
         let Some(data) = split_i64(after).and_then(|(id, data)| Some((id, data.get(..length as usize)?)))
@@ -127,14 +130,14 @@ impl Blocks {
 
     fn header(&mut self, block: Block, rest: &[u8], range: &EntryRange) -> Result<BlockStep> {
         let Some(header) = rest.get(..HEADER_LENGTH as usize) else { return Ok(BlockStep::Wait) };
-        let said = parse_header(header);
+        let parsed = parse_header(header);
         let expected = (MAGIC, HEADER_LENGTH as i64, block.length as i64, block.first_entry);
-        if said != Some(expected) {
+        if parsed != Some(expected) {
             return Err(KernelError::corrupt(format!(
-                "expected the header of the block with entry {} of {} bytes, got {}",
+                "expected the header of the block that begins with entry {} and has {} bytes, got {}",
                 block.first_entry,
                 block.length,
-                said.map_or("none".to_owned(), |said| format!("{said:x?}"))
+                parsed.map_or("none".to_owned(), |parsed| format!("{parsed:x?}"))
             )));
         }
         if let Some(missing) = range.expected.filter(|expected| *expected != block.first_entry) {
