@@ -73,7 +73,7 @@ def test_a_document_nested_deeper_than_any_is_refused() -> None:
     deep = SchemaInfo("R", SchemaType.AVRO, b'{"type":' * 2_000_000)
     schema = resolve_read_schema(info(WORDS), topic=TOPIC, columns=["*"])
     decoder = EntryDecoder(schema, topic=TOPIC, partition=-1, fetch_schema=lambda _: deep)
-    with pytest.raises(SchemaError, match="expected at most 1024 JSON values inside each other, got more"):
+    with pytest.raises(SchemaError, match="expected at most 1024 nested JSON values, got more"):
         list(decoder.decode(entries(b"")))
 
 
