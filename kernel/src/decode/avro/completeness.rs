@@ -27,7 +27,7 @@ impl AvroCompleteness {
 
     /// Whether the columns tell all of a payload. False for a payload without bytes: its columns could be those of a
     /// null value.
-    pub fn tells_all(&self, payload: &[u8]) -> bool {
+    pub fn is_complete(&self, payload: &[u8]) -> bool {
         let is_whole = |kind| whole(kind, &mut AvroCursor::new(payload)).unwrap_or(false);
         !payload.is_empty() && self.odd.as_ref().is_none_or(is_whole)
     }

@@ -134,7 +134,7 @@ fn text(bytes: &[u8]) -> AvroResult<&[u8]> {
     checked_text(bytes).or_else(|e| fault(format!("expected UTF-8 text: {e}")))
 }
 
-/// A batch of defaults or symbols can hold more text than its messages have bytes.
+/// A batch of defaults or symbols can check_room more text than its messages have bytes.
 fn append(column: &mut BytesBuffer, value: &[u8]) -> AvroResult<()> {
     match column.push(value) {
         true => Ok(()),

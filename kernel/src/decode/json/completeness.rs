@@ -58,8 +58,8 @@ impl JsonCompleteness {
     }
 
     /// Whether the columns tell all of a payload. False for a text that is no JSON.
-    pub fn tells_all(&self, payload: &[u8]) -> bool {
-        JsonCursor::new(payload).and_then(|mut cursor| self.root.tells_all(&mut cursor)).unwrap_or(false)
+    pub fn is_complete(&self, payload: &[u8]) -> bool {
+        JsonCursor::new(payload).and_then(|mut cursor| self.root.is_complete(&mut cursor)).unwrap_or(false)
     }
 }
 
@@ -81,13 +81,13 @@ impl Shape {
         }
     }
 
-    fn tells_all(&self, cursor: &mut JsonCursor<'_>) -> JsonResult<bool> {
+    fn is_complete(&self, cursor: &mut JsonCursor<'_>) -> JsonResult<bool> {
         let mut whole = true;
         match (self, cursor.start()?) {
             (_, ValueStart::Null) => cursor.null()?,
-            (Self::Record(record), ValueStart::Object) => return record.tells_all(cursor),
+            (Self::Record(record), ValueStart::Object) => return record.is_complete(cursor),
             (Self::Items(item), ValueStart::Array) => cursor.items(|cursor| {
-                whole &= item.tells_all(cursor)?;
+                whole &= item.is_complete(cursor)?;
                 Ok(())
             })?,
             (Self::Values(value), ValueStart::Object) => {
@@ -95,7 +95,7 @@ impl Shape {
                 cursor.members(|cursor, key| {
                     // Of equal keys a map has the last.
                     whole &= keys.insert(key);
-                    whole &= value.tells_all(cursor)?;
+                    whole &= value.is_complete(cursor)?;
                     Ok(())
                 })?;
             }
@@ -128,7 +128,7 @@ impl RecordShape {
         }
     }
 
-    fn tells_all(&self, cursor: &mut JsonCursor<'_>) -> JsonResult<bool> {
+    fn is_complete(&self, cursor: &mut JsonCursor<'_>) -> JsonResult<bool> {
         // Most objects have their members in the schema's order.
         let (mut whole, mut next, mut defaults) = (true, 0, 0);
         let mut seen = Seen::default();
@@ -143,7 +143,7 @@ impl RecordShape {
             next = index + 1;
             defaults += usize::from(member.has_default);
             whole &= seen.insert(index);
-            whole &= member.shape.tells_all(cursor)?;
+            whole &= member.shape.is_complete(cursor)?;
             Ok(())
         })?;
         Ok(whole && defaults == self.defaults)

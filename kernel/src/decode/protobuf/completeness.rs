@@ -81,7 +81,7 @@ impl ProtobufCompleteness {
 
     /// Whether the columns tell all of a payload. False for bytes that are no message, and for a payload without bytes:
     /// its columns could be those of a null value.
-    pub fn tells_all(&self, payload: &[u8]) -> bool {
+    pub fn is_complete(&self, payload: &[u8]) -> bool {
         !payload.is_empty() && self.message(0, 0, &mut ProtobufCursor::new(payload)).unwrap_or(false)
     }
 
