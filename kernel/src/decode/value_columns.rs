@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, BinaryArray};
 use arrow_schema::FieldRef;
 
-use super::bad_rows::{BatchMessages, is_of_message, named};
+use super::bad_rows::{BatchMessages, is_of_message, with_version};
 use super::kept_payloads::KeptPayloads;
 use super::message_row::MessageRow;
 use super::options::{BadRows, DecoderOptions};
@@ -173,7 +173,7 @@ impl ValueColumns {
         };
         match appended {
             Err(error) if self.tolerates(&error) => self.is_broken = true,
-            Err(error) => return Err(named(error, version)),
+            Err(error) => return Err(with_version(error, version)),
             Ok(()) => {}
         }
         Ok(())
