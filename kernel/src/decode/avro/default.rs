@@ -12,7 +12,7 @@ use crate::wire::put_varint;
 ///
 /// The error is a text "expected ..., got ...". After an error, `out` is unusable.
 pub fn encode_default(kind: &AvroType, value: &Value, out: &mut Vec<u8>) -> Result<(), String> {
-    let mismatch = || format!("expected a default that is a {}, got {value}", kind.branch_name());
+    let mismatch = || format!("expected a default of the type {}, got {value}", kind.branch_name());
     match (kind, value) {
         (AvroType::Null, Value::Null) => {}
         (AvroType::Boolean, Value::Bool(flag)) => out.push(u8::from(*flag)),
