@@ -69,8 +69,8 @@ impl KeyValues {
         self.separated.contains_key(version)
     }
 
-    /// Returns the message in its inline form, which `append` needs; a separated message is assembled in `joined`.
-    pub fn payload<'a>(&self, row: &MessageRow<'a>, joined: &'a mut Vec<u8>) -> Result<Option<&'a [u8]>> {
+    /// Returns the message in its inline form, which `append` needs; a separated message is assembled in `buffer`.
+    pub fn payload<'a>(&self, row: &MessageRow<'a>, buffer: &'a mut Vec<u8>) -> Result<Option<&'a [u8]>> {
         if self.separated.get(row.schema_version) != Some(&true) {
             return Ok(row.payload);
         }
@@ -80,15 +80,15 @@ impl KeyValues {
             })
         };
         let key = row.key.map(decoded).transpose()?;
-        joined.clear();
+        buffer.clear();
         for side in [key, row.payload.map(Cow::Borrowed)] {
             let length = side.as_ref().map_or(Ok(-1), |bytes| i32::try_from(bytes.len()));
             let length =
                 length.map_err(|_| KernelError::payload("expected a key or value below 2 GiB, got more"))?;
-            joined.extend_from_slice(&length.to_be_bytes());
-            joined.extend_from_slice(side.as_deref().unwrap_or_default());
+            buffer.extend_from_slice(&length.to_be_bytes());
+            buffer.extend_from_slice(side.as_deref().unwrap_or_default());
         }
-        Ok(Some(joined))
+        Ok(Some(buffer))
     }
 
     /// Adds a message in its inline form; `None` is null on both sides.

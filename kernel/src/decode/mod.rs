@@ -33,7 +33,7 @@ use crate::error::{KernelError, MessageRef, Result};
 use crate::payload_schema::PayloadSchema;
 use crate::selection::Selection;
 pub use intake::{ChunkedMessage, IntakeOptions, LostMessage, MissingChunks, TransactionId};
-use intake::{Intake, OpenEntry, Opened};
+use intake::{Intake, OpenEntry, OpenResult};
 use message_row::MessageRow;
 use metadata_columns::MetadataColumns;
 pub use options::{BadRows, DecoderOptions};
@@ -69,10 +69,10 @@ pub struct Decoder {
     intake: Intake,
     open: Option<OpenEntry>,
     /// Buffer that assembles a message which is not stored in one piece.
-    joined: Vec<u8>,
+    buffer: Vec<u8>,
     rows: Vec<MessageRef>,
     weight: usize,
-    failed: Option<KernelError>,
+    failure: Option<KernelError>,
 }
 
 impl Decoder {
@@ -118,10 +118,10 @@ impl Decoder {
                 options.bad_rows != BadRows::Fail && options.payload_column.is_none(),
             ),
             open: None,
-            joined: Vec::new(),
+            buffer: Vec::new(),
             rows: Vec::new(),
             weight: 0,
-            failed: None,
+            failure: None,
         })
     }
 
@@ -149,7 +149,7 @@ impl Decoder {
     ///
     /// Returns an error of the kind "schema" unless every row of the current selection was returned.
     pub fn rewind(&mut self, partition: i32, selection: impl Into<Selection>) -> Result<()> {
-        if self.failed.is_some() || !self.queue.is_empty() || self.open.is_some() || !self.rows.is_empty() {
+        if self.failure.is_some() || !self.queue.is_empty() || self.open.is_some() || !self.rows.is_empty() {
             return Err(KernelError::schema(
                 "expected a decoder that is at the end of its range, got one inside its range",
             ));
@@ -183,12 +183,12 @@ impl Decoder {
     /// Returns `None` if more entries are needed, or if an entry waits. `needed_data_keys`, `missing_chunks` or
     /// `undecided_transactions` then return the reason. After an error, every call returns this error.
     pub fn next_batch(&mut self, flush: bool) -> Result<Option<RecordBatch>> {
-        if let Some(error) = &self.failed {
+        if let Some(error) = &self.failure {
             return Err(error.clone());
         }
         let result = self.decode_next(flush);
         if let Err(error) = &result {
-            self.failed = Some(error.clone());
+            self.failure = Some(error.clone());
         }
         result
     }
@@ -218,9 +218,9 @@ impl Decoder {
             if self.open.is_none() {
                 let Some(entry) = self.queue.pop_front() else { return Ok(()) };
                 match self.intake.take(entry, &selection)? {
-                    Opened::Messages(open) => self.open = Some(open),
-                    Opened::Nothing => {}
-                    Opened::Waiting(entry) => {
+                    OpenResult::Messages(open) => self.open = Some(open),
+                    OpenResult::Nothing => {}
+                    OpenResult::Waiting(entry) => {
                         self.queue.push_front(entry);
                         if !self.learn_from_queue() {
                             return Ok(());
@@ -247,7 +247,7 @@ impl Decoder {
         if let Err(error) = self.metadata.append(row) {
             fault.get_or_insert(error);
         }
-        self.values.append(row, fault, &mut self.joined)?;
+        self.values.append(row, fault, &mut self.buffer)?;
         self.rows.push(row.at);
         self.weight = self.weight.saturating_add(row.weight());
         Ok(())

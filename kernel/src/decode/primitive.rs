@@ -106,12 +106,12 @@ impl PrimitiveValues {
                 None => b.append_null(),
             },
             Self::Boolean(b) => b.append_option(payload.map(boolean).transpose()?),
-            Self::Int8(b) => b.append_option(payload.map(exact).transpose()?.map(i8::from_be_bytes)),
-            Self::Int16(b) => b.append_option(payload.map(exact).transpose()?.map(i16::from_be_bytes)),
-            Self::Int32(b) => b.append_option(payload.map(exact).transpose()?.map(i32::from_be_bytes)),
-            Self::Int64(b) => b.append_option(payload.map(exact).transpose()?.map(i64::from_be_bytes)),
-            Self::Float(b) => b.append_option(payload.map(exact).transpose()?.map(f32::from_be_bytes)),
-            Self::Double(b) => b.append_option(payload.map(exact).transpose()?.map(f64::from_be_bytes)),
+            Self::Int8(b) => b.append_option(payload.map(exact_bytes).transpose()?.map(i8::from_be_bytes)),
+            Self::Int16(b) => b.append_option(payload.map(exact_bytes).transpose()?.map(i16::from_be_bytes)),
+            Self::Int32(b) => b.append_option(payload.map(exact_bytes).transpose()?.map(i32::from_be_bytes)),
+            Self::Int64(b) => b.append_option(payload.map(exact_bytes).transpose()?.map(i64::from_be_bytes)),
+            Self::Float(b) => b.append_option(payload.map(exact_bytes).transpose()?.map(f32::from_be_bytes)),
+            Self::Double(b) => b.append_option(payload.map(exact_bytes).transpose()?.map(f64::from_be_bytes)),
             Self::Day(b, read) => b.append_option(payload.map(read).transpose()?),
             Self::TimeOfDay(b, read) => b.append_option(payload.map(read).transpose()?),
             Self::Micros(b, read) => b.append_option(payload.map(read).transpose()?),
@@ -145,10 +145,10 @@ fn text(payload: &[u8]) -> Result<&[u8]> {
 }
 
 fn boolean(payload: &[u8]) -> Result<bool> {
-    exact::<1>(payload).map(|[byte]| byte != 0)
+    exact_bytes::<1>(payload).map(|[byte]| byte != 0)
 }
 
-fn exact<const N: usize>(payload: &[u8]) -> Result<[u8; N]> {
+fn exact_bytes<const N: usize>(payload: &[u8]) -> Result<[u8; N]> {
     payload.try_into().map_err(|_| {
         KernelError::payload(format!("expected {N} bytes for the schema's type, got {}", payload.len()))
     })
@@ -159,7 +159,7 @@ const MICROS_OF_DAY: i64 = 86_400_000_000;
 const NANOS_OF_DAY: i64 = 86_400_000_000_000;
 
 fn long(payload: &[u8]) -> Result<i64> {
-    exact(payload).map(i64::from_be_bytes)
+    exact_bytes(payload).map(i64::from_be_bytes)
 }
 
 /// Reads a `java.util.Date`, an instant in milliseconds, and returns its day in UTC.
@@ -180,9 +180,10 @@ fn timestamp(payload: &[u8]) -> Result<i64> {
 
 /// Reads a `java.time.Instant`: seconds, and nanoseconds after them.
 fn instant(payload: &[u8]) -> Result<i64> {
-    let bytes = exact::<12>(payload)?;
+    let bytes = exact_bytes::<12>(payload)?;
     let (seconds, nanos) = bytes.split_at(8);
-    let (seconds, nanos) = (exact(seconds).map(i64::from_be_bytes)?, exact(nanos).map(i32::from_be_bytes)?);
+    let (seconds, nanos) =
+        (exact_bytes(seconds).map(i64::from_be_bytes)?, exact_bytes(nanos).map(i32::from_be_bytes)?);
     let micros =
         seconds.checked_mul(1_000_000).and_then(|m| m.checked_add(i64::from(nanos.div_euclid(1000))));
     micros.ok_or_else(|| beyond("timestamp", format!("{seconds} s since 1970")))
@@ -205,7 +206,7 @@ fn local_time(payload: &[u8]) -> Result<i64> {
 
 /// Reads a `java.time.LocalDateTime`: a `LocalDate` and a `LocalTime`.
 fn local_date_time(payload: &[u8]) -> Result<i64> {
-    let bytes = exact::<16>(payload)?;
+    let bytes = exact_bytes::<16>(payload)?;
     let (day, nanos) = bytes.split_at(8);
     let (day, nanos) = (long(day)?, local_time(nanos)?);
     let micros = day.checked_mul(MICROS_OF_DAY).and_then(|m| m.checked_add(nanos / 1000));

@@ -117,7 +117,7 @@ impl ValueColumns {
         self.count = BadRowCount::default();
     }
 
-    /// Adds a message, which is assembled in `joined` if it is not stored in one piece.
+    /// Adds a message, which is assembled in `buffer` if it is not stored in one piece.
     ///
     /// `fault` is a reason why the message is bad that does not depend on its value. In mode [`BadRows::Fail`], the
     /// result is an error if the message is already known to be bad.
@@ -125,7 +125,7 @@ impl ValueColumns {
         &mut self,
         row: &MessageRow<'_>,
         fault: Option<KernelError>,
-        joined: &mut Vec<u8>,
+        buffer: &mut Vec<u8>,
     ) -> Result<()> {
         if row.undecryptable && !self.values.shows_undecryptable() {
             let undecryptable =
@@ -138,7 +138,7 @@ impl ValueColumns {
         let payload = match fault {
             Some(fault) => Err(fault),
             None if row.undecryptable => Ok(row.payload),
-            None => self.values.payload(row, joined),
+            None => self.values.payload(row, buffer),
         };
         match payload {
             Ok(payload) => {

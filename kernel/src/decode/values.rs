@@ -100,10 +100,10 @@ impl Values {
 
     /// Returns the bytes that `append` needs: usually the payload.
     ///
-    /// If a part of the value is outside the payload, the whole value is assembled in `joined`.
-    pub fn payload<'a>(&self, row: &MessageRow<'a>, joined: &'a mut Vec<u8>) -> Result<Option<&'a [u8]>> {
+    /// If a part of the value is outside the payload, the whole value is assembled in `buffer`.
+    pub fn payload<'a>(&self, row: &MessageRow<'a>, buffer: &'a mut Vec<u8>) -> Result<Option<&'a [u8]>> {
         match self {
-            Self::KeyValue(values) => values.payload(row, joined),
+            Self::KeyValue(values) => values.payload(row, buffer),
             _ => Ok(row.payload),
         }
     }

@@ -47,10 +47,11 @@ impl Block {
 #[derive(Debug)]
 pub struct Blocks {
     /// Blocks that are not finished, in reverse order: the current block is the last.
-    left: Vec<Block>,
+    remaining: Vec<Block>,
     /// Number of bytes of the current block that are parsed; 0 before its header.
-    at: u64,
-    padded: bool,
+    position: u64,
+    /// True after the first padding of the current block.
+    is_padding: bool,
 }
 
 enum BlockStep {
@@ -63,7 +64,7 @@ enum BlockStep {
 impl Blocks {
     pub(super) fn new(mut blocks: Vec<Block>) -> Self {
         blocks.reverse();
-        Self { left: blocks, at: 0, padded: false }
+        Self { remaining: blocks, position: 0, is_padding: false }
     }
 
     /// Parses the complete entries of `data` from byte `used` on into `range`, and moves `used` past them.
@@ -71,7 +72,7 @@ impl Blocks {
     /// `data` begins at the first byte that the previous call did not parse.
     pub(super) fn split(&mut self, data: &[u8], range: &mut EntryRange, used: &mut usize) -> Result<()> {
         while !range.is_done() {
-            let Some(block) = self.left.last().copied() else { break };
+            let Some(block) = self.remaining.last().copied() else { break };
             let rest = data.get(*used..).unwrap_or_default();
             match self.step(block, rest, range)? {
                 BlockStep::Wait => return Ok(()),
@@ -83,11 +84,11 @@ impl Blocks {
     }
 
     fn step(&mut self, block: Block, rest: &[u8], range: &mut EntryRange) -> Result<BlockStep> {
-        if self.at == 0 {
+        if self.position == 0 {
             return self.header(block, rest, range);
         }
-        let left = block.length.saturating_sub(self.at);
-        if self.padded || left < ENTRY_HEADER {
+        let left = block.length.saturating_sub(self.position);
+        if self.is_padding || left < ENTRY_HEADER {
             return Ok(self.skip(left, rest));
         }
         let Some((length, after)) = split_u32(rest) else { return Ok(BlockStep::Wait) };
@@ -100,7 +101,7 @@ impl Blocks {
                 );
                 return Err(range.missing(block.first_entry, &why));
             }
-            self.padded = true;
+            self.is_padding = true;
             return Ok(BlockStep::Used(0));
         }
         self.entry(u64::from(length), left - ENTRY_HEADER, after, range)
@@ -124,7 +125,7 @@ impl Blocks {
         };
         range.take(data.0, data.1)?;
         let bytes = ENTRY_HEADER + length;
-        self.at += bytes;
+        self.position += bytes;
         Ok(BlockStep::Used(bytes as usize))
     }
 
@@ -145,17 +146,17 @@ impl Blocks {
                 range.missing(missing, &format!("the next block begins with entry {}", block.first_entry))
             );
         }
-        self.at = HEADER_LENGTH;
+        self.position = HEADER_LENGTH;
         Ok(BlockStep::Used(HEADER_LENGTH as usize))
     }
 
     fn skip(&mut self, left: u64, rest: &[u8]) -> BlockStep {
         let bytes = left.min(rest.len() as u64);
-        self.at += bytes;
+        self.position += bytes;
         if bytes == left {
-            self.left.pop();
-            self.at = 0;
-            self.padded = false;
+            self.remaining.pop();
+            self.position = 0;
+            self.is_padding = false;
         } else if bytes == 0 {
             return BlockStep::Wait;
         }

@@ -102,7 +102,7 @@ pub struct StoredEntries {
     /// Offset in the object or file of the bytes in `pending`.
     position: u64,
     pending: Vec<u8>,
-    failed: Option<KernelError>,
+    failure: Option<KernelError>,
     /// True if the bytes fed until now contain more entries than were returned.
     pub has_more: bool,
 }
@@ -116,7 +116,7 @@ impl StoredEntries {
             range,
             position: start,
             pending: Vec::new(),
-            failed: None,
+            failure: None,
             has_more: false,
         }
     }
@@ -136,23 +136,23 @@ impl StoredEntries {
     /// While `has_more` is set, call again with empty `data`. Entries before an error are returned first, and the next
     /// call returns the error.
     pub fn feed(&mut self, data: &[u8]) -> Result<EntryBatch> {
-        if let Some(error) = &self.failed {
+        if let Some(error) = &self.failure {
             return Err(error.clone());
         }
         if let Err(error) = self.parse(data) {
             let error = error.at(self.range.reference(self.range.next_entry()));
-            self.failed = Some(error.clone());
+            self.failure = Some(error.clone());
             if self.range.batch.entries.is_empty() {
                 return Err(error);
             }
         }
-        self.has_more = self.failed.is_none() && self.range.is_full() && !self.range.is_done();
+        self.has_more = self.failure.is_none() && self.range.is_full() && !self.range.is_done();
         Ok(std::mem::take(&mut self.range.batch))
     }
 
     /// Ends the input; returns an error unless all wanted entries were returned.
     pub fn finish(&self) -> Result<()> {
-        match &self.failed {
+        match &self.failure {
             Some(error) => Err(error.clone()),
             None if self.range.is_done() => Ok(()),
             None => Err(self.range.missing(

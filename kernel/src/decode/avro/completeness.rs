@@ -76,7 +76,7 @@ fn is_value_complete(kind: &AvroType, cursor: &mut AvroCursor<'_>) -> AvroResult
 }
 
 /// Returns whether `item` returns true for each item of an array or map.
-fn blocks<'a>(
+fn are_items_complete<'a>(
     cursor: &mut AvroCursor<'a>,
     mut item: impl FnMut(&mut AvroCursor<'a>) -> AvroResult<bool>,
 ) -> AvroResult<bool> {

@@ -101,7 +101,7 @@ pub enum Need {
 }
 
 /// The result of opening an entry.
-pub enum Opened {
+pub enum OpenResult {
     /// The entry has messages to return.
     Messages(OpenEntry),
     /// The entry has no row.
@@ -155,23 +155,23 @@ impl Intake {
     }
 
     /// Opens an entry; an entry outside the range is not verified.
-    pub fn take(&mut self, mut entry: Entry, selection: &Selection) -> Result<Opened> {
+    pub fn take(&mut self, mut entry: Entry, selection: &Selection) -> Result<OpenResult> {
         if entry.role != Role::EarlierChunk && !selection.range.touches(entry.ledger, entry.entry, i32::MAX) {
-            return Ok(Opened::Nothing);
+            return Ok(OpenResult::Nothing);
         }
         // This is before the filter too, because damaged metadata cannot show whether the entry is wanted.
         entry.verify()?;
         let outcome = self.examine(&entry, selection).map_err(|e| e.at(entry.reference()))?;
         Ok(match outcome {
-            Outcome::Payload(payload) => Opened::Messages(OpenEntry::new(entry, payload)),
+            Outcome::Payload(payload) => OpenResult::Messages(OpenEntry::new(entry, payload)),
             Outcome::Undecryptable { payload, context } => {
-                Opened::Messages(OpenEntry::undecryptable(entry, payload, context))
+                OpenResult::Messages(OpenEntry::undecryptable(entry, payload, context))
             }
             Outcome::Unopened { payload, fault } => {
-                Opened::Messages(OpenEntry::unopened(entry, payload, fault))
+                OpenResult::Messages(OpenEntry::unopened(entry, payload, fault))
             }
-            Outcome::Nothing => Opened::Nothing,
-            Outcome::Waiting => Opened::Waiting(entry),
+            Outcome::Nothing => OpenResult::Nothing,
+            Outcome::Waiting => OpenResult::Waiting(entry),
         })
     }
 

@@ -19,7 +19,7 @@ pub struct JsonFault {
     /// Path of the value: field names, outermost first.
     pub path: String,
     /// Offset in the payload, in bytes.
-    pub at: usize,
+    pub offset: usize,
     /// Text "expected ..., got ...".
     pub why: String,
 }
@@ -58,7 +58,7 @@ pub enum ValueStart {
 pub struct JsonCursor<'a> {
     /// The payload, which is valid UTF-8. The type is bytes, because a `str` would validate ASCII a second time.
     pub(super) text: &'a [u8],
-    pub(super) at: usize,
+    pub(super) offset: usize,
 }
 
 /// Returns a part of a payload as text, or the empty text if its borders are inside characters.
@@ -71,14 +71,19 @@ impl<'a> JsonCursor<'a> {
     pub fn new(payload: &'a [u8]) -> JsonResult<Self> {
         let text = checked_text(payload).map_err(|e| {
             let why = format!("expected UTF-8: {e}");
-            Box::new(JsonFault { is_malformed: true, path: String::new(), at: e.valid_up_to(), why })
+            Box::new(JsonFault { is_malformed: true, path: String::new(), offset: e.valid_up_to(), why })
         })?;
-        Ok(Self { text, at: 0 })
+        Ok(Self { text, offset: 0 })
     }
 
     /// Returns the error that a value does not fit its schema.
     pub fn schema_fault<T>(&self, why: impl Into<String>) -> JsonResult<T> {
-        Err(Box::new(JsonFault { is_malformed: false, path: String::new(), at: self.at, why: why.into() }))
+        Err(Box::new(JsonFault {
+            is_malformed: false,
+            path: String::new(),
+            offset: self.offset,
+            why: why.into(),
+        }))
     }
 
     /// Returns the error that the value at the cursor is not the `expected` value.
@@ -95,25 +100,25 @@ impl<'a> JsonCursor<'a> {
             Some(got) => format!("expected {expected}, got {got:?}"),
             None => format!("expected {expected}, got the end of the message"),
         };
-        Err(Box::new(JsonFault { is_malformed: true, path: String::new(), at: self.at, why }))
+        Err(Box::new(JsonFault { is_malformed: true, path: String::new(), offset: self.offset, why }))
     }
 
     /// Returns the text after the cursor.
     #[inline]
     pub(super) fn rest(&self) -> &'a [u8] {
-        self.text.get(self.at..).unwrap_or_default()
+        self.text.get(self.offset..).unwrap_or_default()
     }
 
     #[inline]
     pub(super) fn peek(&self) -> Option<u8> {
-        self.text.get(self.at).copied()
+        self.text.get(self.offset).copied()
     }
 
     #[inline]
     fn peek_past_space(&mut self) -> Option<u8> {
         loop {
             match self.peek() {
-                Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
+                Some(b' ' | b'\n' | b'\r' | b'\t') => self.offset += 1,
                 other => return other,
             }
         }
@@ -142,7 +147,7 @@ impl<'a> JsonCursor<'a> {
     /// Enters the object or array at the cursor.
     #[inline]
     pub fn open(&mut self) {
-        self.at += 1;
+        self.offset += 1;
     }
 
     /// Returns whether another item follows, and moves to this item, or past `close` at the end.
@@ -150,12 +155,12 @@ impl<'a> JsonCursor<'a> {
     pub fn has_next(&mut self, first: bool, close: u8) -> JsonResult<bool> {
         match self.peek_past_space() {
             Some(byte) if byte == close => {
-                self.at += 1;
+                self.offset += 1;
                 Ok(false)
             }
             Some(_) if first => Ok(true),
             Some(b',') => {
-                self.at += 1;
+                self.offset += 1;
                 Ok(true)
             }
             _ => self.syntax_fault(if close == b'}' { "a comma or }" } else { "a comma or ]" }),
@@ -172,7 +177,7 @@ impl<'a> JsonCursor<'a> {
         if self.peek_past_space() != Some(b':') {
             return self.syntax_fault("a colon");
         }
-        self.at += 1;
+        self.offset += 1;
         Ok(key)
     }
 
@@ -182,7 +187,7 @@ impl<'a> JsonCursor<'a> {
         self.peek_past_space();
         let is_key = key.is_prefix_of(self.rest());
         if is_key {
-            self.at += key.len();
+            self.offset += key.len();
         }
         is_key
     }
@@ -206,7 +211,7 @@ impl<'a> JsonCursor<'a> {
         if !self.rest().starts_with(word.as_bytes()) {
             return self.syntax_fault(word);
         }
-        self.at += word.len();
+        self.offset += word.len();
         Ok(())
     }
 

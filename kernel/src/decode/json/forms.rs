@@ -228,7 +228,7 @@ fn date_or_character(
 /// Reads a text of one UTF-16 code unit; an escape may also be half of a character.
 fn code_unit(cursor: &mut JsonCursor<'_>) -> JsonResult<Option<i64>> {
     if let Some(unit) = escaped_unit(cursor.rest()) {
-        cursor.at += 8;
+        cursor.offset += 8;
         return Ok(Some(unit));
     }
     let text = quoted_text(cursor)?;
@@ -252,7 +252,7 @@ fn text(
     let before = *cursor;
     if form == JsonForm::Any {
         cursor.skip()?;
-        return push(column, cursor.text.get(before.at..cursor.at).unwrap_or_default(), cursor);
+        return push(column, cursor.text.get(before.offset..cursor.offset).unwrap_or_default(), cursor);
     }
     let is_number = |text: &str| match WrittenNumber::parse(text) {
         Some(number) => form == JsonForm::Decimal || number.is_whole(),

@@ -109,8 +109,8 @@ impl JsonValues {
 }
 
 fn payload_error(fault: JsonFault) -> KernelError {
-    let JsonFault { is_malformed, path, at, why } = fault;
+    let JsonFault { is_malformed, path, offset, why } = fault;
     let place = if path.is_empty() { String::new() } else { format!(" in field {path}") };
     let what = if is_malformed { "not JSON" } else { "the JSON does not fit its schema" };
-    KernelError::payload(format!("{what}{place}, at byte {at}: {why}"))
+    KernelError::payload(format!("{what}{place}, at byte {offset}: {why}"))
 }

@@ -6,30 +6,30 @@ impl<'a> JsonCursor<'a> {
     /// Reads a number, and returns its text.
     #[inline]
     pub fn number(&mut self) -> JsonResult<&'a str> {
-        let start = self.at;
+        let start = self.offset;
         self.skip_number()?;
-        Ok(as_text(self.text.get(start..self.at).unwrap_or_default()))
+        Ok(as_text(self.text.get(start..self.offset).unwrap_or_default()))
     }
 
     /// Skips a number.
     #[inline]
     pub(super) fn skip_number(&mut self) -> JsonResult<()> {
         if self.peek() == Some(b'-') {
-            self.at += 1;
+            self.offset += 1;
         }
         if self.peek() == Some(b'0') {
-            self.at += 1;
+            self.offset += 1;
         } else {
             self.digits()?;
         }
         if self.peek() == Some(b'.') {
-            self.at += 1;
+            self.offset += 1;
             self.digits()?;
         }
         if let Some(b'e' | b'E') = self.peek() {
-            self.at += 1;
+            self.offset += 1;
             if let Some(b'+' | b'-') = self.peek() {
-                self.at += 1;
+                self.offset += 1;
             }
             self.digits()?;
         }
@@ -41,7 +41,7 @@ impl<'a> JsonCursor<'a> {
         match self.rest().iter().take_while(|byte| byte.is_ascii_digit()).count() {
             0 => self.syntax_fault("a digit"),
             digits => {
-                self.at += digits;
+                self.offset += digits;
                 Ok(())
             }
         }
@@ -50,7 +50,7 @@ impl<'a> JsonCursor<'a> {
     /// Reads a plain integer of at most 19 digits; for another number, reads nothing and returns `None`.
     #[inline]
     pub fn short_integer(&mut self) -> Option<i64> {
-        let rest = self.text.get(self.at..)?;
+        let rest = self.text.get(self.offset..)?;
         let (negative, rest) = match rest.split_first()? {
             (b'-', rest) => (true, rest),
             _ => (false, rest),
@@ -62,7 +62,7 @@ impl<'a> JsonCursor<'a> {
             return None;
         }
         let value = i64::try_from(value).ok()?;
-        self.at += digits + usize::from(negative);
+        self.offset += digits + usize::from(negative);
         Some(if negative { -value } else { value })
     }
 
@@ -73,7 +73,7 @@ impl<'a> JsonCursor<'a> {
     pub fn short_fraction(&mut self) -> Option<f64> {
         const POWERS: [f64; 16] =
             [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
-        let rest = self.text.get(self.at..)?;
+        let rest = self.text.get(self.offset..)?;
         let (negative, rest) = match rest.split_first()? {
             (b'-', rest) => (true, rest),
             _ => (false, rest),
@@ -88,7 +88,7 @@ impl<'a> JsonCursor<'a> {
         }
         let power = *POWERS.get(part)?;
         let value = (before as f64 * power + after as f64) / power;
-        self.at += usize::from(negative) + whole + 1 + part;
+        self.offset += usize::from(negative) + whole + 1 + part;
         Some(if negative { -value } else { value })
     }
 }

@@ -8,12 +8,12 @@ impl<'a> JsonCursor<'a> {
     /// Reads a text; the cursor must be at its opening quote.
     #[inline]
     pub fn text(&mut self) -> JsonResult<Cow<'a, [u8]>> {
-        let start = self.at + 1;
+        let start = self.offset + 1;
         let end = self.find_special(start)?;
         let plain = self.text.get(start..end).unwrap_or_default();
-        self.at = end;
+        self.offset = end;
         if self.peek() == Some(b'"') {
-            self.at += 1;
+            self.offset += 1;
             return Ok(Cow::Borrowed(plain));
         }
         self.unescape(as_text(plain)).map(|text| Cow::Owned(text.into_bytes()))
@@ -22,9 +22,9 @@ impl<'a> JsonCursor<'a> {
     /// Skips a text.
     #[inline]
     pub(super) fn skip_text(&mut self) -> JsonResult<()> {
-        let end = self.find_special(self.at + 1)?;
+        let end = self.find_special(self.offset + 1)?;
         if self.text.get(end) == Some(&b'"') {
-            self.at = end + 1;
+            self.offset = end + 1;
             return Ok(());
         }
         self.text().map(|_| ())
@@ -45,7 +45,7 @@ impl<'a> JsonCursor<'a> {
         match bytes.get(at..).and_then(|rest| rest.iter().position(|byte| is_special(*byte))) {
             Some(more) => Ok(at + more),
             None => {
-                self.at = self.text.len();
+                self.offset = self.text.len();
                 self.syntax_fault("the end of a text")
             }
         }
@@ -58,10 +58,10 @@ impl<'a> JsonCursor<'a> {
         let mut out = plain.to_owned();
         loop {
             if self.peek() == Some(b'"') {
-                self.at += 1;
+                self.offset += 1;
                 return Ok(out);
             }
-            self.at += 1;
+            self.offset += 1;
             let plain = match self.peek() {
                 Some(byte @ (b'"' | b'\\' | b'/')) => char::from(byte),
                 Some(b'b') => '\u{8}',
@@ -73,10 +73,10 @@ impl<'a> JsonCursor<'a> {
                 _ => return self.syntax_fault("an escape"),
             };
             out.push(plain);
-            let start = self.at + 1;
+            let start = self.offset + 1;
             let end = self.find_special(start)?;
             out.push_str(as_text(self.text.get(start..end).unwrap_or_default()));
-            self.at = end;
+            self.offset = end;
         }
     }
 
@@ -86,9 +86,9 @@ impl<'a> JsonCursor<'a> {
         if let Some(character) = char::from_u32(unit) {
             return Ok(character);
         }
-        let next = self.text.get(self.at + 1..self.at + 3);
+        let next = self.text.get(self.offset + 1..self.offset + 3);
         if unit < 0xdc00 && next == Some(b"\\u") {
-            self.at += 2;
+            self.offset += 2;
             let low = self.four_digits()?;
             let pair = (0x10000 + ((unit - 0xd800) << 10)).wrapping_add(low.wrapping_sub(0xdc00));
             if (0xdc00..0xe000).contains(&low)
@@ -101,11 +101,11 @@ impl<'a> JsonCursor<'a> {
     }
 
     fn four_digits(&mut self) -> JsonResult<u32> {
-        let digits = self.text.get(self.at + 1..self.at + 5);
+        let digits = self.text.get(self.offset + 1..self.offset + 5);
         let digits = digits.filter(|text| text.iter().all(u8::is_ascii_hexdigit));
         match digits.and_then(|digits| u32::from_str_radix(as_text(digits), 16).ok()) {
             Some(unit) => {
-                self.at += 4;
+                self.offset += 4;
                 Ok(unit)
             }
             None => self.syntax_fault("four hexadecimal digits"),

@@ -12,14 +12,14 @@ pub struct ByteCursor<'a> {
     /// The available bytes.
     pub data: &'a [u8],
     /// Offset of the next byte to read.
-    pub at: usize,
+    pub offset: usize,
 }
 
 impl<'a> ByteCursor<'a> {
     /// Reads the next `count` bytes.
     pub fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
-        let bytes = self.data.get(self.at..)?.get(..count)?;
-        self.at += count;
+        let bytes = self.data.get(self.offset..)?.get(..count)?;
+        self.offset += count;
         Some(bytes)
     }
 

@@ -35,7 +35,7 @@ pub struct Header {
 impl Header {
     /// Parses the first bytes of a file, which must contain the whole header.
     pub fn parse(data: &[u8]) -> Result<Self> {
-        let mut cursor = ByteCursor { data, at: 0 };
+        let mut cursor = ByteCursor { data, offset: 0 };
         let header = parse_header(&mut cursor)?;
         header.ok_or_else(|| {
             KernelError::corrupt(format!(
@@ -80,5 +80,5 @@ fn parse_header(cursor: &mut ByteCursor<'_>) -> Result<Option<Header>> {
     let Some(sync) = cursor.bytes(SYNC_LENGTH).and_then(|b| b.first_chunk()).copied() else {
         return Ok(None);
     };
-    Ok(Some(Header { compression, value_class, length: cursor.at, sync }))
+    Ok(Some(Header { compression, value_class, length: cursor.offset, sync }))
 }

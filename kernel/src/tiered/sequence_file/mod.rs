@@ -112,7 +112,7 @@ impl Records {
     /// `data` begins at the first byte that the previous call did not parse.
     pub(super) fn split(&self, data: &[u8], sink: &mut impl Sink, used: &mut usize) -> Result<()> {
         while !sink.is_done() {
-            let mut cursor = ByteCursor { data, at: *used };
+            let mut cursor = ByteCursor { data, offset: *used };
             let complete = match self.header.compression {
                 Compression::Block => self.block(&mut cursor, sink)?,
                 _ => self.record(&mut cursor, sink)?,
@@ -120,7 +120,7 @@ impl Records {
             if complete.is_none() {
                 return Ok(());
             }
-            *used = cursor.at;
+            *used = cursor.offset;
             if sink.is_full() {
                 return Ok(());
             }
@@ -210,8 +210,8 @@ fn records(
 ) -> Result<()> {
     let lengths = inflate(lengths, MAX_STORED)?;
     let values = inflate(values, MAX_STORED)?;
-    let mut lengths = ByteCursor { data: &lengths, at: 0 };
-    let mut values = ByteCursor { data: &values, at: 0 };
+    let mut lengths = ByteCursor { data: &lengths, offset: 0 };
+    let mut values = ByteCursor { data: &values, offset: 0 };
     for key in keys {
         let value = lengths.length()?.and_then(|length| values.bytes(length));
         let value =
