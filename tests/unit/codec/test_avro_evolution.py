@@ -285,7 +285,7 @@ def test_incompatible_version(written: Any, read: Any, said: str) -> None:
 
 
 def test_required_field_that_the_writer_lacks() -> None:
-    with pytest.raises(SchemaError, match="field added: the writer's schema lacks the field, .*no default"):
+    with pytest.raises(SchemaError, match=r"field added: the writer's schema lacks the field, .*no default"):
         decoded("AVRO", record(("added", "string")), entries(b"\0"), NOTHING)
     with pytest.raises(SchemaError, match='field added: expected a default of the type int, got "x"'):
         decoded("AVRO", record(("added", "int", "x")), entries(b"\0"), NOTHING)
