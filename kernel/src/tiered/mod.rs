@@ -29,7 +29,7 @@ pub struct EntryRange {
     ledger: i64,
     first: i64,
     last: i64,
-    /// Id of the entry that must follow; unknown before the first entry of a file that does not determine it.
+    /// Id of the entry that must follow; `None` before the first entry of a MapFile, which can be any earlier entry.
     expected: Option<i64>,
     batch: EntryBatch,
 }
