@@ -293,9 +293,9 @@ fn faults_name_field_and_place() {
 fn depth_is_bounded() {
     let nested = |depth: usize| format!(r#"{{"u": {}{}}}"#, "[".repeat(depth), "]".repeat(depth));
     is("n", &nested(1000), "");
-    refused(&nested(1002), "at most 1000 deep");
-    refused(&format!(r#"{{"u": {}"#, "[".repeat(1_000_000)), "at most 1000 deep");
-    refused(&format!(r#"{{"u": {}"#, "{\"a\":".repeat(1_000_000)), "at most 1000 deep");
+    refused(&nested(1002), "at most 1000 nested arrays and objects");
+    refused(&format!(r#"{{"u": {}"#, "[".repeat(1_000_000)), "at most 1000 nested arrays and objects");
+    refused(&format!(r#"{{"u": {}"#, "{\"a\":".repeat(1_000_000)), "at most 1000 nested arrays and objects");
 }
 
 /// Keys come in an order of their own in each object, some twice, some never, some unknown, some with escapes or spaces;

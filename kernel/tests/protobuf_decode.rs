@@ -127,8 +127,8 @@ fn what_does_not_fit_names_field_and_byte() {
         (b"\x1a\x02\x01\x80", "field list, byte 3: expected a whole number"),
         (b"\x1d\0\0\0\0", "field list, byte 1: expected wire type 0, got 5"),
         (b"\x53\x08\x01", "field group, byte 3: expected a whole number, got the end"),
-        (b"\x53\x5c", "field group, byte 2: expected the end of group 10, got that of 11"),
-        (b"\xa4\x06", "byte 2: the end of group 100, which did not begin"),
+        (b"\x53\x5c", "field group, byte 2: expected the end of group 10, got the end of group 11"),
+        (b"\xa4\x06", "byte 2: expected a field, got the end of group 100, which is not open"),
         (b"\x3d\0\0", "field left, byte 1: expected 4 bytes"),
         (b"\x71\0", "field ratio, byte 1: expected 8 bytes"),
         (b"\x5a\x0a\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f", "field at, byte 12: expected a time"),
@@ -143,7 +143,7 @@ fn what_does_not_fit_names_field_and_byte() {
             b"\x22\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
             "field inner, byte 1: expected a field of 18446744073709551615",
         ),
-        (&deep, "expected at most 100 groups inside each other"),
+        (&deep, "expected at most 100 nested groups"),
     ];
     for (payload, expected) in cases {
         let error = decode(options_of(&[]), &[b"\x08\x01", payload]).expect_err(expected);
@@ -221,7 +221,7 @@ fn a_required_field_is_there() {
     assert_eq!(texts(&read(&own, b"\x12\x00").unwrap()["text"]), [Some("")]);
     let error = read(&own, b"\x08\x01").unwrap_err();
     assert_eq!((error.kind, error.at.map(|at| at.entry)), (ErrorKind::Payload, Some(0)));
-    assert!(error.message.contains("text: expected a value, as the field is required"), "{error}");
+    assert!(error.message.contains("text: expected a value of a required field, got none"), "{error}");
     let nested = required(r#""name": "x", "number": 1, "kind": "int64""#);
     assert!(read(&nested, b"\x08\x01").unwrap()["inner"].is_null(0));
     assert!(read(&nested, b"\x22\x02\x08\x05").unwrap()["inner"].is_valid(0));

@@ -80,7 +80,7 @@ fn an_entry_that_fits_no_block_is_missed_by_name() {
         assert_eq!(ids, (first..6).collect::<Vec<_>>());
         assert!(error.contains("expected entry 6 in the offloaded copy"), "{error}");
     }
-    assert!(failing(&data, &index, 8, 9).1.contains("lacks it"));
+    assert!(failing(&data, &index, 8, 9).1.contains("got none"));
 }
 
 #[test]
@@ -105,10 +105,14 @@ fn gaps_repeats_and_strangers_are_noticed() {
         assert_eq!(got, good);
         assert!(error.contains(text), "{error}");
     };
-    check(&[0, 1, 3], &[0, 1], "expected entry 2 in the offloaded copy, which lacks it: entry 3 follows");
+    check(&[0, 1, 3], &[0, 1], "expected entry 2 in the offloaded copy, got none: entry 3 follows");
     check(&[0, 1, 1], &[0, 1], "expected entry 2");
     check(&[1, 2, 3], &[], "expected entry 0");
-    check(&[0, 1, 2], &[0, 1, 2], "expected entry 3 in the offloaded copy, which lacks it: it ends before");
+    check(
+        &[0, 1, 2],
+        &[0, 1, 2],
+        "expected entry 3 in the offloaded copy, got none: the copy ends too early",
+    );
     check(&[], &[], "padding only");
 }
 

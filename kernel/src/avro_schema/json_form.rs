@@ -1,36 +1,38 @@
-//! How JSON writes a value where that is not the plain form of its Avro type.
+//! Forms of values in JSON that differ from the plain form of their Avro type.
 //!
-//! Pulsar's Java client describes classes of `java.time` and others by an Avro type, and Jackson writes them in a form
-//! of its own. The Python package recognises these classes and notes the form in the attribute `jsonForm` of the type
-//! (`schema/json_document.py`), so that only one place knows the classes.
+//! Pulsar's Java client describes classes of `java.time` and others by an Avro type, but Jackson writes them in another
+//! form. The Python package recognizes these classes, and sets the attribute `jsonForm` of the type to the form
+//! (`schema/avro/json_document.py`). So only one module knows the classes.
 
 use arrow_schema::TimeUnit;
 
 use super::{AvroType, LogicalType};
 
-/// The form of a value in JSON, and with it the type of its column.
+/// The form of a value in JSON, which also determines the type of its column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JsonForm {
-    /// Microseconds since 1970 in UTC. Whole numbers count this unit.
+    /// Microseconds since 1970 in UTC. The unit applies to whole numbers in JSON.
     Instant(TimeUnit),
-    /// Microseconds since 1970 on a local clock. Whole numbers count this unit.
+    /// Microseconds since 1970 on a local clock. The unit applies to whole numbers in JSON.
     LocalDateTime(TimeUnit),
-    /// Microseconds since midnight. Whole numbers count this unit.
+    /// Microseconds since midnight. The unit applies to whole numbers in JSON.
     TimeOfDay(TimeUnit),
     /// Days since 1970.
     Date,
     /// A UTF-16 code unit, as a text of one character.
     Character,
-    /// Text of a number, as a number.
+    /// The text of a number, which JSON writes as a number.
     Decimal,
-    /// Text of a whole number, as a number.
+    /// The text of a whole number, which JSON writes as a number.
     Integer,
-    /// Text that is the JSON of a value of any type.
+    /// The JSON text of a value of any type.
     Any,
 }
 
 impl JsonForm {
-    /// The form called `name` on the Avro type `base`; `None` for unknown ones, which are ignored like logical types.
+    /// Returns the form `name` of the Avro type `base`, or `None` if it is unknown.
+    ///
+    /// Unknown forms are ignored, like unknown logical types.
     pub fn from_name(base: &str, name: &str) -> Option<Self> {
         let form = match base {
             "int" => match name {
@@ -65,7 +67,7 @@ impl JsonForm {
         Some(form)
     }
 
-    /// The name by which [`from_name`](Self::from_name) finds the form on its [`base`](Self::base).
+    /// Returns the name that [`from_name`](Self::from_name) accepts for the form's [`base`](Self::base).
     pub fn name(self) -> String {
         match self {
             Self::Instant(unit) => format!("instant-{}", unit_name(unit)),
@@ -79,7 +81,7 @@ impl JsonForm {
         }
     }
 
-    /// The Avro type.
+    /// Returns the name of the Avro type.
     pub fn base(self) -> &'static str {
         match self {
             Self::Instant(_) | Self::LocalDateTime(_) | Self::TimeOfDay(_) => "long",
@@ -88,7 +90,7 @@ impl JsonForm {
         }
     }
 
-    /// The Avro type, without a meaning.
+    /// Returns the Avro type, without a logical type.
     pub fn plain(self) -> AvroType {
         match self.base() {
             "long" => AvroType::Long(LogicalType::Number),

@@ -1,23 +1,23 @@
-//! How JSON tells the branches of a union apart.
+//! Tags of union branches in JSON.
 //!
-//! Jackson, which writes Pulsar's JSON, writes a bare value; Avro's JSON encoding writes an object whose one
-//! key names the branch (<https://avro.apache.org/docs/1.12.0/specification/#json-encoding>). Both are read. A
-//! value is written bare, for Jackson's sake, where it can be read back into its branch, else with its tag.
+//! Jackson, which writes Pulsar's JSON, writes a bare value. Avro's JSON encoding writes an object with one key, which
+//! is the branch's tag (<https://avro.apache.org/docs/1.12.0/specification/#json-encoding>). The decoder reads both.
+//! The encoder writes a bare value, for Jackson, if the value alone determines its branch. Otherwise it writes the tag.
 
 use super::AvroType;
 
-/// The branches by the names that tags have.
+/// The tags of a union's branches.
 #[derive(Debug, Clone)]
 pub struct BranchTags(Vec<(String, usize)>);
 
 impl BranchTags {
-    /// Of all branches, null among them, to their index among those that are not null.
+    /// Creates the tags of `branches`, which may contain null; a tag leads to an index among the other branches.
     pub fn new(branches: &[AvroType]) -> Self {
         let members: Vec<&AvroType> = branches.iter().filter(|kind| **kind != AvroType::Null).collect();
         let full = members.iter().enumerate().map(|(i, kind)| (kind.branch_name().to_owned(), i));
         let mut names: Vec<(String, usize)> = full.collect();
         for (i, kind) in members.iter().enumerate() {
-            // Some writers leave the namespace out; a full name goes before.
+            // Some writers omit the namespace; a full name has precedence over a short one.
             let short = kind.branch_name().rsplit('.').next().unwrap_or_default();
             if !names.iter().any(|(name, _)| name == short) {
                 names.push((short.to_owned(), i));
@@ -26,21 +26,21 @@ impl BranchTags {
         Self(names)
     }
 
-    /// The branch that `key` names.
+    /// Returns the index of the branch whose tag is `key`.
     pub fn branch(&self, key: &str) -> Option<usize> {
         self.0.iter().find(|(name, _)| name == key).map(|(_, index)| *index)
     }
 }
 
-/// What a value of a type looks like in JSON.
+/// The JSON syntax of a type's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum JsonLook {
     Boolean,
-    /// A number without point or exponent.
+    /// A number without a point or exponent.
     Whole,
-    /// A number with point or exponent.
+    /// A number with a point or exponent.
     Fraction,
-    /// Either.
+    /// A number of any syntax.
     Number,
     Text,
     Object,
@@ -53,7 +53,7 @@ fn json_look(kind: &AvroType) -> JsonLook {
         AvroType::Omitted(kind) => json_look(kind),
         AvroType::Boolean => JsonLook::Boolean,
         AvroType::Int(_) | AvroType::Long(_) => JsonLook::Whole,
-        // The package gives no form to the branches of such a union; text is what most forms are written as.
+        // The Python package sets no form on branches of a union with several types. Most forms are written as text.
         AvroType::Json(_) => JsonLook::Text,
         AvroType::Float | AvroType::Double => JsonLook::Fraction,
         AvroType::Decimal(_) | AvroType::DecimalText(_) => JsonLook::Number,
@@ -66,7 +66,7 @@ fn json_look(kind: &AvroType) -> JsonLook {
     }
 }
 
-/// Whether no other branch has values that look like those of `kind`.
+/// Returns whether the JSON syntax of `kind` differs from the syntax of all other branches.
 pub fn is_told_by_value(kind: &AvroType, branches: &[AvroType]) -> bool {
     let number = |json_look| matches!(json_look, JsonLook::Whole | JsonLook::Fraction | JsonLook::Number);
     let own = json_look(kind);

@@ -1,10 +1,9 @@
-//! Avro schemas, as far as they can become Arrow columns.
+//! Avro schemas that can become Arrow columns, after <https://avro.apache.org/docs/1.12.0/specification/>.
 //!
-//! <https://avro.apache.org/docs/1.12.0/specification/>. A union of several non-null types becomes a struct
-//! with one nullable member for each of them.
+//! A union of several non-null types becomes a struct with one nullable member for each type.
 //!
-//! A record that contains itself is a tree whose leaves refer back to it ([`AvroType::Reference`]). No column has
-//! such a type: readers are given documents that end (`schema/avro/column_document.py`), writers' documents may recur.
+//! A record that contains itself is a tree whose leaves refer back to the record ([`AvroType::Reference`]). No column
+//! has such a type. So `schema/avro/column_document.py` makes the reader's document finite. A writer's document may be recursive.
 
 pub mod json_form;
 pub mod json_tags;
@@ -19,26 +18,26 @@ use crate::error::{KernelError, Result};
 use json_form::JsonForm;
 use parse::Parser;
 
-/// Digits of the widest decimal that a column holds.
+/// Number of digits of the widest decimal in a column.
 pub const MAX_DIGITS: u32 = 38;
-/// JSON values inside each other in a schema's document: nothing deeper has a use, and the parser calls itself for each.
+/// Depth limit for the JSON of a schema's document, because the parser is recursive.
 const MAX_JSON_DEPTH: usize = 1024;
 
-/// The records that contain themselves, by full name.
+/// Records that contain themselves, by full name.
 pub type Recursive = HashMap<String, AvroType>;
 
-/// One Avro type, names resolved.
+/// An Avro type with resolved names.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AvroType {
     /// `null`
     Null,
     /// `boolean`
     Boolean,
-    /// `int` and what it stands for
+    /// `int` with a logical type
     Int(LogicalType),
-    /// `long` and what it stands for
+    /// `long` with a logical type
     Long(LogicalType),
-    /// `int`, `long` or `string` that JSON writes in a form of its own
+    /// `int`, `long` or `string` with a special form in JSON
     Json(JsonForm),
     /// `float`
     Float,
@@ -46,15 +45,15 @@ pub enum AvroType {
     Double,
     /// `bytes`
     Bytes,
-    /// `string`, also uuid
+    /// `string`, with or without the logical type uuid
     String,
     /// `fixed`
     Fixed(FixedType),
-    /// `uuid` on a fixed of 16 bytes
+    /// `fixed` of 16 bytes with the logical type `uuid`
     Uuid(FixedType),
-    /// `decimal` on bytes or on a fixed
+    /// `bytes` or `fixed` with the logical type `decimal`
     Decimal(DecimalType),
-    /// A decimal of a reader whose column is text
+    /// A decimal whose column in the reader is text
     DecimalText(DecimalType),
     /// `enum`
     Enum(EnumType),
@@ -68,65 +67,66 @@ pub enum AvroType {
     Nullable {
         /// The other type.
         inner: Box<AvroType>,
-        /// Index of `null` among the branches; the other one has the other index.
+        /// Index of `null` among the two branches, 0 or 1.
         null_branch: u8,
     },
-    /// Any other union, its branches in the schema's order: at most one is null, at least one is not.
+    /// Any other union: its branches in the schema's order, with at most one null and at least one other type.
     Union(Vec<AvroType>),
-    /// A record inside itself, by its full name
+    /// A reference to a record from inside this record, by its full name
     Reference(String),
-    /// A branch of a reader's union that has no member among the columns: its values are null
+    /// A branch of a reader's union without a column, so that its values are read as null
     Omitted(Box<AvroType>),
 }
 
-/// `decimal`
+/// A type with the logical type `decimal`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecimalType {
-    /// Total digits, at least 1.
+    /// Total number of digits, at least 1.
     pub precision: u32,
-    /// Digits after the point, at most the total.
+    /// Number of digits after the point, at most the precision.
     pub scale: u32,
-    /// The underlying fixed; `None` on bytes.
+    /// The underlying fixed; `None` for bytes.
     pub fixed: Option<FixedType>,
 }
 
 impl DecimalType {
-    /// Precision and scale as Arrow has them; `None` for more digits than a column holds.
+    /// Returns precision and scale in Arrow's types, or `None` if a column cannot have that number of digits.
     pub fn digits(&self) -> Option<(u8, i8)> {
         (self.precision <= MAX_DIGITS).then_some((self.precision as u8, self.scale as i8))
     }
 }
 
-/// What an `int` or `long` stands for.
+/// The meaning of an `int` or `long`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogicalType {
-    /// Itself.
+    /// A plain number.
     Number,
     /// Days since 1970.
     Date,
     /// Time since midnight, in this unit.
     TimeOfDay(TimeUnit),
-    /// Time since 1970, in UTC or local, in this unit.
+    /// Time since 1970, in UTC or local time, in this unit.
     Moment(TimeUnit),
 }
 
-/// Name of a record, enum or fixed.
+/// The name of a record, enum or fixed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TypeName {
-    /// With the namespace.
+    /// Name with the namespace.
     pub full: String,
-    /// Other full names, by which writers may have called it.
+    /// Other full names that writers may have used for the type.
     pub aliases: Vec<String>,
 }
 
 impl TypeName {
-    /// Without the namespace.
+    /// Returns the name without the namespace.
     pub fn short(&self) -> &str {
         short(&self.full)
     }
 
-    /// Whether a writer's type of name `writer` is this one. Namespaces do not count: producers of one topic
-    /// are in different packages.
+    /// Returns whether this name or an alias equals the writer's name.
+    ///
+    /// Namespaces do not count, because producers of one topic may have their classes in different packages.
     pub fn accepts(&self, writer: &TypeName) -> bool {
         let written = writer.short();
         self.short() == written || self.aliases.iter().any(|alias| short(alias) == written)
@@ -137,60 +137,60 @@ fn short(name: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(_, last)| last)
 }
 
-/// `fixed`
+/// A type `fixed`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FixedType {
-    /// Its name.
+    /// Name of the type.
     pub name: TypeName,
-    /// Bytes.
+    /// Length of a value in bytes.
     pub size: i32,
 }
 
-/// `enum`
+/// A type `enum`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnumType {
-    /// Its name.
+    /// Name of the type.
     pub name: TypeName,
-    /// In the schema's order.
+    /// Symbols in the schema's order.
     pub symbols: Vec<String>,
-    /// What an unknown symbol is read as.
+    /// Symbol that replaces an unknown symbol.
     pub default: Option<String>,
 }
 
-/// `record`
+/// A type `record`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordType {
-    /// Its name.
+    /// Name of the type.
     pub name: TypeName,
-    /// In the schema's order.
+    /// Fields in the schema's order.
     pub fields: Vec<AvroField>,
 }
 
 /// A field of a record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AvroField {
-    /// Its name.
+    /// Name of the field.
     pub name: String,
-    /// Other names, by which writers may have called it.
+    /// Other names that writers may have used for the field.
     pub aliases: Vec<String>,
-    /// Its type.
+    /// Type of the field.
     pub kind: AvroType,
-    /// What it is where a writer lacks it.
+    /// Value of the field if the writer's schema lacks the field.
     pub default: Option<Value>,
 }
 
 impl AvroType {
-    /// Parse a schema. Raises "schema" for what is not Avro.
+    /// Parses a schema; returns an error of the kind "schema" if the text is not an Avro schema.
     pub fn parse(avro_schema: &str) -> Result<Self> {
         Self::parse_recursive(avro_schema).map(|(kind, _)| kind)
     }
 
-    /// Parse the schema of JSON payloads, in which types may name a [`JsonForm`].
+    /// Parses the schema of JSON payloads, in which types may have a [`JsonForm`].
     pub fn parse_for_json(avro_schema: &str) -> Result<Self> {
         Parser::for_json().parse(&json_document(avro_schema)?, "", "")
     }
 
-    /// Parse a schema that may contain itself. Raises "schema" for what is not Avro.
+    /// Parses a schema with records that may contain themselves, and also returns these records.
     pub fn parse_recursive(avro_schema: &str) -> Result<(Self, Recursive)> {
         let value = json_document(avro_schema)?;
         let mut parser = Parser::default();
@@ -198,12 +198,14 @@ impl AvroType {
         Ok((kind, parser.recursive()))
     }
 
-    /// Parse a schema without the aliases in it.
+    /// Parses a schema, and ignores its aliases.
     pub fn parse_unaliased(avro_schema: &str) -> Result<Self> {
         Parser::unaliased().parse(&json_document(avro_schema)?, "", "")
     }
 
-    /// Whether a column has such values; else only nulls of it are written, and none are read.
+    /// Returns whether a column can contain values of the type.
+    ///
+    /// Otherwise the encoder writes only nulls of the type, and the decoder reads its values as null.
     pub fn is_held(&self) -> bool {
         match self {
             Self::Reference(_) | Self::Omitted(_) => false,
@@ -212,7 +214,7 @@ impl AvroType {
         }
     }
 
-    /// The fields, when it is a record.
+    /// Returns the fields of a record, or an error for any other type.
     pub fn fields(&self) -> Result<&[AvroField]> {
         match self {
             Self::Record(record) => Ok(&record.fields),
@@ -223,7 +225,7 @@ impl AvroType {
         }
     }
 
-    /// The branches of a union that are not null, in order; the type itself when it is no union.
+    /// Returns the branches of a union that are not null, in order, or the type itself if it is not a union.
     pub fn members(&self) -> Vec<&AvroType> {
         match self {
             Self::Union(branches) => branches.iter().filter(|b| **b != Self::Null).collect(),
@@ -232,7 +234,7 @@ impl AvroType {
         }
     }
 
-    /// The Arrow type an encoder walks: numbers bare, without their logical meaning.
+    /// Returns the Arrow type that an encoder reads, in which numbers have no logical type.
     pub fn physical(&self) -> DataType {
         match self {
             Self::Null => DataType::Null,
@@ -263,7 +265,7 @@ impl AvroType {
         }
     }
 
-    /// The name by which Avro tells the branches of a union apart; a named type's full name.
+    /// Returns the name that identifies the type among the branches of a union: a named type's full name.
     pub fn branch_name(&self) -> &str {
         match self {
             Self::Null => "null",
@@ -289,7 +291,7 @@ impl AvroType {
         }
     }
 
-    /// Whether a value can take no bytes at all; an array of those could claim any length.
+    /// Returns whether an encoded value can have no bytes; an array of such values could claim any length.
     pub fn may_be_empty(&self) -> bool {
         match self {
             Self::Null => true,
@@ -306,17 +308,17 @@ fn map_type(value: DataType) -> DataType {
     DataType::Map(Field::new("entries", DataType::Struct(fields), false).into(), false)
 }
 
-/// Members as Spark's own Avro source names them.
+/// Returns the struct of a union, whose members have the names that Spark's Avro source uses.
 fn union_type(members: &[&AvroType]) -> DataType {
     let field = |(i, kind): (usize, &&AvroType)| Field::new(format!("member{i}"), kind.physical(), true);
     DataType::Struct(members.iter().enumerate().filter(|(_, kind)| kind.is_held()).map(field).collect())
 }
 
-/// A document as JSON of bounded depth.
+/// Parses the JSON of a document, and returns an error if its depth exceeds the limit.
 fn json_document(text: &str) -> Result<Value> {
     if json_depth(text) > MAX_JSON_DEPTH {
         let why = format!(
-            "the Avro schema: expected at most {MAX_JSON_DEPTH} JSON values inside each other, got more"
+            "the Avro schema: expected at most {MAX_JSON_DEPTH} nested JSON values, got more; use a flatter schema"
         );
         return Err(KernelError::schema(why));
     }
@@ -324,14 +326,15 @@ fn json_document(text: &str) -> Result<Value> {
     deserializer.disable_recursion_limit();
     let mut values = deserializer.into_iter::<Value>();
     let faulty = |why: &str| KernelError::schema(format!("the Avro schema is not JSON: {why}"));
-    let value = values.next().ok_or_else(|| faulty("it is empty"))?.map_err(|e| faulty(&e.to_string()))?;
+    let value =
+        values.next().ok_or_else(|| faulty("the text is empty"))?.map_err(|e| faulty(&e.to_string()))?;
     match values.next() {
         None => Ok(value),
-        Some(_) => Err(faulty("expected one value, got more")),
+        Some(_) => Err(faulty("expected one JSON value, got more")),
     }
 }
 
-/// How many arrays and objects are open at most.
+/// Returns the largest number of arrays and objects that are open at the same time.
 fn json_depth(text: &str) -> usize {
     let (mut depth, mut deepest, mut quoted, mut escaped) = (0usize, 0, false, false);
     for byte in text.bytes() {

@@ -1,4 +1,4 @@
-//! From a schema's JSON to [`AvroType`].
+//! The parser from a schema's JSON to [`AvroType`].
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,50 +11,50 @@ use crate::avro_schema::{
 };
 use crate::error::{KernelError, Result};
 
-/// Types inside each other, unions not counted: every walk over a schema calls itself for each level.
+/// Depth limit for nested types, without unions, because each function over a schema is recursive.
 const MAX_DEPTH: usize = 128;
-/// Types that a schema unfolds to: names that refer to each other many times over grow without end long before
-/// a table of them is of use.
+/// Limit for the number of types after names are resolved, because names that refer to names grow exponentially.
 const MAX_TYPES: usize = 100_000;
-/// Key of a node by which `schema/avro/column_document.py` says how a column holds it: "omitted" or "text".
+/// Key of a node whose value from `schema/avro/column_document.py` is the node's representation in columns: "omitted" or "text".
 const HELD: &str = "pyspark_pulsar";
 
-/// Named types already complete (`Some`) or still open (`None`: a use inside is recursion).
+/// A parser, and the named types that it has met.
 #[derive(Default)]
 pub struct Parser {
     ignores_aliases: bool,
-    /// Records that contain themselves.
+    /// Full names of records that contain themselves.
     recursive: HashSet<String>,
+    /// Named types by full name; `None` is a type whose definition is still open, so that a use is recursion.
     named: HashMap<String, Option<NamedType>>,
     depth: usize,
     types: usize,
-    /// The deepest type so far, below the outermost open one that asks.
+    /// Depth of the deepest type since the innermost open record began.
     deepest: usize,
-    /// Whether types may name a form in JSON.
+    /// True if types may have a form in JSON.
     json: bool,
 }
 
-/// A type that others may refer to.
+/// A complete type that other types may refer to.
 struct NamedType {
     kind: AvroType,
-    /// Types in it, itself counted.
+    /// Number of types in the type, itself included.
     types: usize,
-    /// Levels below it.
+    /// Number of levels below the type.
     height: usize,
 }
 
 impl Parser {
-    /// A parser that heeds the forms of values in JSON.
+    /// Creates a parser that reads the forms of values in JSON.
     pub fn for_json() -> Self {
         Self { json: true, ..Self::default() }
     }
 
-    /// One that leaves out other names of types and fields.
+    /// Creates a parser that ignores the aliases of types and fields.
     pub fn unaliased() -> Self {
         Self { ignores_aliases: true, ..Self::default() }
     }
 
-    /// The records that were found to contain themselves.
+    /// Returns the parsed records that contain themselves.
     pub fn recursive(mut self) -> Recursive {
         let named = &mut self.named;
         self.recursive
@@ -63,9 +63,9 @@ impl Parser {
             .collect()
     }
 
-    /// The type that `value` describes, at `path` inside of `namespace`.
+    /// Parses the type that `value` describes, at `path` and inside `namespace`.
     pub fn parse(&mut self, value: &Value, path: &str, namespace: &str) -> Result<AvroType> {
-        // A union is no level, nor is an object around another type; the depth of the JSON bounds both.
+        // A union and an object around another type are not levels, because the JSON's depth limit covers both.
         let wraps = value.get("type").is_some_and(|inner| inner.is_object() || inner.is_array());
         let level = usize::from(!value.is_array() && !wraps);
         self.count(1, level, path)?;
@@ -80,16 +80,18 @@ impl Parser {
         kind
     }
 
-    /// Add so many types, which reach `height` levels below the present one.
+    /// Adds a number of types, which extend `height` levels below the current type.
     fn count(&mut self, types: usize, height: usize, path: &str) -> Result<()> {
         self.types = self.types.saturating_add(types);
         self.deepest = self.deepest.max(self.depth + height);
         if self.deepest > MAX_DEPTH {
-            let why = format!("expected at most {MAX_DEPTH} types inside each other, got more");
+            let why = format!("expected at most {MAX_DEPTH} nested types, got more; use a flatter schema");
             return Err(refuse(path, why));
         }
         if self.types > MAX_TYPES {
-            let why = format!("expected at most {MAX_TYPES} types with those they refer to, got more");
+            let why = format!(
+                "expected at most {MAX_TYPES} types, counted again for each reference, got more; simplify the schema"
+            );
             return Err(refuse(path, why));
         }
         Ok(())
@@ -126,7 +128,9 @@ impl Parser {
                         self.recursive.insert(key.clone());
                         Ok(AvroType::Reference(key))
                     }
-                    None => Err(refuse(path, format!("unknown Avro type {name:?}"))),
+                    None => {
+                        Err(refuse(path, format!("expected an Avro type, got the unknown name {name:?}")))
+                    }
                 };
             }
         })
@@ -136,15 +140,20 @@ impl Parser {
         let kinds = branches.iter().map(|b| self.parse(b, path, namespace)).collect::<Result<Vec<_>>>()?;
         for (i, kind) in kinds.iter().enumerate() {
             if matches!(kind, AvroType::Union(_) | AvroType::Nullable { .. }) {
-                return Err(refuse(path, "a union directly inside of a union".into()));
+                return Err(refuse(
+                    path,
+                    "expected a branch that is not a union, got a union in a union".into(),
+                ));
             }
             if kinds.iter().skip(i + 1).any(|other| other.branch_name() == kind.branch_name()) {
-                return Err(refuse(path, format!("a union with {} twice", kind.branch_name())));
+                let why =
+                    format!("expected a union with different branches, got {} twice", kind.branch_name());
+                return Err(refuse(path, why));
             }
         }
         Ok(match kinds.as_slice() {
             [] | [AvroType::Null] => {
-                return Err(refuse(path, "expected a union with a type besides null".into()));
+                return Err(refuse(path, "expected a union with a type besides null, got none".into()));
             }
             [AvroType::Null, inner] => AvroType::Nullable { inner: Box::new(inner.clone()), null_branch: 0 },
             [inner, AvroType::Null] => AvroType::Nullable { inner: Box::new(inner.clone()), null_branch: 1 },
@@ -156,7 +165,7 @@ impl Parser {
         if value.get(HELD).and_then(Value::as_str) == Some("omitted") {
             let mut head = value.clone();
             head.as_object_mut().map(|head| head.remove(HELD));
-            // What is left of it defines no name.
+            // The parser is another one, so that the omitted branch defines no name.
             return Ok(AvroType::Omitted(Box::new(Self::default().object(&head, path, namespace)?)));
         }
         let logical = value.get("logicalType").and_then(Value::as_str);
@@ -182,7 +191,7 @@ impl Parser {
                 },
             },
             Some(nested @ (Value::Object(_) | Value::Array(_))) => self.parse(nested, path, namespace),
-            _ => Err(refuse(path, "an Avro type without \"type\"".into())),
+            _ => Err(refuse(path, "expected an Avro type, got an object without \"type\"".into())),
         }
     }
 
@@ -192,14 +201,15 @@ impl Parser {
         self.named.insert(name.full.clone(), None);
         let (types, around) = (self.types, std::mem::replace(&mut self.deepest, self.depth));
         let declared = value.get("fields").and_then(Value::as_array);
-        let declared = declared.ok_or_else(|| refuse(path, "a record without fields".into()))?;
+        let declared =
+            declared.ok_or_else(|| refuse(path, "expected a record with fields, got none".into()))?;
         let mut fields = Vec::with_capacity(declared.len());
         for field in declared {
             let field_name = field.get("name").and_then(Value::as_str).unwrap_or_default();
             let field_path =
                 if path.is_empty() { field_name.to_owned() } else { format!("{path}.{field_name}") };
             let kind = field.get("type").unwrap_or(&Value::Null);
-            // A field may carry the logical type beside a plain type name; Avro ignores it there, so do we.
+            // A field may have a logical type next to a plain type name; Avro ignores it there.
             let kind = self.parse(kind, &field_path, &inner_namespace)?;
             let default = field.get("default").cloned();
             fields.push(AvroField {
@@ -221,7 +231,7 @@ impl Parser {
         let name = self.declared_name(value, path, namespace)?;
         let symbols = texts(value.get("symbols"));
         if symbols.is_empty() {
-            return Err(refuse(path, "an enum without symbols".into()));
+            return Err(refuse(path, "expected an enum with symbols, got none".into()));
         }
         let default = value.get("default").and_then(Value::as_str).map(str::to_owned);
         Ok(self.complete(&name.full.clone(), AvroType::Enum(EnumType { name, symbols, default })))
@@ -236,7 +246,7 @@ impl Parser {
     ) -> Result<AvroType> {
         let size = value.get("size").and_then(Value::as_i64).and_then(|s| i32::try_from(s).ok());
         let size = size.filter(|s| *s >= 0);
-        let size = size.ok_or_else(|| refuse(path, "fixed without a size".into()))?;
+        let size = size.ok_or_else(|| refuse(path, "expected a fixed with a size, got none".into()))?;
         let fixed = FixedType { name: self.declared_name(value, path, namespace)?, size };
         let full = fixed.name.full.clone();
         let kind = match decimal(value, logical, Some(&fixed)) {
@@ -249,7 +259,8 @@ impl Parser {
 
     fn declared_name(&self, value: &Value, path: &str, namespace: &str) -> Result<TypeName> {
         let name = value.get("name").and_then(Value::as_str);
-        let name = name.ok_or_else(|| refuse(path, "a named type without a name".into()))?;
+        let name =
+            name.ok_or_else(|| refuse(path, "expected a named type, got one without a name".into()))?;
         let own = value.get("namespace").and_then(Value::as_str).unwrap_or(namespace);
         let full = full_name(name, own);
         let around = full.rsplit_once('.').map_or("", |(space, _)| space);
@@ -267,7 +278,7 @@ impl Parser {
     }
 }
 
-/// Avro wants logical types that are unknown, or on another base type, ignored.
+/// Returns the meaning of an `int`; Avro ignores logical types that are unknown or have another base type.
 fn int_meaning(logical: Option<&str>) -> LogicalType {
     match logical {
         Some("date") => LogicalType::Date,
@@ -286,7 +297,9 @@ fn long_meaning(logical: Option<&str>) -> LogicalType {
     }
 }
 
-/// `None` where the logical type is not valid, which Avro tells readers to ignore: as in its Java library.
+/// Returns the decimal type, or `None` if the logical type is not a valid decimal.
+///
+/// Avro's specification and its Java library ignore a logical type that is not valid.
 fn decimal(value: &Value, logical: Option<&str>, fixed: Option<&FixedType>) -> Option<AvroType> {
     if logical != Some("decimal") {
         return None;
@@ -305,7 +318,7 @@ fn decimal(value: &Value, logical: Option<&str>, fixed: Option<&FixedType>) -> O
     })
 }
 
-/// Digits of which every number fits so many bytes.
+/// Returns the largest number of digits for which every number fits into `size` bytes.
 fn max_precision(size: i32) -> u64 {
     ((8.0 * f64::from(size) - 1.0) * 2f64.log10()).floor().max(0.0) as u64
 }

@@ -1,17 +1,17 @@
-//! Whether bytes are text, which those that are ASCII are without another look.
+//! UTF-8 validation that is fast for ASCII.
 
 use std::str::Utf8Error;
 
-/// `bytes`, if they are UTF-8.
+/// Returns `bytes` if they are UTF-8.
 #[inline]
 pub fn checked_text(bytes: &[u8]) -> Result<&[u8], Utf8Error> {
     if is_ascii(bytes) { Ok(bytes) } else { std::str::from_utf8(bytes).map(str::as_bytes) }
 }
 
-/// As the slice's own method, which takes several times as long for the short texts of messages.
+/// Returns whether all bytes are ASCII; several times as fast as the slice's own method for short texts.
 #[inline]
 fn is_ascii(bytes: &[u8]) -> bool {
-    // Where the length is no multiple, the last bytes overlap those before.
+    // The last chunk may overlap the chunks before, so that the length need not be a multiple of 16.
     if let Some(last) = bytes.last_chunk::<16>() {
         let (chunks, _) = bytes.as_chunks::<16>();
         let all = chunks.iter().fold(*last, |all, chunk| {

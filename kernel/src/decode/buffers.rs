@@ -1,4 +1,4 @@
-//! What columns grow in: numbers, booleans, and bytes of any length. Values can be taken back.
+//! Growing buffers for columns of numbers, booleans and bytes, from which the last values can be removed.
 
 use arrow_array::{ArrowPrimitiveType, BinaryArray, BooleanArray, PrimitiveArray, StringArray};
 use arrow_buffer::{BooleanBufferBuilder, NullBuffer, OffsetBuffer, ScalarBuffer};
@@ -6,28 +6,28 @@ use arrow_buffer::{BooleanBufferBuilder, NullBuffer, OffsetBuffer, ScalarBuffer}
 use crate::conform::ArrowResult;
 use crate::error::{KernelError, Result};
 
-/// Which values of a column are null. Those that are not cost nothing.
+/// The null rows of a column; rows with values need no memory here.
 #[derive(Debug, Default)]
 pub struct NullRows {
-    /// Ascending. Arrow counts no further than 32 bits.
+    /// Row numbers, ascending. Arrow's row numbers have at most 32 bits.
     rows: Vec<u32>,
 }
 
 impl NullRows {
-    /// The value `row` is null; it is behind all that were pushed before.
+    /// Marks `row` as null; it must be higher than all marked rows.
     #[inline]
     pub fn push(&mut self, row: usize) {
         self.rows.push(row as u32);
     }
 
-    /// Forget the values from `rows` on.
+    /// Removes the rows from `rows` on.
     pub fn truncate(&mut self, rows: usize) {
         while self.rows.last().is_some_and(|row| *row as usize >= rows) {
             self.rows.pop();
         }
     }
 
-    /// As Arrow has them, for a column of `rows` values; starts anew.
+    /// Returns Arrow's null buffer for a column of `rows` rows, and empties the set.
     pub fn finish(&mut self, rows: usize) -> Option<NullBuffer> {
         if self.rows.is_empty() {
             return None;
@@ -45,7 +45,7 @@ impl NullRows {
     }
 }
 
-/// Numbers of one type.
+/// A growing column of numbers of one type.
 #[derive(Debug)]
 pub struct NumberBuffer<T: ArrowPrimitiveType> {
     values: Vec<T::Native>,
@@ -59,39 +59,39 @@ impl<T: ArrowPrimitiveType> Default for NumberBuffer<T> {
 }
 
 impl<T: ArrowPrimitiveType> NumberBuffer<T> {
-    /// Add a number.
+    /// Adds a number.
     #[inline]
     pub fn push(&mut self, value: T::Native) {
         self.values.push(value);
     }
 
-    /// Number of values.
+    /// Returns the number of values.
     #[inline]
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Add a null.
+    /// Adds a null.
     #[inline]
     pub fn append_null(&mut self) {
         self.nulls.push(self.values.len());
         self.values.push(T::Native::default());
     }
 
-    /// Keep the first `rows` values.
+    /// Keeps the first `rows` values.
     pub fn truncate(&mut self, rows: usize) {
         self.values.truncate(rows);
         self.nulls.truncate(rows);
     }
 
-    /// What was added; starts anew.
+    /// Returns the added values as a column, and empties the buffer.
     pub fn finish(&mut self) -> ArrowResult<PrimitiveArray<T>> {
         let nulls = self.nulls.finish(self.values.len());
-        PrimitiveArray::try_new(ScalarBuffer::from(emptied(&mut self.values)), nulls)
+        PrimitiveArray::try_new(ScalarBuffer::from(take_values(&mut self.values)), nulls)
     }
 }
 
-/// Booleans.
+/// A growing column of booleans.
 #[derive(Debug)]
 pub struct BooleanValues {
     values: BooleanBufferBuilder,
@@ -105,48 +105,48 @@ impl Default for BooleanValues {
 }
 
 impl BooleanValues {
-    /// Add a boolean.
+    /// Adds a boolean.
     #[inline]
     pub fn push(&mut self, value: bool) {
         self.values.append(value);
     }
 
-    /// Number of values.
+    /// Returns the number of values.
     #[inline]
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Add a null.
+    /// Adds a null.
     pub fn append_null(&mut self) {
         self.nulls.push(self.values.len());
         self.values.append(false);
     }
 
-    /// Keep the first `rows` values.
+    /// Keeps the first `rows` values.
     pub fn truncate(&mut self, rows: usize) {
         self.values.truncate(rows);
         self.nulls.truncate(rows);
     }
 
-    /// What was added; starts anew.
+    /// Returns the added values as a column, and empties the buffer.
     pub fn finish(&mut self) -> BooleanArray {
         let nulls = self.nulls.finish(self.values.len());
         BooleanArray::new(self.values.finish(), nulls)
     }
 }
 
-/// Texts or byte strings.
+/// A growing column of texts or byte strings.
 #[derive(Debug, Default)]
 pub struct BytesBuffer {
-    /// Where each ends in `data`.
+    /// End of each value in `data`.
     ends: Vec<i32>,
     data: Vec<u8>,
     nulls: NullRows,
 }
 
 impl BytesBuffer {
-    /// Add a value; false when there are more bytes than Arrow can count.
+    /// Adds a value; returns false, and adds nothing, if the column would exceed Arrow's limit of 2 GiB.
     #[must_use]
     #[inline]
     pub fn push(&mut self, value: &[u8]) -> bool {
@@ -156,40 +156,40 @@ impl BytesBuffer {
         true
     }
 
-    /// Number of values.
+    /// Returns the number of values.
     #[inline]
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// A value; empty when it is null.
+    /// Returns the value of a row, which is empty if it is null.
     pub fn get(&self, row: usize) -> &[u8] {
         let end_of = |row: usize| self.ends.get(row).map_or(0, |end| *end as usize);
         let start = row.checked_sub(1).map_or(0, end_of);
         self.data.get(start..end_of(row)).unwrap_or_default()
     }
 
-    /// Add a null.
+    /// Adds a null.
     #[inline]
     pub fn append_null(&mut self) {
         self.nulls.push(self.ends.len());
         self.ends.push(self.ends.last().copied().unwrap_or(0));
     }
 
-    /// Keep the first `rows` values.
+    /// Keeps the first `rows` values.
     pub fn truncate(&mut self, rows: usize) {
         self.ends.truncate(rows);
         self.data.truncate(self.ends.last().map_or(0, |end| *end as usize));
         self.nulls.truncate(rows);
     }
 
-    /// What was added; starts anew.
+    /// Returns the added values as a column, and empties the buffer.
     pub fn finish(&mut self) -> ArrowResult<BinaryArray> {
         let (offsets, data, nulls) = self.take();
         BinaryArray::try_new(offsets, data.into(), nulls)
     }
 
-    /// What was added, all of it texts; starts anew.
+    /// Returns the added values, which must be texts, as a column, and empties the buffer.
     pub fn finish_texts(&mut self) -> ArrowResult<StringArray> {
         let (offsets, data, nulls) = self.take();
         StringArray::try_new(offsets, data.into(), nulls)
@@ -197,27 +197,29 @@ impl BytesBuffer {
 
     fn take(&mut self) -> (OffsetBuffer<i32>, Vec<u8>, Option<NullBuffer>) {
         let nulls = self.nulls.finish(self.ends.len());
-        (offsets(&mut self.ends), emptied(&mut self.data), nulls)
+        (offsets(&mut self.ends), take_values(&mut self.data), nulls)
     }
 }
 
-/// An error unless a column had room.
-pub fn hold(has_room: bool) -> Result<()> {
+/// Returns an error unless a column had room for a value.
+pub fn check_room(has_room: bool) -> Result<()> {
     match has_room {
         true => Ok(()),
-        false => {
-            Err(KernelError::payload("a batch with more than 2 GiB in one column; read smaller batches"))
-        }
+        false => Err(KernelError::payload(
+            "expected at most 2 GiB in a column of a batch, got more; read smaller batches",
+        )),
     }
 }
 
-/// Take the content; the next batch will be about as long, and room for a little more saves moving it as a whole.
-fn emptied<T>(values: &mut Vec<T>) -> Vec<T> {
+/// Returns the values, and replaces them by an empty vector with room for the next batch.
+///
+/// The next batch probably has a similar length. Room for slightly more values avoids copying all of them.
+fn take_values<T>(values: &mut Vec<T>) -> Vec<T> {
     let next = Vec::with_capacity(values.len() + values.len() / 16);
     std::mem::replace(values, next)
 }
 
-/// Offsets from where each value ends; starts anew.
+/// Returns Arrow's offsets from the end of each value, and empties `ends`.
 fn offsets(ends: &mut Vec<i32>) -> OffsetBuffer<i32> {
     let mut all = Vec::with_capacity(ends.len() + 1);
     all.push(0);

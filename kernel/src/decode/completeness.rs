@@ -1,8 +1,8 @@
-//! Whether the columns of a message tell all that the message says.
+//! The check whether the columns of a message determine its payload.
 //!
-//! A table keeps columns and lets the payload go. A later reader may have another schema, so the payload is kept where
-//! the columns would not give that reader what the message gives it: a member or field that no column holds, or a value
-//! that stands for an absent one. Where this is not sure, the answer is no.
+//! A table stores columns and drops the payload. But a later reader may have another schema. So the table keeps the
+//! payload if that reader would read other values from the columns than from the message. Reasons are a member or field
+//! without a column, and a value that replaces an absent one. In doubt, the columns count as incomplete.
 
 use super::avro::completeness::AvroCompleteness;
 use super::json::completeness::JsonCompleteness;
@@ -11,21 +11,21 @@ use super::protobuf::completeness::ProtobufCompleteness;
 use crate::error::Result;
 use crate::payload_schema::PayloadSchema;
 
-/// What to look for in messages of one schema.
+/// The check for messages of one schema.
 #[derive(Debug)]
 pub enum Completeness {
-    /// Primitives are their bytes.
+    /// Primitives, whose columns always determine the payload.
     Always,
-    /// The caller knows what schemas decide.
+    /// Avro; the caller compares the schemas, and this check examines only the values.
     Avro(AvroCompleteness),
     Json(JsonCompleteness),
     Protobuf(ProtobufCompleteness),
-    /// The sides of a pair in its inline form.
+    /// The key and the value of a pair in its inline form.
     Pair(Box<[Completeness; 2]>),
 }
 
 impl Completeness {
-    /// Raises "schema" for a definition that is not valid.
+    /// Creates the check; returns an error of the kind "schema" if the schema's definition is not valid.
     pub fn new(schema: &PayloadSchema) -> Result<Self> {
         Ok(match schema.value_type.as_str() {
             "avro" => Self::Avro(AvroCompleteness::new(schema.definition()?)?),
@@ -39,20 +39,20 @@ impl Completeness {
         })
     }
 
-    /// Whether the columns tell all of a payload; of one that does not decode the answer means nothing.
-    pub fn tells_all(&self, payload: &[u8]) -> bool {
+    /// Returns whether the columns determine a payload; meaningless for a payload that does not decode.
+    pub fn is_complete(&self, payload: &[u8]) -> bool {
         match self {
             Self::Always => true,
-            Self::Avro(avro) => avro.tells_all(payload),
-            Self::Json(json) => json.tells_all(payload),
-            Self::Protobuf(protobuf) => protobuf.tells_all(payload),
+            Self::Avro(avro) => avro.is_complete(payload),
+            Self::Json(json) => json.is_complete(payload),
+            Self::Protobuf(protobuf) => protobuf.is_complete(payload),
             Self::Pair(sides) => {
                 let Ok(parts) = split(payload) else { return false };
-                // The columns of two nulls are those of a null value.
+                // A pair of two nulls has the same columns as a null value.
                 let is_null_value = parts.iter().all(Option::is_none);
-                let is_told =
-                    |(side, part): (&Self, Option<&[u8]>)| part.is_none_or(|part| side.tells_all(part));
-                !is_null_value && sides.iter().zip(parts).all(is_told)
+                let is_side_complete =
+                    |(side, part): (&Self, Option<&[u8]>)| part.is_none_or(|part| side.is_complete(part));
+                !is_null_value && sides.iter().zip(parts).all(is_side_complete)
             }
         }
     }

@@ -1,7 +1,7 @@
-//! The `__` columns of what the messages of an entry share, or what counts up from one to the next.
+//! The `__` columns whose value all messages of an entry share, or whose value increments with each message.
 //!
-//! They grow by runs, rows in a row that are of one entry: what a run shares is taken from its first message, and the
-//! others cost nothing until the run ends.
+//! The columns grow by runs: consecutive rows of one entry. The first message of a run determines the shared values, so
+//! the other messages cost nothing until the run ends.
 
 use std::sync::Arc;
 
@@ -11,28 +11,28 @@ use arrow_schema::{DataType, Field};
 use arrow_select::take::take;
 
 use super::message_row::MessageRow;
-use super::metadata_columns::{fit, no_text, time, times};
+use super::metadata_columns::{fit, text_error, time, times};
 use crate::error::{KernelError, MessageRef, Result};
 
-/// One such column under construction.
+/// A column under construction that grows by runs.
 #[derive(Debug)]
 pub enum EntryColumn {
-    /// `__topic` and `__partition`: the same in all rows
+    /// `__topic` and `__partition`, which are equal in all rows
     Constant(ConstantColumn),
-    /// `__messageId`, by the partition
+    /// `__messageId`, with the partition
     MessageId(i32),
-    /// `__publishTime` and `__brokerPublishTime`: which one, and its name in errors
+    /// `__publishTime` and `__brokerPublishTime`: the values, a function that reads them, and the name in errors
     Time(NumberRuns, fn(&MessageRow<'_>) -> Option<u64>, &'static str),
-    /// `__producerName` and `__replicatedFrom`, likewise
+    /// `__producerName` and `__replicatedFrom`: the values, a function that reads them, and the name in errors
     Text(TextRuns, for<'a> fn(&MessageRow<'a>) -> Option<&'a [u8]>, &'static str),
     /// `__schemaVersion`
     SchemaVersion(NumberRuns),
-    /// `__index`, less the index in the batch
+    /// `__index` minus the batch index, which all messages of an entry share
     Index(NumberRuns),
 }
 
 impl EntryColumn {
-    /// The column called `name`; `None` when no column of an entry is.
+    /// Creates the column `name`, or returns `None` if no column of this kind has the name.
     pub fn new(name: &str, topic: &str, partition: i32) -> Option<Self> {
         let numbers = NumberRuns::default;
         let texts = TextRuns::default;
@@ -50,12 +50,14 @@ impl EntryColumn {
         })
     }
 
-    /// Begin a run with this message. What the column cannot hold is an error that says so, and null in the column.
+    /// Begins a run with this message.
+    ///
+    /// If the value does not fit the column, it becomes null, and the result is the error.
     pub fn begin(&mut self, row: &MessageRow<'_>) -> Result<()> {
         let (runs, value) = match self {
             Self::Constant(_) | Self::MessageId(_) => return Ok(()),
-            Self::Text(runs, of, what) => return runs.begin(of(row), what),
-            Self::Time(runs, of, what) => (runs, of(row).map(|millis| time(millis, what)).transpose()),
+            Self::Text(runs, read, what) => return runs.begin(read(row), what),
+            Self::Time(runs, read, what) => (runs, read(row).map(|millis| time(millis, what)).transpose()),
             Self::SchemaVersion(runs) => (runs, version(row.schema_version)),
             Self::Index(runs) => {
                 let batch_index = i64::from(row.at.batch_index);
@@ -66,7 +68,7 @@ impl EntryColumn {
         value.map(|_| ())
     }
 
-    /// So many rows are of the run that began last.
+    /// Adds `rows` rows to the current run.
     pub fn extend(&mut self, rows: usize) {
         match self {
             Self::Constant(_) | Self::MessageId(_) => {}
@@ -75,10 +77,10 @@ impl EntryColumn {
         }
     }
 
-    /// The column so far as `field`, for the messages `at`; starts a new one.
+    /// Returns the column in the type of `field`, for the messages `at`, and starts a new column.
     pub fn finish(&mut self, field: &Field, at: &[MessageRef]) -> Result<ArrayRef> {
         let array: ArrayRef = match self {
-            Self::Constant(same) => same.of_length(at.len())?,
+            Self::Constant(constant) => constant.of_length(at.len())?,
             Self::MessageId(partition) => message_ids(at, *partition),
             Self::Time(runs, ..) => return times(Arc::new(runs.finish()), field),
             Self::Text(runs, ..) => runs.finish()?,
@@ -92,7 +94,7 @@ impl EntryColumn {
 /// A column with the same value in all rows.
 #[derive(Debug)]
 pub struct ConstantColumn {
-    /// As many rows as the largest batch so far had, at least one.
+    /// The value, repeated for the largest batch until now, but at least once.
     longest: ArrayRef,
 }
 
@@ -101,7 +103,7 @@ impl ConstantColumn {
         Self { longest: value }
     }
 
-    /// Batches share the memory of the values.
+    /// Returns a column of `rows` rows, which shares its memory with other batches.
     fn of_length(&mut self, rows: usize) -> Result<ArrayRef> {
         if self.longest.len() < rows {
             let first = UInt32Array::from(vec![0; rows]);
@@ -112,7 +114,7 @@ impl ConstantColumn {
     }
 }
 
-/// Numbers, or nulls, and how often they repeat.
+/// Numbers or nulls, each with the number of its repetitions.
 #[derive(Debug, Default)]
 pub struct NumberRuns {
     runs: Vec<(Option<i64>, usize)>,
@@ -146,11 +148,11 @@ impl NumberRuns {
     }
 }
 
-/// Texts, or nulls, and how often they repeat.
+/// Texts or nulls, each with the number of its repetitions.
 #[derive(Debug, Default)]
 pub struct TextRuns {
     runs: Vec<(Option<String>, usize)>,
-    /// The text of the last batch that had only one.
+    /// Text and column of the last batch that had a single text.
     only: Option<(Option<String>, ConstantColumn)>,
 }
 
@@ -161,7 +163,7 @@ impl TextRuns {
         }
         let text = bytes.map(std::str::from_utf8).transpose();
         self.runs.push((text.ok().flatten().map(str::to_owned), 0));
-        text.map(|_| ()).map_err(|e| no_text(e, what))
+        text.map(|_| ()).map_err(|e| text_error(e, what))
     }
 
     fn extend(&mut self, more: usize) {
@@ -179,8 +181,8 @@ impl TextRuns {
         let known = self.only.take().filter(|(known, _)| known == text);
         let fresh =
             || (text.clone(), ConstantColumn::new(Arc::new(StringArray::from(vec![text.as_deref()]))));
-        let (_, same) = self.only.insert(known.unwrap_or_else(fresh));
-        same.of_length(*rows)
+        let (_, constant) = self.only.insert(known.unwrap_or_else(fresh));
+        constant.of_length(*rows)
     }
 }
 
@@ -197,16 +199,16 @@ fn message_ids(at: &[MessageRef], partition: i32) -> ArrayRef {
     ]))
 }
 
-/// From what indexes in the topic are less the index in the batch.
-fn indexes(less: &Int64Array, at: &[MessageRef]) -> Int64Array {
-    if less.null_count() == less.len() {
-        return less.clone();
+/// Adds the batch indexes to `bases`, and returns the indexes in the topic.
+fn indexes(bases: &Int64Array, at: &[MessageRef]) -> Int64Array {
+    if bases.null_count() == bases.len() {
+        return bases.clone();
     }
-    let sums = less.values().iter().zip(at).map(|(less, at)| less.wrapping_add(at.batch_index.into()));
-    Int64Array::new(sums.collect(), less.nulls().cloned())
+    let sums = bases.values().iter().zip(at).map(|(bases, at)| bases.wrapping_add(at.batch_index.into()));
+    Int64Array::new(sums.collect(), bases.nulls().cloned())
 }
 
-/// Empty is none.
+/// Returns the schema version as a number, or `None` if it is empty.
 fn version(version: &[u8]) -> Result<Option<i64>> {
     match version.try_into() {
         Ok(number) => Ok(Some(i64::from_be_bytes(number))),

@@ -1,4 +1,4 @@
-//! The payloads of an open batch that are kept beside its columns.
+//! The kept payloads of an open batch.
 
 use std::collections::HashSet;
 
@@ -9,10 +9,12 @@ use super::completeness::Completeness;
 use crate::error::Result;
 use crate::payload_schema::PayloadSchema;
 
-/// All payloads of the batch, and which of them are kept for sure; which rows are bad is known at the end.
+/// The payloads of an open batch, until its end determines which of them are kept.
+///
+/// Rows that turn out bad at the end are kept in addition to the rows that are already marked.
 pub struct KeptPayloads {
     completeness: Completeness,
-    /// Versions of which all messages are kept.
+    /// Schema versions whose messages are all kept.
     versions: HashSet<Vec<u8>>,
     keeps_all: bool,
     bytes: Vec<u8>,
@@ -27,7 +29,7 @@ struct KeptRow {
 }
 
 impl KeptPayloads {
-    /// Of messages that are read by `schema`. Raises "schema" for a definition that is not valid.
+    /// Creates the buffer for messages of `schema`; returns an error of the kind "schema" if it is not valid.
     pub fn new(schema: &PayloadSchema) -> Result<Self> {
         let completeness = Completeness::new(schema)?;
         Ok(Self {
@@ -39,27 +41,29 @@ impl KeptPayloads {
         })
     }
 
-    /// Keep all messages of a version.
+    /// Keeps all messages of a version.
     pub fn add_version(&mut self, version: &[u8]) {
         self.versions.insert(version.to_vec());
     }
 
-    /// Keep all messages.
+    /// Keeps all messages.
     pub fn keep_all(&mut self) {
         self.keeps_all = true;
     }
 
-    /// Add one message by its own payload, and by the `value` that columns are made of; `None` is a null value.
+    /// Adds a message: its payload, and the `value` that the columns are decoded from.
+    ///
+    /// `None` is a null value. Payload and value differ only for a key-value message with a separate key.
     pub fn append(&mut self, payload: Option<&[u8]>, value: Option<&[u8]>, version: &[u8]) {
         let is_kept = value.is_some_and(|value| {
             self.keeps_all
                 || (!self.versions.is_empty() && self.versions.contains(version))
-                || !self.completeness.tells_all(value)
+                || !self.completeness.is_complete(value)
         });
         self.push(payload, is_kept);
     }
 
-    /// Add one message whose payload is kept in any case.
+    /// Adds a message whose payload is always kept.
     pub fn append_whole(&mut self, payload: Option<&[u8]>) {
         self.push(payload, true);
     }
@@ -69,7 +73,7 @@ impl KeptPayloads {
         self.rows.push(KeptRow { end: self.bytes.len(), is_null: payload.is_none(), is_kept });
     }
 
-    /// The payloads that are kept, also those of rows that are `bad`, null in the others; starts a new batch.
+    /// Returns the kept payloads, including all `bad` rows, with null for other rows, and starts a new batch.
     pub fn finish(&mut self, bad: Option<&BinaryArray>) -> BinaryArray {
         let mut out = BinaryBuilder::new();
         let mut start = 0;

@@ -1,8 +1,9 @@
-//! Key-value messages to two columns, `key` and `value`.
+//! The decoder of key-value messages into two columns, `key` and `value`.
 //!
-//! Pulsar's `KeyValue` schema is two schemas. INLINE, both lie in the payload: `i32 length | key | i32 length |
-//! value`, big endian, length -1 for null (`org.apache.pulsar.common.schema.KeyValue`). SEPARATED, the key is
-//! the message's key and the payload is the value. How a message lies is a property of its schema version.
+//! Pulsar's `KeyValue` schema consists of two schemas, in one of two encodings. With INLINE, the payload is
+//! `i32 length | key | i32 length | value`, big endian, with length -1 for null
+//! (`org.apache.pulsar.common.schema.KeyValue`). With SEPARATED, the key is the message's key, and the payload is the
+//! value. The schema version of a message determines its encoding.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -19,18 +20,18 @@ use crate::metadata::Key;
 use crate::payload_schema::{KeyValueSchema, PayloadSchema};
 use crate::wire::split_u32;
 
-/// The two columns under construction.
+/// The columns `key` and `value` under construction.
 pub struct KeyValues {
     key: SideDecoder,
     value: SideDecoder,
-    /// Positions of the columns among the output fields.
+    /// True if `key` is the first of the output fields.
     key_first: bool,
-    /// By schema version, whether the key lies apart from the value.
+    /// Known schema versions; true if the key is separate from the value.
     separated: HashMap<Vec<u8>, bool>,
 }
 
 impl KeyValues {
-    /// `output` names `key`, `value` or both, once each; a side that it does not name is not decoded.
+    /// Creates the columns `output`: `key`, `value` or both; a side without a column is not decoded.
     pub fn new(pair: &KeyValueSchema, output: &[FieldRef], batch_rows: usize) -> Result<Self> {
         if let Some(other) = output.iter().find(|field| !matches!(field.name().as_str(), "key" | "value")) {
             let name = other.name();
@@ -50,7 +51,7 @@ impl KeyValues {
         })
     }
 
-    /// Make a version known, which must be of the reader's types on both sides.
+    /// Adds a schema version, whose key and value must have the reader's types.
     pub fn add_version(&mut self, version: &[u8], written: &PayloadSchema) -> Result<()> {
         let Some(pair) = &written.pair else {
             let why =
@@ -63,33 +64,34 @@ impl KeyValues {
         Ok(())
     }
 
-    /// Whether `add_version` was called with it.
+    /// Returns whether `add_version` was called with the version.
     pub fn knows(&self, version: &[u8]) -> bool {
         self.separated.contains_key(version)
     }
 
-    /// The message as `append` takes it, which is the inline form; a separated one is put together in `joined`.
-    pub fn payload<'a>(&self, row: &MessageRow<'a>, joined: &'a mut Vec<u8>) -> Result<Option<&'a [u8]>> {
+    /// Returns the message in its inline form, which `append` needs; a separated message is assembled in `buffer`.
+    pub fn payload<'a>(&self, row: &MessageRow<'a>, buffer: &'a mut Vec<u8>) -> Result<Option<&'a [u8]>> {
         if self.separated.get(row.schema_version) != Some(&true) {
             return Ok(row.payload);
         }
         let decoded = |key: Key<'a>| {
             key.decoded().ok_or_else(|| {
-                KernelError::payload("key: the message's key is not the base64 it claims to be")
+                KernelError::payload("key: expected base64, as the message's metadata claims, got other text")
             })
         };
         let key = row.key.map(decoded).transpose()?;
-        joined.clear();
+        buffer.clear();
         for side in [key, row.payload.map(Cow::Borrowed)] {
             let length = side.as_ref().map_or(Ok(-1), |bytes| i32::try_from(bytes.len()));
-            let length = length.map_err(|_| KernelError::payload("a key or value above 2 GiB"))?;
-            joined.extend_from_slice(&length.to_be_bytes());
-            joined.extend_from_slice(side.as_deref().unwrap_or_default());
+            let length =
+                length.map_err(|_| KernelError::payload("expected a key or value below 2 GiB, got more"))?;
+            buffer.extend_from_slice(&length.to_be_bytes());
+            buffer.extend_from_slice(side.as_deref().unwrap_or_default());
         }
-        Ok(Some(joined))
+        Ok(Some(buffer))
     }
 
-    /// Add one message in its inline form; `None` is null on both sides.
+    /// Adds a message in its inline form; `None` is null on both sides.
     pub fn append(&mut self, payload: Option<&[u8]>, version: &[u8]) -> Result<()> {
         let [key, value] = match payload {
             None => [None, None],
@@ -104,7 +106,7 @@ impl KeyValues {
         self.value.append(value, version)
     }
 
-    /// The columns so far, in the order of the output schema; starts new ones.
+    /// Returns the columns in the order of the output schema, and starts new columns.
     pub fn finish(&mut self, at: &[MessageRef]) -> Result<Vec<ArrayRef>> {
         let sides =
             if self.key_first { [&mut self.key, &mut self.value] } else { [&mut self.value, &mut self.key] };
@@ -113,12 +115,15 @@ impl KeyValues {
     }
 }
 
-/// Key and value of an inline form.
+/// Splits an inline form into key and value.
 pub fn split(payload: &[u8]) -> Result<[Option<&[u8]>; 2]> {
     let (key, rest) = split_side(payload, "key")?;
     let (value, rest) = split_side(rest, "value")?;
     if !rest.is_empty() {
-        return Err(KernelError::payload(format!("{} bytes behind the value of the pair", rest.len())));
+        return Err(KernelError::payload(format!(
+            "expected the end after the pair's value, got {} more bytes",
+            rest.len()
+        )));
     }
     Ok([key, value])
 }
@@ -126,7 +131,7 @@ pub fn split(payload: &[u8]) -> Result<[Option<&[u8]>; 2]> {
 fn split_side<'a>(bytes: &'a [u8], name: &str) -> Result<(Option<&'a [u8]>, &'a [u8])> {
     let Some((length, rest)) = split_u32(bytes) else {
         let why =
-            format!("expected the length of the {name}, got {} bytes; not a key-value pair", bytes.len());
+            format!("expected a key-value pair with the length of the {name}, got {} bytes", bytes.len());
         return Err(KernelError::payload(why));
     };
     if length == u32::MAX {
@@ -139,11 +144,11 @@ fn split_side<'a>(bytes: &'a [u8], name: &str) -> Result<(Option<&'a [u8]>, &'a 
     Ok((Some(side), rest))
 }
 
-/// One of the two columns.
+/// The decoder of one of the two columns.
 struct SideDecoder {
     name: &'static str,
     schema: PayloadSchema,
-    /// `None` when nobody asked for it.
+    /// The column, or `None` if it is not in the output.
     column: Option<SideColumn>,
 }
 
@@ -201,7 +206,7 @@ impl SideDecoder {
     }
 }
 
-/// What a side's own decoder gives: the fields of a record, or one `value`.
+/// Returns the columns of a side's own decoder: the fields of a record, or one `value`.
 fn members(schema: &PayloadSchema, field: &FieldRef) -> Result<Vec<FieldRef>> {
     match (schema.value_schema.is_some(), field.data_type()) {
         (true, DataType::Struct(fields)) => Ok(fields.to_vec()),

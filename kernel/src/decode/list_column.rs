@@ -1,4 +1,4 @@
-//! Arrow lists and maps under construction, whatever their items grow in. Rows can be taken back.
+//! Arrow lists and maps under construction, with items of any column; the last rows can be removed.
 
 use std::sync::Arc;
 
@@ -11,30 +11,30 @@ use super::repeated_keys::{find_overwritten, remove_overwritten};
 
 use crate::conform::ArrowResult;
 
-/// A column under construction that can be the items of lists.
+/// A column under construction that can contain the items of lists.
 pub trait Items {
-    /// Number of values so far.
+    /// Returns the number of values.
     fn len(&self) -> usize;
-    /// The column so far; starts a new one.
+    /// Returns the column, and starts a new column.
     fn finish(&mut self) -> ArrowResult<ArrayRef>;
 }
 
-/// Lists, or the values of maps.
+/// A column of lists or maps; for maps, `items` are the values.
 pub struct ListColumn<C> {
     kind: DataType,
-    /// Where each begins in `items`, and where the next will.
+    /// Start of each list in `items`, and then the start of the next list.
     offsets: Vec<i32>,
     nulls: NullRows,
-    /// Entries of maps, ascending, whose key comes again in their map: the last one counts.
+    /// Numbers of map entries, ascending, whose key is repeated later in their map: the last entry counts.
     overwritten: Vec<usize>,
-    /// Whether items may be null.
+    /// True if items may be null.
     pub nullable_items: bool,
-    /// All items one after the other.
+    /// Items of all lists in sequence.
     pub items: Box<C>,
 }
 
 impl<C: Items> ListColumn<C> {
-    /// For `kind`, a list or map; `items` is empty.
+    /// Creates an empty column of the type `kind`, a list or map; `items` must be empty.
     pub fn new(kind: DataType, items: C) -> Self {
         let nullable_items = match &kind {
             DataType::List(item) => item.is_nullable(),
@@ -54,13 +54,13 @@ impl<C: Items> ListColumn<C> {
         }
     }
 
-    /// Number of lists so far.
+    /// Returns the number of lists.
     #[inline]
     pub fn len(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    /// The items since the last list make up one; false when there are more than Arrow can count.
+    /// Ends a list of the items since the previous list; returns false if the items exceed Arrow's 32-bit offsets.
     #[must_use]
     pub fn close(&mut self) -> bool {
         let Ok(end) = i32::try_from(self.items.len()) else { return false };
@@ -68,7 +68,7 @@ impl<C: Items> ListColumn<C> {
         true
     }
 
-    /// As `close`, for a map whose entry of a number has this key.
+    /// Ends a map like `close`; `key` returns the key of an entry by its number.
     #[must_use]
     pub fn close_map<'k>(&mut self, key: impl Fn(usize) -> &'k [u8]) -> bool {
         let start = self.offsets.last().map_or(0, |end| *end as usize);
@@ -76,13 +76,13 @@ impl<C: Items> ListColumn<C> {
         self.close()
     }
 
-    /// Add a null.
+    /// Adds a null.
     pub fn append_null(&mut self) {
         self.nulls.push(self.len());
         self.offsets.push(self.offsets.last().copied().unwrap_or(0));
     }
 
-    /// Keep the first `rows` lists; returns how many items, and keys, the caller may keep.
+    /// Keeps the first `rows` lists, and returns the number of items and keys that the caller must keep.
     #[must_use]
     pub fn truncate(&mut self, rows: usize) -> usize {
         self.offsets.truncate(rows + 1);
@@ -94,18 +94,18 @@ impl<C: Items> ListColumn<C> {
         items
     }
 
-    /// The lists so far; starts new ones.
+    /// Returns the lists, and starts a new column.
     pub fn finish(&mut self) -> ArrowResult<ArrayRef> {
-        let DataType::List(item) = self.kind.clone() else { return Err(misshapen(&self.kind)) };
+        let DataType::List(item) = self.kind.clone() else { return Err(type_error(&self.kind)) };
         let (offsets, nulls) = self.take();
         let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
         Ok(Arc::new(ListArray::try_new(item, offsets, self.items.finish()?, nulls)?))
     }
 
-    /// As maps from `keys`, of which there is one for each item.
+    /// Returns the maps, and starts a new column; `keys` has one key for each item.
     pub fn finish_maps(&mut self, keys: ArrayRef) -> ArrowResult<ArrayRef> {
-        let DataType::Map(entries, sorted) = self.kind.clone() else { return Err(misshapen(&self.kind)) };
-        let DataType::Struct(fields) = entries.data_type() else { return Err(misshapen(&self.kind)) };
+        let DataType::Map(entries, sorted) = self.kind.clone() else { return Err(type_error(&self.kind)) };
+        let DataType::Struct(fields) = entries.data_type() else { return Err(type_error(&self.kind)) };
         let (mut offsets, nulls) = self.take();
         let (keys, values) =
             remove_overwritten(&mut self.overwritten, &mut offsets, keys, self.items.finish()?)?;
@@ -116,7 +116,7 @@ impl<C: Items> ListColumn<C> {
 
     fn take(&mut self) -> (Vec<i32>, Option<NullBuffer>) {
         let nulls = self.nulls.finish(self.len());
-        // The next batch will be about as long.
+        // The next batch probably has a similar length.
         let mut next = Vec::with_capacity(self.offsets.len());
         next.push(0);
         let offsets = std::mem::replace(&mut self.offsets, next);
@@ -124,6 +124,6 @@ impl<C: Items> ListColumn<C> {
     }
 }
 
-fn misshapen(kind: &DataType) -> ArrowError {
+fn type_error(kind: &DataType) -> ArrowError {
     ArrowError::SchemaError(format!("expected a list or map, got {kind}"))
 }

@@ -1,43 +1,43 @@
-//! One message as the columns take it.
+//! A message, as the columns read it.
 
 use crate::error::{KernelError, MessageRef};
 use crate::metadata::{BrokerMetadata, Key, Property};
 
-/// Everything a column may need of one message.
+/// The payload and the metadata of one message.
 #[derive(Debug)]
 pub struct MessageRow<'a> {
-    /// Where the message lies.
+    /// Position of the message.
     pub at: MessageRef,
-    /// Its key.
+    /// Partition key.
     pub key: Option<Key<'a>>,
-    /// Its properties.
+    /// Properties.
     pub properties: &'a [Property<'a>],
-    /// Unix milliseconds.
+    /// Publish time in Unix milliseconds.
     pub publish_time: u64,
-    /// Unix milliseconds, 0 is none.
+    /// Event time in Unix milliseconds; 0 is none.
     pub event_time: u64,
-    /// Its ordering key.
+    /// Ordering key.
     pub ordering_key: Option<&'a [u8]>,
-    /// Its producer.
+    /// Name of the producer.
     pub producer_name: &'a [u8],
-    /// Its sequence id.
+    /// Sequence id.
     pub sequence_id: u64,
-    /// Empty is none.
+    /// Schema version; empty is none.
     pub schema_version: &'a [u8],
-    /// `None` is a null value.
+    /// Payload; `None` is a null value.
     pub payload: Option<&'a [u8]>,
-    /// The payload is still encrypted.
+    /// True if the payload is still encrypted.
     pub undecryptable: bool,
-    /// Why the payload cannot be opened: then it is that of the whole entry, as stored.
+    /// Reason why the entry cannot be opened; then `payload` is the stored payload of the whole entry.
     pub unopened: Option<&'a KernelError>,
-    /// The cluster in which it was produced, when it came by replication.
+    /// Source cluster of a replicated message.
     pub replicated_from: Option<&'a [u8]>,
-    /// What the broker added, the index being the message's own.
+    /// Metadata from the broker, with the index of this message.
     pub broker: BrokerMetadata,
 }
 
 impl MessageRow<'_> {
-    /// Bytes the row may add to a batch; bounds its memory and its 32-bit offsets.
+    /// Returns the maximum number of bytes that the row adds to a batch, which limits its memory and 32-bit offsets.
     pub fn weight(&self) -> usize {
         let properties: usize = self.properties.iter().map(|(k, v)| k.len() + v.len()).sum();
         self.payload.map_or(0, <[u8]>::len)

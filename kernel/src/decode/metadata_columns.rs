@@ -1,4 +1,4 @@
-//! The `__` columns: what a message carries besides its value.
+//! The `__` columns, which contain the metadata of messages.
 
 use std::str::Utf8Error;
 use std::sync::Arc;
@@ -8,36 +8,36 @@ use arrow_array::{ArrayRef, Int32Array, Int64Array};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, TimeUnit};
 
 use super::ascii::checked_text;
-use super::buffers::{BytesBuffer, NumberBuffer, hold};
+use super::buffers::{BytesBuffer, NumberBuffer, check_room};
 use super::entry_columns::EntryColumn;
 use super::message_row::MessageRow;
 use super::properties_column::PropertiesColumn;
 use crate::conform::conform_type;
 use crate::error::{KernelError, MessageRef, Result};
 
-/// The metadata columns of an open batch. Each has a place, which is its number among them.
+/// The metadata columns of an open batch, each with its index among them.
 #[derive(Debug, Default)]
 pub struct MetadataColumns {
     fields: Vec<FieldRef>,
-    of_entries: Vec<(usize, EntryColumn)>,
-    of_messages: Vec<(usize, MessageColumn)>,
+    entry_columns: Vec<(usize, EntryColumn)>,
+    message_columns: Vec<(usize, MessageColumn)>,
     run: Option<EntryRun>,
 }
 
-/// The last rows, as far as they are of one entry.
+/// The latest rows, which all belong to one entry.
 #[derive(Debug)]
 struct EntryRun {
     ledger: i64,
     entry: i64,
     has_index: bool,
     rows: usize,
-    /// What a column of entries cannot hold, and its place: the first such column counts.
+    /// Index and error of the first entry column that the run's value does not fit.
     fault: Option<(usize, KernelError)>,
 }
 
 impl EntryRun {
     fn holds(&self, row: &MessageRow<'_>) -> bool {
-        // Where an index is impossible, messages of one entry may differ in whether they have one.
+        // An index that would be impossible is absent, so only some messages of an entry may have an index.
         self.entry == row.at.entry
             && self.ledger == row.at.ledger
             && self.has_index == row.broker.index.is_some()
@@ -45,13 +45,13 @@ impl EntryRun {
 }
 
 impl MetadataColumns {
-    /// Add a column; false when no metadata column is called so.
+    /// Adds a column; returns false if no metadata column has its name.
     pub fn add(&mut self, field: &FieldRef, topic: &str, partition: i32) -> bool {
-        let place = self.fields.len();
+        let index = self.fields.len();
         if let Some(column) = EntryColumn::new(field.name(), topic, partition) {
-            self.of_entries.push((place, column));
+            self.entry_columns.push((index, column));
         } else if let Some(column) = MessageColumn::new(field.name()) {
-            self.of_messages.push((place, column));
+            self.message_columns.push((index, column));
         } else {
             return false;
         }
@@ -59,8 +59,8 @@ impl MetadataColumns {
         true
     }
 
-    /// The same columns, empty, of another partition.
-    pub fn of_partition(&self, topic: &str, partition: i32) -> Self {
+    /// Returns the same columns, but empty and for another partition.
+    pub fn for_partition(&self, topic: &str, partition: i32) -> Self {
         let mut fresh = Self::default();
         for field in &self.fields {
             fresh.add(field, topic, partition);
@@ -68,7 +68,9 @@ impl MetadataColumns {
         fresh
     }
 
-    /// Add one message. What a column cannot hold is null in it, and the error of the first such column says so.
+    /// Adds a message.
+    ///
+    /// A value that does not fit its column becomes null. The result is then the error of the first such column.
     pub fn append(&mut self, row: &MessageRow<'_>) -> Result<()> {
         let mut fault = match &mut self.run {
             Some(run) if run.holds(row) => {
@@ -77,11 +79,11 @@ impl MetadataColumns {
             }
             _ => self.begin_run(row),
         };
-        for (place, column) in &mut self.of_messages {
+        for (index, column) in &mut self.message_columns {
             if let Err(error) = column.append(row)
-                && fault.as_ref().is_none_or(|(first, _)| *place < *first)
+                && fault.as_ref().is_none_or(|(first, _)| *index < *first)
             {
-                fault = Some((*place, error));
+                fault = Some((*index, error));
             }
         }
         fault.map_or(Ok(()), |(_, error)| Err(error))
@@ -90,9 +92,9 @@ impl MetadataColumns {
     fn begin_run(&mut self, row: &MessageRow<'_>) -> Option<(usize, KernelError)> {
         self.end_run();
         let mut fault = None;
-        for (place, column) in &mut self.of_entries {
+        for (index, column) in &mut self.entry_columns {
             if let Err(error) = column.begin(row) {
-                fault.get_or_insert((*place, error));
+                fault.get_or_insert((*index, error));
             }
         }
         let (MessageRef { ledger, entry, .. }, has_index) = (row.at, row.broker.index.is_some());
@@ -102,30 +104,32 @@ impl MetadataColumns {
 
     fn end_run(&mut self) {
         if let Some(run) = self.run.take() {
-            self.of_entries.iter_mut().for_each(|(_, column)| column.extend(run.rows));
+            self.entry_columns.iter_mut().for_each(|(_, column)| column.extend(run.rows));
         }
     }
 
-    /// The columns so far, in the order in which they were added, for the messages `at`; starts new ones.
+    /// Returns the columns for the messages `at`, in the order of the `add` calls, and starts new columns.
     pub fn finish(&mut self, at: &[MessageRef]) -> Result<Vec<ArrayRef>> {
         self.end_run();
         let mut columns = Vec::with_capacity(self.fields.len());
-        for (place, column) in &mut self.of_entries {
-            columns.push((*place, column.finish(field_at(&self.fields, *place)?, at)?));
+        for (index, column) in &mut self.entry_columns {
+            columns.push((*index, column.finish(field_at(&self.fields, *index)?, at)?));
         }
-        for (place, column) in &mut self.of_messages {
-            columns.push((*place, column.finish(field_at(&self.fields, *place)?)?));
+        for (index, column) in &mut self.message_columns {
+            columns.push((*index, column.finish(field_at(&self.fields, *index)?)?));
         }
-        columns.sort_unstable_by_key(|(place, _)| *place);
+        columns.sort_unstable_by_key(|(index, _)| *index);
         Ok(columns.into_iter().map(|(_, column)| column).collect())
     }
 }
 
-fn field_at(fields: &[FieldRef], place: usize) -> Result<&FieldRef> {
-    fields.get(place).ok_or_else(|| KernelError::schema(format!("no metadata column has the place {place}")))
+fn field_at(fields: &[FieldRef], index: usize) -> Result<&FieldRef> {
+    fields.get(index).ok_or_else(|| {
+        KernelError::schema(format!("expected a metadata column with the index {index}, got none"))
+    })
 }
 
-/// A metadata column under construction that differs from message to message.
+/// A metadata column under construction whose value differs between messages of an entry.
 #[derive(Debug)]
 enum MessageColumn {
     /// `__key`
@@ -143,7 +147,7 @@ enum MessageColumn {
 }
 
 impl MessageColumn {
-    /// The column called `name`; `None` when no such column is.
+    /// Creates the column `name`, or returns `None` if no column of this kind has the name.
     fn new(name: &str) -> Option<Self> {
         Some(match name {
             "__key" => Self::Key(BytesBuffer::default()),
@@ -156,7 +160,7 @@ impl MessageColumn {
         })
     }
 
-    /// Add one message. What the column cannot hold is an error that says so, and null in the column.
+    /// Adds a message; a value that does not fit the column becomes null, and the result is the error.
     fn append(&mut self, row: &MessageRow<'_>) -> Result<()> {
         match self {
             Self::Key(b) => match row.key {
@@ -182,7 +186,7 @@ impl MessageColumn {
         Ok(())
     }
 
-    /// The column so far as `field`; starts a new one.
+    /// Returns the column in the type of `field`, and starts a new column.
     fn finish(&mut self, field: &Field) -> Result<ArrayRef> {
         let array: ArrayRef = match self {
             Self::Key(b) | Self::OrderingKey(b) => Arc::new(b.finish().map_err(|e| misfit(field, &e))?),
@@ -198,21 +202,21 @@ impl MessageColumn {
 }
 
 fn append_bytes(column: &mut BytesBuffer, bytes: &[u8]) -> Result<()> {
-    let held = hold(column.push(bytes));
-    if held.is_err() {
+    let outcome = check_room(column.push(bytes));
+    if outcome.is_err() {
         column.append_null();
     }
-    held
+    outcome
 }
 
-/// Unix milliseconds as `field`.
+/// Converts Unix milliseconds to the type of `field`.
 pub fn times(millis: ArrayRef, field: &Field) -> Result<ArrayRef> {
     let as_millis = conform_type(&millis, &DataType::Timestamp(TimeUnit::Millisecond, None))
         .map_err(|e| KernelError::schema(e.to_string()))?;
     fit(&as_millis, field)
 }
 
-/// `array` as `field`.
+/// Converts `array` to the type of `field`.
 pub fn fit(array: &ArrayRef, field: &Field) -> Result<ArrayRef> {
     crate::conform::conform(array, field).map_err(|e| misfit(field, &e))
 }
@@ -221,24 +225,24 @@ fn misfit(field: &Field, error: &ArrowError) -> KernelError {
     KernelError::schema(format!("column {}: {error}", field.name()))
 }
 
-/// Unix milliseconds, signed as in Pulsar's Java client, if they fit a 64-bit number of microseconds.
+/// Returns signed Unix milliseconds, as in Pulsar's Java client, if they fit a 64-bit number of microseconds.
 pub fn time(millis: u64, what: &str) -> Result<i64> {
-    let millis = millis.cast_signed();
-    match millis.checked_mul(1000) {
-        Some(_) => Ok(millis),
-        None => {
-            Err(KernelError::payload(format!("{what}: expected a time in Spark's range, got {millis} ms")))
-        }
+    let milliseconds = millis.cast_signed();
+    match milliseconds.checked_mul(1000) {
+        Some(_) => Ok(milliseconds),
+        None => Err(KernelError::payload(format!(
+            "{what}: expected a time in Spark's range, got {milliseconds} ms"
+        ))),
     }
 }
 
-/// `bytes`, if they are text; called `what` in the error when they are none.
+/// Returns `bytes` if they are UTF-8, or an error that names the value `what`.
 #[inline]
 pub fn text<'a>(bytes: &'a [u8], what: &str) -> Result<&'a [u8]> {
-    checked_text(bytes).map_err(|e| no_text(e, what))
+    checked_text(bytes).map_err(|e| text_error(e, what))
 }
 
-/// What is called `what` is no text.
-pub fn no_text(why: Utf8Error, what: &str) -> KernelError {
+/// Returns the error that the value `what` is not UTF-8.
+pub fn text_error(why: Utf8Error, what: &str) -> KernelError {
     KernelError::payload(format!("{what}: expected UTF-8: {why}"))
 }

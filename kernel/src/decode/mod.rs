@@ -1,4 +1,4 @@
-//! Entries of one topic partition to Arrow record batches of one fixed schema.
+//! The decoder from entries of one topic partition to Arrow record batches of one schema.
 
 mod ascii;
 mod avro;
@@ -33,30 +33,29 @@ use crate::error::{KernelError, MessageRef, Result};
 use crate::payload_schema::PayloadSchema;
 use crate::selection::Selection;
 pub use intake::{ChunkedMessage, IntakeOptions, LostMessage, MissingChunks, TransactionId};
-use intake::{Intake, OpenEntry, Opened};
+use intake::{Intake, OpenEntry, OpenResult};
 use message_row::MessageRow;
 use metadata_columns::MetadataColumns;
 pub use options::{BadRows, DecoderOptions};
 pub use value_columns::BadRowCount;
 use value_columns::{FinishedValues, ValueColumns};
 
-/// A batch also closes when its rows weigh this much: 32-bit offsets must not overflow, and memory is
-/// bounded by bytes where messages are large.
+/// Number of bytes at which a batch ends, so that large messages neither overflow 32-bit offsets nor the memory.
 const MAX_BATCH_BYTES: usize = 32 << 20;
-/// Most rows of a batch.
+/// Largest number of rows in a batch.
 pub const MAX_BATCH_ROWS: usize = 1 << 20;
 
-/// Where an output column comes from.
+/// The source of an output column; values and metadata have an index.
 enum OutputColumn {
     Value(usize),
     Metadata(usize),
-    /// The payloads of bad rows.
+    /// Payloads of bad rows.
     Corrupt,
-    /// The payloads of which the columns do not tell all.
+    /// Kept payloads.
     Payload,
 }
 
-/// Decodes entries in the order in which they are pushed.
+/// A decoder of entries, which keeps their order.
 pub struct Decoder {
     schema: SchemaRef,
     columns: Vec<OutputColumn>,
@@ -69,15 +68,15 @@ pub struct Decoder {
     queue: VecDeque<Entry>,
     intake: Intake,
     open: Option<OpenEntry>,
-    /// Where a message is put together that does not lie in one piece.
-    joined: Vec<u8>,
+    /// Buffer that assembles a message which is not stored in one piece.
+    buffer: Vec<u8>,
     rows: Vec<MessageRef>,
     weight: usize,
-    failed: Option<KernelError>,
+    failure: Option<KernelError>,
 }
 
 impl Decoder {
-    /// Raises "schema" when the options contradict each other.
+    /// Creates a decoder; returns an error of the kind "schema" if the options contradict each other.
     pub fn new(options: DecoderOptions) -> Result<Self> {
         let rows = options.batch_rows;
         if rows == 0 || rows > MAX_BATCH_ROWS {
@@ -113,54 +112,58 @@ impl Decoder {
             selection: Arc::new(Selection { range: options.range, filter: options.filter }),
             values,
             queue: VecDeque::new(),
-            // A payload that is kept is that of a message, and not of an entry that cannot be opened.
+            // A kept payload must belong to one message, so an entry that cannot be opened must not become a row.
             intake: Intake::new(
                 options.intake,
                 options.bad_rows != BadRows::Fail && options.payload_column.is_none(),
             ),
             open: None,
-            joined: Vec::new(),
+            buffer: Vec::new(),
             rows: Vec::new(),
             weight: 0,
-            failed: None,
+            failure: None,
         })
     }
 
-    /// Make a schema version known; only avro and key_value need it.
+    /// Adds a schema version; only avro, key_value and protobuf need this call.
     pub fn add_writer_schema(&mut self, version: &[u8], written: &PayloadSchema) -> Result<()> {
         self.values.add_version(version, written)
     }
 
-    /// Keep the payloads of all messages of a version, since the columns do not tell all of them.
+    /// Keeps the payloads of all messages of a version, or of all versions, because the columns are incomplete.
     pub fn keep_payloads(&mut self, version: Option<&[u8]>) {
         self.values.keep_payloads(version);
     }
 
-    /// Make every message of this version a bad row, since it cannot be decoded; `why` says so in errors.
+    /// Makes every message of a version a bad row, because it cannot be decoded; errors contain the reason `why`.
     pub fn refuse_version(&mut self, version: &[u8], why: &str) {
         self.values.refuse_version(version, why);
     }
 
-    /// Messages that did not decode, of the batches so far.
+    /// Returns the number of bad rows since the decoder was created or rewound.
     pub fn bad_rows(&self) -> &BadRowCount {
         self.values.bad_rows()
     }
 
-    /// Decode another selection next, of this or another partition of the topic. Raises "schema" unless every
-    /// row of the present one was handed out.
+    /// Starts another selection, of the same or another partition of the topic.
+    ///
+    /// Returns an error of the kind "schema" unless every row of the current selection was returned.
     pub fn rewind(&mut self, partition: i32, selection: impl Into<Selection>) -> Result<()> {
-        if self.failed.is_some() || !self.queue.is_empty() || self.open.is_some() || !self.rows.is_empty() {
-            return Err(KernelError::schema("a decoder that is still in its range cannot take another one"));
+        if self.failure.is_some() || !self.queue.is_empty() || self.open.is_some() || !self.rows.is_empty() {
+            return Err(KernelError::schema(
+                "expected a decoder that is at the end of its range, got one inside its range",
+            ));
         }
-        self.metadata = self.metadata.of_partition(&self.topic, partition);
+        self.metadata = self.metadata.for_partition(&self.topic, partition);
         self.selection = Arc::new(selection.into());
         self.intake.rewind();
         self.values.reset_count();
         Ok(())
     }
 
-    /// Versions in `entries` that `add_writer_schema` must be called with before `push`; what is not wanted
-    /// needs none.
+    /// Returns the versions in `entries` that `add_writer_schema` or `refuse_version` needs before `push`.
+    ///
+    /// Messages outside the selection need no version.
     pub fn unknown_versions(&self, entries: &mut EntryBatch) -> Result<Vec<Vec<u8>>> {
         if !self.values.needs_versions() {
             return Ok(Vec::new());
@@ -170,22 +173,22 @@ impl Decoder {
         Ok(versions)
     }
 
-    /// Take over the entries.
+    /// Moves the entries into the decoder's queue.
     pub fn push(&mut self, entries: &mut EntryBatch) {
         self.queue.extend(entries.take());
     }
 
-    /// `batch_rows` rows (fewer when they weigh more than 32 MiB); with `flush` the remaining rows; `None`
-    /// when there are not enough, or an entry waits for what `needed_data_keys`, `missing_chunks` or
-    /// `undecided_transactions` name. After
-    /// an error every call repeats it.
+    /// Returns the next `batch_rows` rows, or fewer if these exceed 32 MiB; with `flush`, also a shorter last batch.
+    ///
+    /// Returns `None` if more entries are needed, or if an entry waits. `needed_data_keys`, `missing_chunks` or
+    /// `undecided_transactions` then return the reason. After an error, every call returns this error.
     pub fn next_batch(&mut self, flush: bool) -> Result<Option<RecordBatch>> {
-        if let Some(error) = &self.failed {
+        if let Some(error) = &self.failure {
             return Err(error.clone());
         }
         let result = self.decode_next(flush);
         if let Err(error) = &result {
-            self.failed = Some(error.clone());
+            self.failure = Some(error.clone());
         }
         result
     }
@@ -208,16 +211,16 @@ impl Decoder {
         self.rows.len() >= self.batch_rows || self.weight >= MAX_BATCH_BYTES
     }
 
-    /// Decode messages until the batch is full or the entries are used up.
+    /// Decodes messages until the batch is full or the queue is empty.
     fn fill(&mut self) -> Result<()> {
         let selection = Arc::clone(&self.selection);
         while !self.is_full() {
             if self.open.is_none() {
                 let Some(entry) = self.queue.pop_front() else { return Ok(()) };
                 match self.intake.take(entry, &selection)? {
-                    Opened::Messages(open) => self.open = Some(open),
-                    Opened::Nothing => {}
-                    Opened::Waiting(entry) => {
+                    OpenResult::Messages(open) => self.open = Some(open),
+                    OpenResult::Nothing => {}
+                    OpenResult::Waiting(entry) => {
                         self.queue.push_front(entry);
                         if !self.learn_from_queue() {
                             return Ok(());
@@ -244,7 +247,7 @@ impl Decoder {
         if let Err(error) = self.metadata.append(row) {
             fault.get_or_insert(error);
         }
-        self.values.append(row, fault, &mut self.joined)?;
+        self.values.append(row, fault, &mut self.buffer)?;
         self.rows.push(row.at);
         self.weight = self.weight.saturating_add(row.weight());
         Ok(())
@@ -260,7 +263,7 @@ impl Decoder {
         }
         self.rows.clear();
         self.weight = 0;
-        let unusable = |e| KernelError::schema(format!("the output schema cannot be produced: {e}"));
+        let unusable = |e| KernelError::schema(format!("cannot produce the output schema: {e}"));
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let batch =
             RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options).map_err(unusable)?;

@@ -1,4 +1,4 @@
-//! What a decoder is made of.
+//! The options of a decoder.
 
 use arrow_schema::SchemaRef;
 
@@ -8,47 +8,47 @@ use crate::payload_schema::PayloadSchema;
 use crate::selection::Range;
 use crate::selection::row_filter::RowFilter;
 
-/// See [`Decoder::new`](super::Decoder::new).
+/// Options of [`Decoder::new`](super::Decoder::new).
 #[derive(Debug, Clone)]
 pub struct DecoderOptions {
-    /// Value columns and then metadata columns, exactly as they come out.
+    /// Schema of the returned batches: value columns and metadata columns.
     pub output_schema: SchemaRef,
-    /// Text of `__topic`.
+    /// Value of `__topic`.
     pub topic: String,
-    /// Partition of the topic, -1 when not partitioned.
+    /// Number of the topic partition, -1 if the topic is not partitioned.
     pub partition: i32,
-    /// The value; messages of other versions are resolved to its schema.
+    /// Schema of the value; messages of other versions are resolved to this schema.
     pub value: PayloadSchema,
-    /// Rows of a full batch.
+    /// Number of rows of a full batch.
     pub batch_rows: usize,
-    /// Messages wanted.
+    /// Range of the wanted messages.
     pub range: Range,
-    /// Of these messages, those wanted.
+    /// Filter for the messages of the range.
     pub filter: RowFilter,
-    /// Chunked, encrypted and compressed messages.
+    /// Handling of chunked, encrypted and compressed messages.
     pub intake: IntakeOptions,
-    /// What to do with messages whose value does not decode.
+    /// Handling of messages whose value does not decode.
     pub bad_rows: BadRows,
-    /// Name of the output column that holds the payloads of such messages.
+    /// Name of the output column for the payloads of bad rows.
     pub corrupt_column: Option<String>,
-    /// Name of the output column that holds the payloads of which the columns do not tell all, and of bad rows.
+    /// Name of the output column for kept payloads, which include the payloads of bad rows.
     pub payload_column: Option<String>,
 }
 
-/// What becomes of a message that is whole but whose value does not decode.
+/// The handling of a whole message whose value does not decode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum BadRows {
-    /// It is an error.
+    /// Return an error.
     #[default]
     Fail,
-    /// Its value columns are null.
+    /// Return a row with null in the value columns.
     Null,
-    /// It yields no row.
+    /// Return no row.
     Drop,
 }
 
 impl BadRows {
-    /// By its name in Python: "fail", "null" or "drop".
+    /// Returns the mode of a name in Python: "fail", "null" or "drop".
     pub fn from_name(name: &str) -> Result<Self> {
         Ok(match name {
             "fail" => Self::Fail,

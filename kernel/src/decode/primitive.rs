@@ -1,7 +1,7 @@
-//! Values of Pulsar's primitive schemas, as its Java client writes them: big endian, strings as UTF-8.
+//! The decoder of Pulsar's primitive schemas, in the encoding of its Java client: big endian, strings as UTF-8.
 //!
-//! Dates and times come out in the types that Spark exchanges; what Spark cannot hold is an error. Digits
-//! below a microsecond are cut, towards the past.
+//! Dates and times become the types that Spark exchanges; a time outside Spark's range is an error. Digits below a
+//! microsecond are rounded down, towards the past.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use arrow_array::{ArrayRef, new_null_array};
 use arrow_schema::{DataType, TimeUnit};
 
 use super::ascii::checked_text;
-use super::buffers::{BytesBuffer, hold};
+use super::buffers::{BytesBuffer, check_room};
 use crate::conform::ArrowResult;
 use crate::error::{KernelError, Result};
 
-/// One column of primitive values under construction.
+/// A column of primitive values under construction.
 #[derive(Debug)]
 pub enum PrimitiveValues {
     /// "bytes"
@@ -38,18 +38,19 @@ pub enum PrimitiveValues {
     Float(Float32Builder),
     /// "double"
     Double(Float64Builder),
-    /// "date" and "local_date": how the day lies in the payload
+    /// "date" and "local_date", with a function that reads days since 1970 from a payload
     Day(Date32Builder, fn(&[u8]) -> Result<i32>),
-    /// "time" and "local_time": nanoseconds of the day
+    /// "time" and "local_time", with a function that reads nanoseconds since midnight from a payload
     TimeOfDay(Time64NanosecondBuilder, fn(&[u8]) -> Result<i64>),
-    /// "timestamp", "instant" and "local_date_time": microseconds since 1970
+    /// "timestamp", "instant" and "local_date_time", with a function that reads microseconds since 1970
     Micros(TimestampMicrosecondBuilder, fn(&[u8]) -> Result<i64>),
-    /// The value is not among the output columns: only counted.
+    /// Number of rows, if the value is not an output column.
     Skipped(usize),
 }
 
-/// The Arrow type a primitive schema is encoded from, another one for each way of encoding; `None` for a name
-/// that is not one.
+/// Returns the Arrow type that a primitive schema is encoded from, or `None` if the name is not a primitive schema.
+///
+/// Schemas with different encodings have different types.
 pub fn physical_type(value_type: &str) -> Option<DataType> {
     Some(match value_type {
         "bytes" => DataType::Binary,
@@ -73,7 +74,7 @@ pub fn physical_type(value_type: &str) -> Option<DataType> {
 }
 
 impl PrimitiveValues {
-    /// For a name that [`physical_type`] knows; `None` for others.
+    /// Creates the column for a name that [`physical_type`] knows, or returns `None` for other names.
     pub fn new(value_type: &str) -> Option<Self> {
         Some(match value_type {
             "bytes" => Self::Bytes(BinaryBuilder::new()),
@@ -96,21 +97,21 @@ impl PrimitiveValues {
         })
     }
 
-    /// Add one message; `None` is a null value.
+    /// Adds a message; `None` is a null value.
     pub fn append(&mut self, payload: Option<&[u8]>) -> Result<()> {
         match self {
             Self::Bytes(b) => b.append_option(payload),
             Self::String(b) => match payload {
-                Some(payload) => return hold(b.push(text(payload)?)),
+                Some(payload) => return check_room(b.push(text(payload)?)),
                 None => b.append_null(),
             },
             Self::Boolean(b) => b.append_option(payload.map(boolean).transpose()?),
-            Self::Int8(b) => b.append_option(payload.map(exact).transpose()?.map(i8::from_be_bytes)),
-            Self::Int16(b) => b.append_option(payload.map(exact).transpose()?.map(i16::from_be_bytes)),
-            Self::Int32(b) => b.append_option(payload.map(exact).transpose()?.map(i32::from_be_bytes)),
-            Self::Int64(b) => b.append_option(payload.map(exact).transpose()?.map(i64::from_be_bytes)),
-            Self::Float(b) => b.append_option(payload.map(exact).transpose()?.map(f32::from_be_bytes)),
-            Self::Double(b) => b.append_option(payload.map(exact).transpose()?.map(f64::from_be_bytes)),
+            Self::Int8(b) => b.append_option(payload.map(exact_bytes).transpose()?.map(i8::from_be_bytes)),
+            Self::Int16(b) => b.append_option(payload.map(exact_bytes).transpose()?.map(i16::from_be_bytes)),
+            Self::Int32(b) => b.append_option(payload.map(exact_bytes).transpose()?.map(i32::from_be_bytes)),
+            Self::Int64(b) => b.append_option(payload.map(exact_bytes).transpose()?.map(i64::from_be_bytes)),
+            Self::Float(b) => b.append_option(payload.map(exact_bytes).transpose()?.map(f32::from_be_bytes)),
+            Self::Double(b) => b.append_option(payload.map(exact_bytes).transpose()?.map(f64::from_be_bytes)),
             Self::Day(b, read) => b.append_option(payload.map(read).transpose()?),
             Self::TimeOfDay(b, read) => b.append_option(payload.map(read).transpose()?),
             Self::Micros(b, read) => b.append_option(payload.map(read).transpose()?),
@@ -119,7 +120,7 @@ impl PrimitiveValues {
         Ok(())
     }
 
-    /// The column so far; starts a new one.
+    /// Returns the column, and starts a new column.
     pub fn finish(&mut self) -> ArrowResult<ArrayRef> {
         Ok(match self {
             Self::Bytes(b) => Arc::new(b.finish()),
@@ -144,10 +145,10 @@ fn text(payload: &[u8]) -> Result<&[u8]> {
 }
 
 fn boolean(payload: &[u8]) -> Result<bool> {
-    exact::<1>(payload).map(|[byte]| byte != 0)
+    exact_bytes::<1>(payload).map(|[byte]| byte != 0)
 }
 
-fn exact<const N: usize>(payload: &[u8]) -> Result<[u8; N]> {
+fn exact_bytes<const N: usize>(payload: &[u8]) -> Result<[u8; N]> {
     payload.try_into().map_err(|_| {
         KernelError::payload(format!("expected {N} bytes for the schema's type, got {}", payload.len()))
     })
@@ -158,41 +159,42 @@ const MICROS_OF_DAY: i64 = 86_400_000_000;
 const NANOS_OF_DAY: i64 = 86_400_000_000_000;
 
 fn long(payload: &[u8]) -> Result<i64> {
-    exact(payload).map(i64::from_be_bytes)
+    exact_bytes(payload).map(i64::from_be_bytes)
 }
 
-/// `java.util.Date`, an instant in milliseconds: its day in UTC.
+/// Reads a `java.util.Date`, an instant in milliseconds, and returns its day in UTC.
 fn date(payload: &[u8]) -> Result<i32> {
     epoch_day(long(payload)?.div_euclid(MILLIS_OF_DAY))
 }
 
-/// `java.sql.Time`, an instant in milliseconds: its time of day in UTC.
+/// Reads a `java.sql.Time`, an instant in milliseconds, and returns its time of day in UTC.
 fn time(payload: &[u8]) -> Result<i64> {
     Ok(long(payload)?.rem_euclid(MILLIS_OF_DAY) * 1_000_000)
 }
 
-/// `java.sql.Timestamp`, an instant in milliseconds.
+/// Reads a `java.sql.Timestamp`, an instant in milliseconds.
 fn timestamp(payload: &[u8]) -> Result<i64> {
     let millis = long(payload)?;
     millis.checked_mul(1000).ok_or_else(|| beyond("timestamp", format!("{millis} ms since 1970")))
 }
 
-/// `java.time.Instant`: seconds, and nanoseconds from there on.
+/// Reads a `java.time.Instant`: seconds, and nanoseconds after them.
 fn instant(payload: &[u8]) -> Result<i64> {
-    let bytes = exact::<12>(payload)?;
+    let bytes = exact_bytes::<12>(payload)?;
     let (seconds, nanos) = bytes.split_at(8);
-    let (seconds, nanos) = (exact(seconds).map(i64::from_be_bytes)?, exact(nanos).map(i32::from_be_bytes)?);
+    let (seconds, nanos) =
+        (exact_bytes(seconds).map(i64::from_be_bytes)?, exact_bytes(nanos).map(i32::from_be_bytes)?);
     let micros =
         seconds.checked_mul(1_000_000).and_then(|m| m.checked_add(i64::from(nanos.div_euclid(1000))));
     micros.ok_or_else(|| beyond("timestamp", format!("{seconds} s since 1970")))
 }
 
-/// `java.time.LocalDate`: the day counted from 1970-01-01.
+/// Converts a `java.time.LocalDate`, which is the number of days since 1970-01-01.
 fn epoch_day(day: i64) -> Result<i32> {
     i32::try_from(day).map_err(|_| beyond("date", format!("{day} days since 1970")))
 }
 
-/// `java.time.LocalTime`: nanoseconds of the day.
+/// Reads a `java.time.LocalTime`: nanoseconds since midnight.
 fn local_time(payload: &[u8]) -> Result<i64> {
     let nanos = long(payload)?;
     if !(0..NANOS_OF_DAY).contains(&nanos) {
@@ -202,9 +204,9 @@ fn local_time(payload: &[u8]) -> Result<i64> {
     Ok(nanos - nanos % 1000)
 }
 
-/// `java.time.LocalDateTime`: a date and a time as above.
+/// Reads a `java.time.LocalDateTime`: a `LocalDate` and a `LocalTime`.
 fn local_date_time(payload: &[u8]) -> Result<i64> {
-    let bytes = exact::<16>(payload)?;
+    let bytes = exact_bytes::<16>(payload)?;
     let (day, nanos) = bytes.split_at(8);
     let (day, nanos) = (long(day)?, local_time(nanos)?);
     let micros = day.checked_mul(MICROS_OF_DAY).and_then(|m| m.checked_add(nanos / 1000));

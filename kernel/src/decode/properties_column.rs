@@ -1,4 +1,4 @@
-//! `__messageProperties`: maps of texts.
+//! The column `__messageProperties`: maps of texts.
 
 use std::sync::Arc;
 
@@ -6,17 +6,17 @@ use arrow_array::{ArrayRef, MapArray, StructArray};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Fields};
 
-use super::buffers::{BytesBuffer, NullRows, hold};
+use super::buffers::{BytesBuffer, NullRows, check_room};
 use super::metadata_columns::text;
 use super::repeated_keys::find_overwritten;
 use crate::conform::ArrowResult;
 use crate::error::Result;
 use crate::metadata::Property;
 
-/// The column under construction.
+/// The column `__messageProperties` under construction.
 #[derive(Debug, Default)]
 pub struct PropertiesColumn {
-    /// Where each map ends in `keys` and `values`.
+    /// End of each map in `keys` and `values`.
     ends: Vec<i32>,
     keys: BytesBuffer,
     values: BytesBuffer,
@@ -24,7 +24,9 @@ pub struct PropertiesColumn {
 }
 
 impl PropertiesColumn {
-    /// Add those of one message; of equal keys the last counts. An error, and null, unless all are texts.
+    /// Adds the properties of one message; for each key, the last property counts.
+    ///
+    /// If a property is not UTF-8, the row is null, and the result is an error.
     pub fn append(&mut self, properties: &[Property<'_>]) -> Result<()> {
         let rows = self.ends.len();
         let entries = self.keys.len();
@@ -37,7 +39,7 @@ impl PropertiesColumn {
             self.values.truncate(entries);
             self.nulls.push(rows);
         }
-        // There are no more entries than bytes in the messages of a batch.
+        // The number fits, because a batch has fewer properties than bytes.
         self.ends.push(self.keys.len() as i32);
         appended
     }
@@ -49,13 +51,13 @@ impl PropertiesColumn {
         for (index, (key, value)) in properties.iter().enumerate() {
             let (key, value) = (text(key, "property key")?, text(value, "property value")?);
             if overwritten.binary_search(&index).is_err() {
-                hold(self.keys.push(key) && self.values.push(value))?;
+                check_room(self.keys.push(key) && self.values.push(value))?;
             }
         }
         Ok(())
     }
 
-    /// The column so far; starts a new one.
+    /// Returns the column, and starts a new column.
     pub fn finish(&mut self) -> ArrowResult<MapArray> {
         let mut offsets = Vec::with_capacity(self.ends.len() + 1);
         offsets.push(0);

@@ -1,5 +1,6 @@
-//! Maps in which a key comes again: of equal keys the last counts, as in the maps of Pulsar's Java client. Spark's
-//! maps must not have equal keys.
+//! Removal of repeated keys from maps.
+//!
+//! Spark's maps must not contain equal keys. The last of equal keys counts, as in the maps of Pulsar's Java client.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -9,17 +10,17 @@ use arrow_array::{Array, ArrayRef, BooleanArray};
 use arrow_schema::ArrowError;
 use arrow_select::filter::filter;
 
-/// Maps of up to so many entries are searched for equal keys pair by pair.
-const FEW: usize = 16;
+/// Largest number of entries for which keys are compared pair by pair, instead of by a hash map.
+const MAX_PAIRWISE: usize = 16;
 
-/// Add to `overwritten` the `entries` of one map, ascending, whose key comes again in it.
+/// Adds to `overwritten`, in ascending order, the `entries` of one map whose key is repeated later in the map.
 pub fn find_overwritten<K: Eq + Hash>(
     entries: Range<usize>,
     key: impl Fn(usize) -> K,
     overwritten: &mut Vec<usize>,
 ) {
     let Range { start, end } = entries;
-    if end - start <= FEW {
+    if end - start <= MAX_PAIRWISE {
         let repeats = |entry: &usize| (entry + 1..end).any(|later| key(*entry) == key(later));
         return overwritten.extend((start..end).filter(repeats));
     }
@@ -32,7 +33,9 @@ pub fn find_overwritten<K: Eq + Hash>(
     }
 }
 
-/// `keys` and `values` without the entries `overwritten`, which ascend and are forgotten; `offsets` move along.
+/// Returns `keys` and `values` without the `overwritten` entries, and adjusts `offsets`.
+///
+/// `overwritten` must be in ascending order, and is empty afterwards.
 pub fn remove_overwritten(
     overwritten: &mut Vec<usize>,
     offsets: &mut [i32],

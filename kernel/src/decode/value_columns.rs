@@ -1,11 +1,11 @@
-//! The value columns of an open batch, whatever their type, and what happens to messages that do not decode.
+//! The value columns of an open batch, and the handling of bad rows.
 
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BinaryArray};
 use arrow_schema::FieldRef;
 
-use super::bad_rows::{BatchMessages, is_of_message, named};
+use super::bad_rows::{BatchMessages, is_of_message, with_version};
 use super::kept_payloads::KeptPayloads;
 use super::message_row::MessageRow;
 use super::options::{BadRows, DecoderOptions};
@@ -15,41 +15,41 @@ use crate::payload_schema::PayloadSchema;
 
 /// The value columns of a finished batch.
 pub struct FinishedValues {
-    /// In the order of the output schema, bad rows null.
+    /// Columns in the order of the output schema; bad rows are null.
     pub columns: Vec<ArrayRef>,
-    /// The payload of each bad row, null in the others; `None` when no row is bad.
+    /// Payloads of the bad rows, null in other rows; `None` if no row is bad.
     pub bad: Option<BinaryArray>,
-    /// The payloads of which the columns do not tell all, and of bad rows; `None` unless they are kept.
+    /// Kept payloads, null in other rows; `None` if the decoder keeps no payloads.
     pub payloads: Option<ArrayRef>,
 }
 
-/// How many messages were bad so far, and why the first one was.
+/// The number of bad rows, and the error of the first one.
 #[derive(Debug, Clone, Default)]
 pub struct BadRowCount {
-    /// Messages.
+    /// Number of messages.
     pub rows: u64,
-    /// The first one's error.
+    /// Error of the first message.
     pub first: Option<KernelError>,
 }
 
-/// Value columns under construction.
+/// The value columns under construction, and the messages of the batch as far as bad rows need them.
 pub struct ValueColumns {
     batch_rows: usize,
     mode: BadRows,
     values: Values,
-    /// Whether some version that messages may have is refused.
+    /// True if any schema version is refused.
     refuses: bool,
     messages: BatchMessages,
-    /// `values` failed: the rows of the batch are only kept, until it is finished.
-    broken: bool,
+    /// True after `values` failed; until the end of the batch, its messages are then only stored.
+    is_broken: bool,
     count: BadRowCount,
     kept: Option<KeptPayloads>,
-    /// There is no value column, so the version of a message alone tells whether its payload is kept.
+    /// True if there is no value column, so that the version alone determines whether a payload is kept.
     keeps_all_of_a_version: bool,
 }
 
 impl ValueColumns {
-    /// For the value columns `fields` of the output schema.
+    /// Creates the value columns `fields` of the output schema.
     pub fn new(options: &DecoderOptions, fields: Vec<FieldRef>) -> Result<Self> {
         let values = Values::new(&options.value, fields.clone(), options.batch_rows)?;
         let is_versioned = matches!(options.value.value_type.as_str(), "avro" | "key_value" | "protobuf");
@@ -61,31 +61,32 @@ impl ValueColumns {
             values,
             refuses: false,
             messages: BatchMessages::new(options.value.clone(), fields),
-            broken: false,
+            is_broken: false,
             count: BadRowCount::default(),
             kept: options.payload_column.as_ref().map(|_| KeptPayloads::new(&options.value)).transpose()?,
         })
     }
 
-    /// Whether schema versions matter.
+    /// Returns whether the decoder needs the schema versions of messages.
     pub fn needs_versions(&self) -> bool {
         self.keeps_all_of_a_version || self.values.needs_versions()
     }
 
-    /// Whether `add_version` or `refuse_version` was called with it.
+    /// Returns whether `add_version` or `refuse_version` was called with the version.
     pub fn knows(&self, version: &[u8]) -> bool {
         self.messages.knows(version) || (!self.keeps_all_of_a_version && self.values.knows(version))
     }
 
-    /// Make a version known; ignored where versions do not matter.
+    /// Adds a schema version; does nothing if the decoder needs no versions.
     pub fn add_version(&mut self, version: &[u8], written: &PayloadSchema) -> Result<()> {
         self.values.add_version(version, written)?;
         self.messages.learn(version, written);
         Ok(())
     }
 
-    /// Make all messages of a version bad rows, or in mode [`BadRows::Fail`] an error of the schema; `why` is the
-    /// reason.
+    /// Makes all messages of a version bad rows, for the reason `why`.
+    ///
+    /// In mode [`BadRows::Fail`], such a message is an error of the kind "schema".
     pub fn refuse_version(&mut self, version: &[u8], why: &str) {
         self.messages.refuse(
             version,
@@ -97,7 +98,7 @@ impl ValueColumns {
         self.refuses = true;
     }
 
-    /// Keep the payloads of all messages of a version, or of any version.
+    /// Keeps the payloads of all messages of a version, or of all versions for `None`.
     pub fn keep_payloads(&mut self, version: Option<&[u8]>) {
         match (&mut self.kept, version) {
             (Some(kept), Some(version)) => kept.add_version(version),
@@ -106,36 +107,38 @@ impl ValueColumns {
         }
     }
 
-    /// Bad rows of all finished batches.
+    /// Returns the number of bad rows of the finished batches.
     pub fn bad_rows(&self) -> &BadRowCount {
         &self.count
     }
 
-    /// Count bad rows anew.
+    /// Resets the number of bad rows to 0.
     pub fn reset_count(&mut self) {
         self.count = BadRowCount::default();
     }
 
-    /// Add one message; what does not lie in one piece is put together in `joined`. `fault` says why the message is
-    /// bad, whatever its value is. In mode [`BadRows::Fail`] a message that is known to be bad already is an error.
+    /// Adds a message, which is assembled in `buffer` if it is not stored in one piece.
+    ///
+    /// `fault` is a reason why the message is bad that does not depend on its value. In mode [`BadRows::Fail`], the
+    /// result is an error if the message is already known to be bad.
     pub fn append(
         &mut self,
         row: &MessageRow<'_>,
         fault: Option<KernelError>,
-        joined: &mut Vec<u8>,
+        buffer: &mut Vec<u8>,
     ) -> Result<()> {
         if row.undecryptable && !self.values.shows_undecryptable() {
             let undecryptable =
-                || KernelError::payload("the message is still encrypted, so its value is not known");
+                || KernelError::payload("expected a decrypted message, but it is still encrypted");
             self.keep_whole(row.payload);
             return self.append_bad(row.payload, fault.unwrap_or_else(undecryptable));
         }
-        // A message that stays encrypted names a version, but is not of it.
+        // The schema version of an encrypted message does not describe its encrypted bytes.
         let version = if row.undecryptable { &[] } else { row.schema_version };
         let payload = match fault {
             Some(fault) => Err(fault),
             None if row.undecryptable => Ok(row.payload),
-            None => self.values.payload(row, joined),
+            None => self.values.payload(row, buffer),
         };
         match payload {
             Ok(payload) => {
@@ -161,7 +164,7 @@ impl ValueColumns {
         if self.keeps_payloads() {
             self.keep(payload, version);
         }
-        if self.broken {
+        if self.is_broken {
             return Ok(());
         }
         let appended = match self.refuses {
@@ -169,8 +172,8 @@ impl ValueColumns {
             false => self.values.append(payload, version),
         };
         match appended {
-            Err(error) if self.tolerates(&error) => self.broken = true,
-            Err(error) => return Err(named(error, version)),
+            Err(error) if self.tolerates(&error) => self.is_broken = true,
+            Err(error) => return Err(with_version(error, version)),
             Ok(()) => {}
         }
         Ok(())
@@ -182,18 +185,18 @@ impl ValueColumns {
         }
         self.keep(payload, &[]);
         self.messages.mark_bad(fault);
-        self.broken = true;
+        self.is_broken = true;
         Ok(())
     }
 
-    /// Without columns only the number of messages counts.
+    /// Stores the message until the end of the batch; without columns, only the number of messages counts.
     fn keep(&mut self, payload: Option<&[u8]>, version: &[u8]) {
         self.messages.push(payload.filter(|_| self.messages.has_columns()), version);
     }
 
-    /// The columns so far; starts new ones. `at` names the rows' messages.
+    /// Returns the columns, and starts new columns; `at` contains the position of each row's message.
     pub fn finish(&mut self, at: &[MessageRef]) -> Result<FinishedValues> {
-        if !self.broken {
+        if !self.is_broken {
             match self.values.finish(at) {
                 Ok(columns) => {
                     self.messages.clear();
@@ -208,7 +211,7 @@ impl ValueColumns {
         self.count.rows += salvage.bad_rows;
         self.count.first = self.count.first.take().or(salvage.first);
         self.messages.clear();
-        self.broken = false;
+        self.is_broken = false;
         self.values = self.messages.decoder(self.batch_rows)?;
         let payloads = self.payloads(Some(&salvage.bad));
         Ok(FinishedValues { columns: salvage.columns, bad: Some(salvage.bad), payloads })
@@ -223,7 +226,7 @@ impl ValueColumns {
         self.mode != BadRows::Fail || (self.messages.has_columns() && self.values.fails_late())
     }
 
-    /// Whether a message with this fault is a bad row; else the read is at fault.
+    /// Returns whether a message with this error becomes a bad row; otherwise the read fails.
     fn tolerates(&self, error: &KernelError) -> bool {
         self.mode != BadRows::Fail && is_of_message(error)
     }

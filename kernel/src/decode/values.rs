@@ -1,4 +1,4 @@
-//! The value columns, by the kind of schema.
+//! The value columns for each type of schema.
 
 use arrow_array::ArrayRef;
 use arrow_schema::FieldRef;
@@ -15,38 +15,38 @@ use crate::payload_schema::PayloadSchema;
 
 /// Value columns under construction.
 pub enum Values {
-    /// One column `value`, or none.
+    /// A single column `value`, or no column.
     Primitive(PrimitiveValues, Option<FieldRef>),
-    /// Fields of JSON objects.
+    /// Columns for fields of JSON objects.
     Json(Box<JsonValues>),
-    /// Fields of Avro records.
+    /// Columns for fields of Avro records.
     Avro(Box<AvroValues>),
     /// Columns `key` and `value`.
     KeyValue(Box<KeyValues>),
-    /// Fields of Protobuf messages.
+    /// Columns for fields of Protobuf messages.
     Protobuf(Box<ProtobufValues>),
 }
 
 impl Values {
-    /// For the value columns `fields` of the output schema.
+    /// Creates the value columns `fields` of the output schema.
     pub fn new(schema: &PayloadSchema, mut fields: Vec<FieldRef>, batch_rows: usize) -> Result<Self> {
         let value_type = schema.value_type.as_str();
         let known = PrimitiveValues::new(value_type);
         if known.is_none() && !matches!(value_type, "json" | "avro" | "key_value" | "protobuf") {
             return Err(KernelError::schema(format!(
-                "value_type: {value_type:?} is not one the kernel decodes"
+                "value_type: expected a primitive, json, avro, key_value or protobuf, got {value_type:?}"
             )));
         }
-        // Without a value column nothing is decoded, whatever the type.
+        // Without a value column, no value of any type is decoded.
         if fields.is_empty() {
             return Ok(Self::Primitive(PrimitiveValues::Skipped(0), None));
         }
         if let Some(values) = known {
             return match (fields.pop(), fields.is_empty()) {
                 (Some(field), true) if field.name() == "value" => Ok(Self::Primitive(values, Some(field))),
-                _ => Err(KernelError::schema(format!(
-                    "expected the one value column `value` for {value_type}"
-                ))),
+                _ => {
+                    Err(KernelError::schema(format!("expected one value column, `value`, for {value_type}")))
+                }
             };
         }
         if value_type == "key_value" {
@@ -63,12 +63,12 @@ impl Values {
         Ok(Self::Avro(Box::new(AvroValues::new(fields, declared, schema.definition()?)?)))
     }
 
-    /// Whether schema versions matter.
+    /// Returns whether the decoder needs the schema versions of messages.
     pub fn needs_versions(&self) -> bool {
         matches!(self, Self::Avro(_) | Self::KeyValue(_) | Self::Protobuf(_))
     }
 
-    /// Whether the version is known.
+    /// Returns whether the version is known, or no version is needed.
     pub fn knows(&self, version: &[u8]) -> bool {
         match self {
             Self::Avro(values) => values.knows(version),
@@ -78,7 +78,7 @@ impl Values {
         }
     }
 
-    /// Make a version known, by what its messages were written with; ignored where versions do not matter.
+    /// Adds a schema version and its writer schema; does nothing if no version is needed.
     pub fn add_version(&mut self, version: &[u8], written: &PayloadSchema) -> Result<()> {
         match self {
             Self::Avro(values) => values.add_version(version, written.definition()?),
@@ -88,26 +88,27 @@ impl Values {
         }
     }
 
-    /// Whether a payload that is still encrypted can be shown: as bytes, or not at all.
+    /// Returns whether an encrypted payload is a valid value: as bytes, or because no value is decoded.
     pub fn shows_undecryptable(&self) -> bool {
         matches!(self, Self::Primitive(PrimitiveValues::Bytes(_) | PrimitiveValues::Skipped(_), _))
     }
 
-    /// Whether some message can turn out bad only in `finish`.
+    /// Returns whether `finish` can find a bad message that `append` accepted.
     pub fn fails_late(&self) -> bool {
         !matches!(self, Self::Primitive(..))
     }
 
-    /// What `append` takes of a message: its payload, unless a part of the value lies elsewhere; then all of
-    /// it, put together in `joined`.
-    pub fn payload<'a>(&self, row: &MessageRow<'a>, joined: &'a mut Vec<u8>) -> Result<Option<&'a [u8]>> {
+    /// Returns the bytes that `append` needs: usually the payload.
+    ///
+    /// If a part of the value is outside the payload, the whole value is assembled in `buffer`.
+    pub fn payload<'a>(&self, row: &MessageRow<'a>, buffer: &'a mut Vec<u8>) -> Result<Option<&'a [u8]>> {
         match self {
-            Self::KeyValue(values) => values.payload(row, joined),
+            Self::KeyValue(values) => values.payload(row, buffer),
             _ => Ok(row.payload),
         }
     }
 
-    /// Add one message; `None` is a null value. After an error the decoder is of no use.
+    /// Adds a message; `None` is a null value. After an error, the columns are unusable.
     pub fn append(&mut self, payload: Option<&[u8]>, version: &[u8]) -> Result<()> {
         match self {
             Self::Primitive(values, _) => values.append(payload),
@@ -118,8 +119,10 @@ impl Values {
         }
     }
 
-    /// The columns so far, in the order of the output schema; starts new ones. `at` names the rows' messages.
-    /// After an error the decoder is of no use; the error need not name a message.
+    /// Returns the columns in the order of the output schema, and starts new columns.
+    ///
+    /// `at` contains the position of each row's message. After an error, which need not name a message, the columns
+    /// are unusable.
     pub fn finish(&mut self, at: &[MessageRef]) -> Result<Vec<ArrayRef>> {
         match self {
             Self::Json(values) => values.finish(),

@@ -1,19 +1,21 @@
-//! Pulsar's own hash of a key, by which Key_Shared subscriptions share keys among consumers.
+//! Pulsar's hash slots of keys, by which Key_Shared subscriptions share keys among consumers.
 //!
-//! `(murmur3_32(key) & 0x7fffffff) % 65536`, and 1 where that is 0 (`StickyKeyConsumerSelector`). The key is the
-//! ordering key, else the partition key, else the text `producer name-sequence id` (`Commands.resolveStickyKey`). In a
-//! batch, which Pulsar gives one slot as a whole, that is the sequence id of each message: rows of a table do not know
-//! which entry they were in a batch with.
+//! A slot is `(murmur3_32(key) & 0x7fffffff) % 65536`, or 1 if the result is 0 (`StickyKeyConsumerSelector`). The key
+//! is the ordering key if the message has one, otherwise the partition key. A message without keys uses the text
+//! `producer name-sequence id` (`Commands.resolveStickyKey`).
+//!
+//! Pulsar assigns one slot to a whole batch. This module uses the sequence id of each message instead, because the rows
+//! of a table do not contain the batch of a message.
 
-/// Hash slots are 0 to 65535; 0 stays empty.
+/// Number of hash slots, which are 0 to 65535; slot 0 stays empty.
 pub const SLOTS: u32 = 65_536;
 
-/// The slot of a key.
+/// Returns the slot of a key.
 pub fn slot_of_key(key: &[u8]) -> u32 {
     ((murmur3_32(key) & 0x7fff_ffff) % SLOTS).max(1)
 }
 
-/// The slot of a message without a key.
+/// Returns the slot of a message without a key.
 pub fn slot_without_key(producer_name: &[u8], sequence_id: u64) -> u32 {
     let mut text = producer_name.to_vec();
     text.push(b'-');
@@ -21,7 +23,7 @@ pub fn slot_without_key(producer_name: &[u8], sequence_id: u64) -> u32 {
     slot_of_key(&text)
 }
 
-/// MurmurHash3, x86 32 bits, seed 0 (public domain, Austin Appleby).
+/// Computes MurmurHash3 for x86 with 32 bits and seed 0 (public domain, Austin Appleby).
 pub fn murmur3_32(data: &[u8]) -> u32 {
     let (blocks, tail) = data.as_chunks::<4>();
     let mut hash = 0u32;

@@ -1,29 +1,29 @@
-//! Which messages of a range a reader wants, by what they say of themselves.
+//! A filter of messages by publish time, event time and key.
 
 use std::collections::HashSet;
 
 use super::key_slot::{slot_of_key, slot_without_key};
 use crate::metadata::{Key, MessageMetadata};
 
-/// The default wants all messages.
+/// Conditions that a message must meet, each optional; the default accepts all messages.
 #[derive(Debug, Clone, Default)]
 pub struct RowFilter {
-    /// Those published at this time or later, in Unix milliseconds.
+    /// Earliest publish time, inclusive, in Unix milliseconds.
     pub published_from: Option<i64>,
-    /// Those published before this time, in Unix milliseconds.
+    /// Latest publish time, exclusive, in Unix milliseconds.
     pub published_before: Option<i64>,
-    /// Those with this event time or a later one, in Unix milliseconds: none without event time.
+    /// Earliest event time, inclusive, in Unix milliseconds; rejects messages without an event time.
     pub event_from: Option<i64>,
-    /// Those with an event time before this one, in Unix milliseconds, and those without event time.
+    /// Latest event time, exclusive, in Unix milliseconds; accepts messages without an event time.
     pub event_before: Option<i64>,
-    /// Those with one of these keys, as the producer gave them.
+    /// Accepted keys, as the bytes that the producer set.
     pub keys: Option<HashSet<Vec<u8>>>,
-    /// Those whose key lies in these hash slots, the second exclusive.
+    /// Range of accepted hash slots, the second exclusive.
     pub slots: Option<(u32, u32)>,
 }
 
 impl RowFilter {
-    /// Whether nothing is filtered.
+    /// Returns whether the filter accepts all messages.
     pub fn wants_all(&self) -> bool {
         self.published_from.is_none()
             && self.published_before.is_none()
@@ -33,14 +33,15 @@ impl RowFilter {
             && self.slots.is_none()
     }
 
-    /// Whether the entry with this metadata can hold a wanted message. The publish time is that of all its
-    /// messages, event time and key only those of a message outside a batch.
+    /// Returns whether the entry with this metadata can contain a wanted message.
+    ///
+    /// All messages of an entry have its publish time. Its event time and key count only outside a batch.
     pub fn may_want(&self, metadata: &MessageMetadata<'_>) -> bool {
         let published = metadata.publish_time as i64;
         let in_time = self.published_from.is_none_or(|from| published >= from)
             && self.published_before.is_none_or(|before| published < before);
         if !in_time || metadata.num_messages_in_batch.is_some() {
-            // A batch has the keys of its first message, also where the others have different ones.
+            // The metadata of a batch contains the keys of its first message, but the others may have different keys.
             return in_time;
         }
         let keyless = || slot_without_key(metadata.producer_name, metadata.sequence_id);
@@ -48,7 +49,9 @@ impl RowFilter {
             && self.wants_keys(metadata.key(), metadata.ordering_key, keyless)
     }
 
-    /// Whether messages with this event time are wanted: as the wire has it, signed in two's complement, 0 for none.
+    /// Returns whether messages with this event time are wanted.
+    ///
+    /// `event_time` is the number on the wire: Unix milliseconds in two's complement, or 0 for no event time.
     pub fn wants_event(&self, event_time: u64) -> bool {
         if event_time == 0 {
             return self.event_from.is_none();
@@ -58,7 +61,7 @@ impl RowFilter {
             && self.event_before.is_none_or(|before| time < before)
     }
 
-    /// Whether a message with these keys is wanted; `keyless` is its slot if it has none.
+    /// Returns whether a message with these keys is wanted; `keyless` returns the slot of a message without keys.
     pub fn wants_keys(
         &self,
         key: Option<Key<'_>>,
@@ -68,16 +71,16 @@ impl RowFilter {
         if !self.wants_key(key) {
             return false;
         }
-        let Some((first, behind)) = self.slots else { return true };
+        let Some((first, end)) = self.slots else { return true };
         let slot = match (ordering_key, key) {
             (Some(ordering_key), _) => slot_of_key(ordering_key),
             (None, Some(key)) => slot_of_key(key.bytes().as_ref()),
             (None, None) => keyless(),
         };
-        first <= slot && slot < behind
+        first <= slot && slot < end
     }
 
-    /// Whether messages with this key are wanted.
+    /// Returns whether messages with this key are wanted.
     fn wants_key(&self, key: Option<Key<'_>>) -> bool {
         match (&self.keys, key) {
             (None, _) => true,

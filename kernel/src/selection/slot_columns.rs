@@ -1,25 +1,25 @@
-//! The slots of rows that are columns already: of a topic's table.
+//! Hash slots of the rows of a topic's table, whose keys are already columns.
 
 use arrow_array::{BinaryArray, BooleanArray, Int64Array, StringArray};
 
 use super::key_slot::{slot_of_key, slot_without_key};
 
-/// What decides about the slots of rows; all of one length.
+/// The columns that determine the slot of each row; all have the same length.
 #[derive(Debug)]
 pub struct SlotColumns<'a> {
-    /// Decide where they are not null.
+    /// Ordering keys, which determine the slot if they are not null.
     pub ordering_keys: &'a BinaryArray,
-    /// Decide where there is no ordering key.
+    /// Partition keys, which determine the slot of a row without an ordering key.
     pub keys: &'a BinaryArray,
-    /// Decide, with the sequence ids, where there is no key.
+    /// Producer names, which determine the slot of a row without keys, together with the sequence ids.
     pub producer_names: &'a StringArray,
-    /// Of each message, also in a batch.
+    /// Sequence ids of the messages; each message of a batch has its own.
     pub sequence_ids: &'a Int64Array,
 }
 
 impl SlotColumns<'_> {
-    /// Which rows lie in these slots, `behind` exclusive: those whose messages a `RowFilter` with them wants.
-    pub fn within(&self, first: u32, behind: u32) -> BooleanArray {
+    /// Returns for each row whether its slot is in `first..end`: the rows that a `RowFilter` with these slots accepts.
+    pub fn within(&self, first: u32, end: u32) -> BooleanArray {
         let keys = self.ordering_keys.iter().zip(self.keys).map(|(ordering_key, key)| ordering_key.or(key));
         let others = self.producer_names.iter().zip(self.sequence_ids);
         keys.zip(others)
@@ -31,7 +31,7 @@ impl SlotColumns<'_> {
                         sequence_id.unwrap_or_default().cast_unsigned(),
                     ),
                 };
-                Some(first <= slot && slot < behind)
+                Some(first <= slot && slot < end)
             })
             .collect()
     }

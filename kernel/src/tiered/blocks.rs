@@ -1,28 +1,29 @@
-//! The data object of a ledger in an object store: blocks, one behind the other.
+//! The data object of a ledger in an object store: a sequence of adjacent blocks.
 //!
-//! Block: `u32 0xfbdbabcb | i64 128 | i64 length | i64 first entry | padding up to 128 bytes`, then
-//! `{i32 length | i64 entry | bytes}` for each entry, then `fe dc de ad` over and over up to the block's length.
-//! No entry crosses a block's end. After Pulsar's `DataBlockHeaderImpl` and `BlockAwareSegmentInputStreamImpl`.
+//! A block begins with `u32 0xfbdbabcb | i64 128 | i64 length | i64 first entry | padding up to 128 bytes`. Then
+//! `{i32 length | i64 entry | bytes}` follows for each entry. The bytes `fe dc de ad` are repeated up to the length of
+//! the block. No entry crosses the end of a block. The source of the format is Pulsar's `DataBlockHeaderImpl` and
+//! `BlockAwareSegmentInputStreamImpl`.
 
 use super::object::split_i64;
 use super::{EntryRange, MAX_STORED};
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::wire::split_u32;
 
-/// Bytes of a block's header.
+/// Length of a block's header in bytes.
 pub const HEADER_LENGTH: u64 = 128;
 const MAGIC: u32 = 0xfbdb_abcb;
 const PADDING: u32 = 0xfedc_dead;
 const ENTRY_HEADER: u64 = 12;
 
-/// Where one block lies.
+/// The location of one block in the data object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
-    /// Its first entry.
+    /// Id of the first entry in the block.
     pub first_entry: i64,
-    /// Its first byte in the data object.
+    /// Offset of the block in the data object, in bytes.
     pub offset: u64,
-    /// Its bytes, with header and padding.
+    /// Length of the block in bytes, with header and padding.
     pub length: u64,
 }
 
@@ -36,24 +37,25 @@ impl Block {
         Ok(Self { first_entry, offset, length })
     }
 
-    /// Behind its last byte.
+    /// Returns the offset after the last byte of the block.
     pub fn end(&self) -> u64 {
         self.offset.saturating_add(self.length)
     }
 }
 
-/// Goes over the bytes of adjacent blocks.
+/// An incremental parser of adjacent blocks.
 #[derive(Debug)]
 pub struct Blocks {
-    /// Those that are left, the present one last.
-    left: Vec<Block>,
-    /// Bytes of the present block that are behind us; 0 before its header.
-    at: u64,
-    padded: bool,
+    /// Blocks that are not finished, in reverse order: the current block is the last.
+    remaining: Vec<Block>,
+    /// Number of bytes of the current block that are parsed; 0 before its header.
+    position: u64,
+    /// True after the first padding of the current block.
+    is_padding: bool,
 }
 
 enum BlockStep {
-    /// So many bytes were handled.
+    /// Number of bytes that were parsed.
     Used(usize),
     /// More bytes are needed.
     Wait,
@@ -62,13 +64,15 @@ enum BlockStep {
 impl Blocks {
     pub(super) fn new(mut blocks: Vec<Block>) -> Self {
         blocks.reverse();
-        Self { left: blocks, at: 0, padded: false }
+        Self { remaining: blocks, position: 0, is_padding: false }
     }
 
-    /// Handle what is complete of `data`, which begins where the last call ended; `used` counts its bytes.
+    /// Parses the complete entries of `data` from byte `used` on into `range`, and moves `used` past them.
+    ///
+    /// `data` begins at the first byte that the previous call did not parse.
     pub(super) fn split(&mut self, data: &[u8], range: &mut EntryRange, used: &mut usize) -> Result<()> {
         while !range.is_done() {
-            let Some(block) = self.left.last().copied() else { break };
+            let Some(block) = self.remaining.last().copied() else { break };
             let rest = data.get(*used..).unwrap_or_default();
             match self.step(block, rest, range)? {
                 BlockStep::Wait => return Ok(()),
@@ -80,24 +84,24 @@ impl Blocks {
     }
 
     fn step(&mut self, block: Block, rest: &[u8], range: &mut EntryRange) -> Result<BlockStep> {
-        if self.at == 0 {
+        if self.position == 0 {
             return self.header(block, rest, range);
         }
-        let left = block.length.saturating_sub(self.at);
-        if self.padded || left < ENTRY_HEADER {
+        let left = block.length.saturating_sub(self.position);
+        if self.is_padding || left < ENTRY_HEADER {
             return Ok(self.skip(left, rest));
         }
         let Some((length, after)) = split_u32(rest) else { return Ok(BlockStep::Wait) };
         if length == PADDING {
             if range.expected == Some(block.first_entry) {
                 let why = format!(
-                    "the block at byte {} holds padding only: the offloader leaves entries out that are longer than \
-                     a block",
+                    "the block at byte {} contains padding only, because the offloader omits entries that are longer \
+                     than a block",
                     block.offset
                 );
                 return Err(range.missing(block.first_entry, &why));
             }
-            self.padded = true;
+            self.is_padding = true;
             return Ok(BlockStep::Used(0));
         }
         self.entry(u64::from(length), left - ENTRY_HEADER, after, range)
@@ -106,13 +110,13 @@ impl Blocks {
     fn entry(&mut self, length: u64, room: u64, after: &[u8], range: &mut EntryRange) -> Result<BlockStep> {
         if length > room {
             return Err(KernelError::corrupt(format!(
-                "expected an entry in the {room} bytes that are left of its block, got one of {length}"
+                "expected an entry of at most {room} bytes in the rest of its block, got {length} bytes"
             )));
         }
         if length > MAX_STORED as u64 {
             return Err(KernelError::new(
                 ErrorKind::Unsupported,
-                format!("an entry of {length} bytes; the limit is {MAX_STORED}"),
+                format!("expected an entry of at most {MAX_STORED} bytes, got {length} bytes"),
             ));
         }
         let Some(data) = split_i64(after).and_then(|(id, data)| Some((id, data.get(..length as usize)?)))
@@ -121,20 +125,20 @@ impl Blocks {
         };
         range.take(data.0, data.1)?;
         let bytes = ENTRY_HEADER + length;
-        self.at += bytes;
+        self.position += bytes;
         Ok(BlockStep::Used(bytes as usize))
     }
 
     fn header(&mut self, block: Block, rest: &[u8], range: &EntryRange) -> Result<BlockStep> {
         let Some(header) = rest.get(..HEADER_LENGTH as usize) else { return Ok(BlockStep::Wait) };
-        let said = parse_header(header);
+        let parsed = parse_header(header);
         let expected = (MAGIC, HEADER_LENGTH as i64, block.length as i64, block.first_entry);
-        if said != Some(expected) {
+        if parsed != Some(expected) {
             return Err(KernelError::corrupt(format!(
-                "expected the header of the block with entry {} of {} bytes, got {}",
+                "expected the header of the block that begins with entry {} and has {} bytes, got {}",
                 block.first_entry,
                 block.length,
-                said.map_or("none".to_owned(), |said| format!("{said:x?}"))
+                parsed.map_or("none".to_owned(), |parsed| format!("{parsed:x?}"))
             )));
         }
         if let Some(missing) = range.expected.filter(|expected| *expected != block.first_entry) {
@@ -142,17 +146,17 @@ impl Blocks {
                 range.missing(missing, &format!("the next block begins with entry {}", block.first_entry))
             );
         }
-        self.at = HEADER_LENGTH;
+        self.position = HEADER_LENGTH;
         Ok(BlockStep::Used(HEADER_LENGTH as usize))
     }
 
     fn skip(&mut self, left: u64, rest: &[u8]) -> BlockStep {
         let bytes = left.min(rest.len() as u64);
-        self.at += bytes;
+        self.position += bytes;
         if bytes == left {
-            self.left.pop();
-            self.at = 0;
-            self.padded = false;
+            self.remaining.pop();
+            self.position = 0;
+            self.is_padding = false;
         } else if bytes == 0 {
             return BlockStep::Wait;
         }

@@ -1,8 +1,8 @@
 //! A ledger in a file system: Hadoop's MapFile, the SequenceFiles `data` and `index`.
 //!
-//! `data` maps entry ids to entries (`LongWritable` to `BytesWritable`), sorted; the key -1 before them holds the
-//! ledger's metadata. `index` maps some of the keys to the position of the record, or of the block that the record
-//! lies in, in `data`.
+//! `data` maps entry ids to entries (`LongWritable` to `BytesWritable`), sorted by entry id. The first key is -1, and
+//! its value is the ledger's metadata. `index` maps some of the keys to positions in `data`: the position of the key's
+//! record, or of the block that contains the record.
 
 use super::object::split_i64;
 use super::sequence_file::{Compression, Header, Records, Sink};
@@ -12,17 +12,17 @@ use crate::error::{KernelError, MessageRef, Result};
 const DATA_VALUES: &str = "org.apache.hadoop.io.BytesWritable";
 const INDEX_VALUES: &str = "org.apache.hadoop.io.LongWritable";
 
-/// Where the entries of a ledger lie in its file `data`.
+/// The index of a ledger's file `data`: its header, and the positions of some entries.
 #[derive(Debug)]
 pub struct MapFile {
     ledger: i64,
     header: Header,
-    /// Key and position in `data`, in the order of both.
+    /// Keys and their positions in `data`; both ascend.
     pub positions: Vec<(i64, u64)>,
 }
 
 impl MapFile {
-    /// From the first bytes of `data`, enough for its header (64 KiB are), and all bytes of `index`.
+    /// Parses the beginning of `data` and the whole `index`; the first 64 KiB of `data` always contain its header.
     pub fn parse(ledger: i64, data: &[u8], index: &[u8]) -> Result<Self> {
         let place = MessageRef { ledger, entry: -1, batch_index: -1 };
         let header = header(data, DATA_VALUES).map_err(|e| e.within("the file data").at(place))?;
@@ -31,12 +31,12 @@ impl MapFile {
         Ok(Self { ledger, header, positions })
     }
 
-    /// How `data` is compressed.
+    /// Returns the compression of `data`.
     pub fn compression(&self) -> Compression {
         self.header.compression
     }
 
-    /// A reader of the entries `first` to `last`, both inclusive.
+    /// Returns a reader of the entries `first` to `last`, both inclusive.
     pub fn entries(&self, first: i64, last: i64) -> Result<StoredEntries> {
         if first < 0 || last < first {
             return Err(KernelError::corrupt(format!(
@@ -46,9 +46,9 @@ impl MapFile {
         }
         let before = self.positions.partition_point(|(key, _)| *key <= first).checked_sub(1);
         let start = before.and_then(|at| self.positions.get(at)).map(|(_, position)| *position);
-        // The block at the first position behind may hold earlier keys as well; that at the second cannot.
-        let behind = self.positions.partition_point(|(key, _)| *key <= last);
-        let end = self.positions.get(behind.saturating_add(1)).map(|(_, position)| *position);
+        // The block at the first position after `last` may also contain earlier keys, but the second block cannot.
+        let after = self.positions.partition_point(|(key, _)| *key <= last);
+        let end = self.positions.get(after.saturating_add(1)).map(|(_, position)| *position);
         let range = EntryRange::new(self.ledger, first, last, None);
         let start = start.unwrap_or(self.header.length as u64);
         Ok(StoredEntries::new(start, end, Layout::Records(Records::new(self.header.clone())), range))
@@ -73,7 +73,7 @@ fn positions(index: &[u8], least: u64) -> Result<Vec<(i64, u64)>> {
     let mut used = 0;
     Records::new(header).split(records, &mut positions, &mut used)?;
     if used < records.len() {
-        return Err(KernelError::corrupt(format!("it ends inside a record, at byte {}", index.len())));
+        return Err(KernelError::corrupt(format!("the file ends inside a record, at byte {}", index.len())));
     }
     Ok(positions.rows)
 }
@@ -104,7 +104,7 @@ impl Sink for Positions {
             Some(position) if key > least.0 && position > least.1 => self.rows.push((key, position)),
             _ => {
                 return Err(KernelError::corrupt(format!(
-                    "expected keys and positions in order behind {least:?}, got key {key} at {position:?}"
+                    "expected keys and positions in order, after {least:?}, got key {key} at {position:?}"
                 )));
             }
         }

@@ -1,10 +1,11 @@
-//! Ledgers that were moved to tiered storage: what Pulsar's offloaders write, back to entries.
+//! Readers of ledgers that Pulsar's offloaders moved to tiered storage.
 //!
-//! [`object`] is the index object that lies beside each data object in S3, GCS, Azure and the like, [`blocks`] the
-//! data object; [`map_file`] is what the file system offloader writes, on [`sequence_file`]. Either way the caller
-//! fetches bytes from where [`StoredEntries::start`] says on, in pieces as it likes, and gets the wanted entries in
-//! order and without a gap, or an error that names the one that is missing. Entries lie there as a bookie stores
-//! them, without the bookie's own checksum, so each entry's checksum is verified here.
+//! Object stores such as S3, GCS and Azure hold a data object ([`blocks`]) and an index object ([`object`]) for each
+//! ledger. The file system offloader writes a [`map_file`], which consists of [`sequence_file`]s.
+//!
+//! For both formats, the caller fetches bytes from [`StoredEntries::start`] on, in pieces of any length. The reader
+//! returns the wanted entries in order and without a gap, or an error that names the missing entry. Entries are stored
+//! as on a bookie, but without the bookie's checksum. So the reader verifies the checksum inside each entry.
 
 pub mod blocks;
 pub mod map_file;
@@ -14,53 +15,54 @@ pub mod sequence_file;
 use crate::entry::{Entry, EntryBatch};
 use crate::error::{KernelError, MessageRef, Result};
 
-/// Longest entry, record or compressed block that is gathered in memory: 256 MiB. Brokers refuse messages above
-/// `maxMessageSize`, 5 MiB by default.
+/// Longest entry, record or compressed block that the reader collects in memory: 256 MiB.
+///
+/// Brokers refuse messages above `maxMessageSize`, which is 5 MiB by default.
 pub const MAX_STORED: usize = 256 << 20;
 
-/// Bytes of entries that come out at a time, about: what is stored compressed may be a thousand times as long.
+/// Approximate number of bytes of entries that one call returns; compressed bytes may become a thousand times as long.
 const MAX_OUT: usize = 16 << 20;
 
-/// Which entries of a ledger are wanted, and how far they have come.
+/// A range of entries of a ledger, and the entries of it that were read.
 #[derive(Debug)]
 pub struct EntryRange {
     ledger: i64,
     first: i64,
     last: i64,
-    /// The entry that must come next; unknown before the first where a file has to say it.
+    /// Id of the entry that must follow; `None` before the first entry of a MapFile, which can be any earlier entry.
     expected: Option<i64>,
     batch: EntryBatch,
 }
 
 impl EntryRange {
-    /// The entries `first` to `last` (inclusive) of `ledger`; the bytes begin with the entry `begins`.
+    /// Creates the range of the entries `first` to `last`, inclusive; the bytes begin with the entry `begins`.
     fn new(ledger: i64, first: i64, last: i64, begins: Option<i64>) -> Self {
         Self { ledger, first, last, expected: begins, batch: EntryBatch::default() }
     }
 
-    /// The first wanted entry that did not come yet.
+    /// Returns the first wanted entry that was not read yet.
     pub fn next_entry(&self) -> i64 {
         self.expected.map_or(self.first, |expected| expected.max(self.first))
     }
 
-    /// Whether all have come.
+    /// Returns whether all wanted entries were read.
     pub fn is_done(&self) -> bool {
         self.next_entry() > self.last
     }
 
-    /// Whether so much has come that it should go out first.
+    /// Returns whether the caller must receive the entries that were read before more are read.
     fn is_full(&self) -> bool {
         self.batch.nbytes() >= MAX_OUT
     }
 
-    /// Take the next stored entry; keep it when it is wanted.
+    /// Checks that the stored entry is the next one, and keeps the entry if it is wanted.
     fn take(&mut self, entry: i64, data: &[u8]) -> Result<()> {
         let missing = match self.expected {
             Some(expected) => (entry != expected).then_some(expected),
             None => (entry > self.first).then_some(self.first),
         };
         if let Some(missing) = missing {
-            return Err(self.missing(missing, &format!("entry {entry} follows in its place")));
+            return Err(self.missing(missing, &format!("entry {entry} follows")));
         }
         if entry >= self.first {
             let mut stored = Entry::new(self.ledger, entry, data.to_vec());
@@ -72,7 +74,7 @@ impl EntryRange {
     }
 
     fn missing(&self, entry: i64, why: &str) -> KernelError {
-        KernelError::corrupt(format!("expected entry {entry} in the offloaded copy, which lacks it: {why}"))
+        KernelError::corrupt(format!("expected entry {entry} in the offloaded copy, got none: {why}"))
             .at(self.reference(entry))
     }
 
@@ -81,27 +83,27 @@ impl EntryRange {
     }
 }
 
-/// How the entries lie in the bytes.
+/// A parser for one of the two stored formats.
 #[derive(Debug)]
 enum Layout {
     Blocks(blocks::Blocks),
     Records(sequence_file::Records),
 }
 
-/// The wanted entries out of the bytes from `start` on.
+/// A reader of wanted entries, which receives the stored bytes from `start` on.
 #[derive(Debug)]
 pub struct StoredEntries {
-    /// Where in the object or file the bytes begin that have to be fed.
+    /// Offset in the object or file of the first byte to feed.
     pub start: u64,
-    /// Behind the last byte that has to be fed; `None`: as far as the file goes.
+    /// Offset after the last byte to feed; `None` is the end of the file.
     pub end: Option<u64>,
     layout: Layout,
     range: EntryRange,
-    /// Where the bytes in `pending` begin.
+    /// Offset in the object or file of the bytes in `pending`.
     position: u64,
     pending: Vec<u8>,
-    failed: Option<KernelError>,
-    /// Whether what was fed holds more than came out.
+    failure: Option<KernelError>,
+    /// True if the bytes fed until now contain more entries than were returned.
     pub has_more: bool,
 }
 
@@ -114,47 +116,48 @@ impl StoredEntries {
             range,
             position: start,
             pending: Vec::new(),
-            failed: None,
+            failure: None,
             has_more: false,
         }
     }
 
-    /// The first wanted entry that did not come out yet.
+    /// Returns the first wanted entry that was not returned yet.
     pub fn next_entry(&self) -> i64 {
         self.range.next_entry()
     }
 
-    /// Whether all wanted entries came out; what follows need not be fed.
+    /// Returns whether all wanted entries were returned, so that no more bytes are needed.
     pub fn is_done(&self) -> bool {
         self.range.is_done()
     }
 
-    /// Take the bytes that follow, and give the entries that became complete, about 16 MiB at a time: while
-    /// `has_more` is set, the next call has nothing to bring. What is before an error comes out first; the error
-    /// comes at the next call.
+    /// Parses the next bytes, and returns about 16 MiB of the entries that are complete.
+    ///
+    /// While `has_more` is set, call again with empty `data`. Entries before an error are returned first, and the next
+    /// call returns the error.
     pub fn feed(&mut self, data: &[u8]) -> Result<EntryBatch> {
-        if let Some(error) = &self.failed {
+        if let Some(error) = &self.failure {
             return Err(error.clone());
         }
         if let Err(error) = self.parse(data) {
             let error = error.at(self.range.reference(self.range.next_entry()));
-            self.failed = Some(error.clone());
+            self.failure = Some(error.clone());
             if self.range.batch.entries.is_empty() {
                 return Err(error);
             }
         }
-        self.has_more = self.failed.is_none() && self.range.is_full() && !self.range.is_done();
+        self.has_more = self.failure.is_none() && self.range.is_full() && !self.range.is_done();
         Ok(std::mem::take(&mut self.range.batch))
     }
 
-    /// Say that there are no more bytes. An error unless all wanted entries came out.
+    /// Ends the input; returns an error unless all wanted entries were returned.
     pub fn finish(&self) -> Result<()> {
-        match &self.failed {
+        match &self.failure {
             Some(error) => Err(error.clone()),
             None if self.range.is_done() => Ok(()),
             None => Err(self.range.missing(
                 self.range.next_entry(),
-                &format!("it ends before, and entries up to {} should follow", self.range.last),
+                &format!("the copy ends too early, and lacks all entries up to {}", self.range.last),
             )),
         }
     }
@@ -173,7 +176,7 @@ impl StoredEntries {
         Ok(())
     }
 
-    /// Handle what is complete; returns how many bytes that took.
+    /// Parses the complete entries of `data`, and returns the number of parsed bytes.
     fn split(&mut self, data: &[u8]) -> Result<usize> {
         if self.range.is_done() {
             return Ok(data.len());

@@ -1,8 +1,8 @@
 //! The index object of a ledger in an object store, format version 1.
 //!
-//! `u32 0xde47de47 | i32 length | i64 length of the data object | i64 length of a block's header | i32 n |
-//! i32 m | LedgerMetadataFormat of m bytes | n times {i64 first entry | i32 part | i64 offset}`, big endian, after
-//! Pulsar's `OffloadIndexBlockImpl`.
+//! The bytes are `u32 0xde47de47 | i32 length | i64 length of the data object | i64 length of a block's header |
+//! i32 n | i32 m | LedgerMetadataFormat of m bytes | n times {i64 first entry | i32 part | i64 offset}`. All numbers
+//! are big endian. The source of the format is Pulsar's `OffloadIndexBlockImpl`.
 
 use super::blocks::{Block, Blocks, HEADER_LENGTH};
 use super::{EntryRange, Layout, StoredEntries};
@@ -10,41 +10,42 @@ use crate::error::{ErrorKind, KernelError, MessageRef, Result};
 use crate::wire::{WireFields, split_u32};
 
 const MAGIC: u32 = 0xde47_de47;
-/// Of the index of a streaming offload, which holds several ledgers; brokers do not write it.
+/// Magic number of a streaming offload's index, which contains several ledgers; brokers do not write such an index.
 const STREAMING_MAGIC: u32 = 0x3d1f_b0bc;
 const FIXED: usize = 32;
 const BLOCK_ENTRY: usize = 20;
 const LAST_ENTRY_FIELD: u32 = 4;
 
-/// Where the blocks of a ledger lie in its data object.
+/// The index of a ledger's data object.
 #[derive(Debug)]
 pub struct ObjectIndex {
     ledger: i64,
-    /// Bytes of the data object.
+    /// Length of the data object in bytes.
     pub data_length: u64,
-    /// The ledger's last entry, as its metadata say.
+    /// Id of the ledger's last entry, from the ledger metadata.
     pub last_entry: i64,
-    /// In order; those that have bytes.
+    /// Blocks that have bytes in the data object, in order.
     pub blocks: Vec<Block>,
-    /// Where the offloader stopped before the last entry: it writes a block of nothing but padding for an entry
-    /// that is longer than a block, and says that all went well.
+    /// First entry that the data object lacks, if the offloader stopped before the last entry.
+    ///
+    /// For an entry that is longer than a block, the offloader writes a block of padding and reports success.
     pub first_missing: Option<i64>,
 }
 
 impl ObjectIndex {
-    /// From the bytes of the index object. An error names nothing but the ledger.
+    /// Parses the bytes of the index object; an error names the ledger but no entry.
     pub fn parse(ledger: i64, data: &[u8]) -> Result<Self> {
         parse(ledger, data).map_err(|error| {
             error.within("the index object").at(MessageRef { ledger, entry: -1, batch_index: -1 })
         })
     }
 
-    /// A reader of the entries `first` to `last`, both inclusive.
+    /// Returns a reader of the entries `first` to `last`, both inclusive.
     pub fn entries(&self, first: i64, last: i64) -> Result<StoredEntries> {
         if first < 0 || last < first || last > self.last_entry {
             return Err(KernelError::corrupt(format!(
-                "expected entries {first} to {last} of ledger {}, which is stored up to entry {}",
-                self.ledger, self.last_entry
+                "expected a range of the entries 0 to {} of ledger {}, got {first} to {last}",
+                self.last_entry, self.ledger
             )));
         }
         let begin = self.blocks.partition_point(|block| block.first_entry <= first).saturating_sub(1);
@@ -97,12 +98,13 @@ impl Head {
     fn parse(data: &[u8]) -> Result<Self> {
         let (magic, rest) = split_u32(data).ok_or_else(|| too_short(data))?;
         if magic == STREAMING_MAGIC {
-            let text = "a streaming offload of several ledgers; only one ledger in one object can be read";
+            let text =
+                "expected an offloaded object with one ledger, got a streaming offload of several ledgers";
             return Err(KernelError::new(ErrorKind::Unsupported, text));
         }
         if magic != MAGIC {
             return Err(KernelError::corrupt(format!(
-                "expected it to begin with {MAGIC:#x}, got {magic:#x}"
+                "expected the magic number {MAGIC:#x} at the beginning, got {magic:#x}"
             )));
         }
         let (_, rest) = split_u32(rest).ok_or_else(|| too_short(data))?;
@@ -116,8 +118,9 @@ impl Head {
                 format!("expected block headers of {HEADER_LENGTH} bytes, got {header_length}"),
             ));
         }
-        let data_length = u64::try_from(data_length)
-            .map_err(|_| KernelError::corrupt(format!("a data object of {data_length} bytes")))?;
+        let data_length = u64::try_from(data_length).map_err(|_| {
+            KernelError::corrupt(format!("expected the length of the data object, got {data_length}"))
+        })?;
         Ok(Self { data_length, block_count: block_count as usize, metadata_length: metadata_length as usize })
     }
 }
@@ -126,7 +129,7 @@ fn too_short(data: &[u8]) -> KernelError {
     KernelError::corrupt(format!("expected at least {FIXED} bytes, got {}", data.len()))
 }
 
-/// First entry and offset of each block.
+/// Returns the first entry and the offset of each block.
 fn starts(table: &[u8], last_entry: i64) -> Result<Vec<(i64, u64)>> {
     let mut out: Vec<(i64, u64)> = Vec::with_capacity(table.len() / BLOCK_ENTRY);
     for row in table.chunks_exact(BLOCK_ENTRY) {
@@ -134,7 +137,7 @@ fn starts(table: &[u8], last_entry: i64) -> Result<Vec<(i64, u64)>> {
             .and_then(|(first, rest)| rest.get(4..).and_then(split_i64).map(|(offset, _)| (first, offset)));
         let Some((first, offset)) = parsed else { continue };
         let offset = u64::try_from(offset)
-            .map_err(|_| KernelError::corrupt(format!("a block at the offset {offset}")))?;
+            .map_err(|_| KernelError::corrupt(format!("expected the offset of a block, got {offset}")))?;
         let in_order = match out.last() {
             None => (first, offset) == (0, 0),
             Some((before, at)) => first > *before && first <= last_entry && offset > *at,
@@ -163,7 +166,7 @@ fn blocks(starts: &[(i64, u64)], data_length: u64) -> Result<Vec<Block>> {
         .collect()
 }
 
-/// From `LedgerMetadataFormat` of BookKeeper's DataFormats.proto; only closed ledgers are offloaded.
+/// Returns the last entry in `LedgerMetadataFormat` of BookKeeper's DataFormats.proto; offloaded ledgers are closed.
 fn last_entry(metadata: &[u8]) -> Result<i64> {
     let mut fields = WireFields::new(metadata);
     while let Some((number, value)) = fields.next_field()? {
@@ -177,7 +180,7 @@ fn last_entry(metadata: &[u8]) -> Result<i64> {
     Err(KernelError::corrupt("expected the ledger metadata of a closed ledger, got none with a last entry"))
 }
 
-/// Split a big-endian `i64` off the front.
+/// Splits a big-endian `i64` off the front.
 pub(super) fn split_i64(bytes: &[u8]) -> Option<(i64, &[u8])> {
     let (head, rest) = bytes.split_first_chunk::<8>()?;
     Some((i64::from_be_bytes(*head), rest))

@@ -114,6 +114,6 @@ DAMAGES: dict[str, tuple[Callable[[Offloaded, str], None], str]] = {
     "a flipped bit in the header": (damage_data(lambda data: flip(data, 25)), "the header of the block"),
     "a flipped bit in the index": (
         lambda stored, key: damage_data(lambda data: flip(data, 0))(stored, f"{key}-index"),
-        "expected it to begin with",
+        "expected the magic number",
     ),
 }

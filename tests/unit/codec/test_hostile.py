@@ -26,7 +26,7 @@ def info(document: dict[str, Any], kind: str = "AVRO") -> SchemaInfo:
 @pytest.mark.parametrize("opened", ['{"y":', '{"x":'])
 def test_json_of_any_depth_is_a_bad_row(opened: str) -> None:
     deep = (opened + "[" * 2_000_000 + "]" * 2_000_000 + "}").encode()
-    with pytest.raises(DecodeError, match=r"at most 1000 deep|expected a text"):
+    with pytest.raises(DecodeError, match=r"at most 1000 nested arrays and objects|expected a text"):
         decoded("JSON", WORDS, entries(deep))
 
 
@@ -43,7 +43,7 @@ def test_json_of_less_depth_is_read_or_named(depth: int) -> None:
 
 @pytest.mark.parametrize("document", [unfolding(60, 2), unfolding(5000, 1)], ids=["wide", "deep"])
 def test_a_version_that_unfolds_without_end(document: dict[str, Any]) -> None:
-    with pytest.raises(SchemaError, match=r"field|expected at most \d+ types"):
+    with pytest.raises(SchemaError, match=r"field|expected at most \d+ (nested types|types, counted again)"):
         decoded("AVRO", record(("f0", ["null", "int"])), entries(b""), document)
 
 
@@ -73,7 +73,7 @@ def test_a_document_nested_deeper_than_any_is_refused() -> None:
     deep = SchemaInfo("R", SchemaType.AVRO, b'{"type":' * 2_000_000)
     schema = resolve_read_schema(info(WORDS), topic=TOPIC, columns=["*"])
     decoder = EntryDecoder(schema, topic=TOPIC, partition=-1, fetch_schema=lambda _: deep)
-    with pytest.raises(SchemaError, match="expected at most 1024 JSON values inside each other, got more"):
+    with pytest.raises(SchemaError, match="expected at most 1024 nested JSON values, got more"):
         list(decoder.decode(entries(b"")))
 
 

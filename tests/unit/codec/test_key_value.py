@@ -120,7 +120,7 @@ def test_a_version_of_other_types_is_refused() -> None:
         (b"\x80\0\0\0\0\0\0\0", "key of -2147483648 bytes"),
         (b"\0\0\0\4\0\0\0\1", "length of the value"),
         (b"\0\0\0\4\0\0\0\1\0\0\0\2x", "value of 2 bytes, got 1"),
-        (b"\0\0\0\4\0\0\0\1\0\0\0\1xy", "1 bytes behind the value"),
+        (b"\0\0\0\4\0\0\0\1\0\0\0\1xy", "the end after the pair's value, got 1 more bytes"),
         (b"\0\0\0\1\0\xff\xff\xff\xff", "key: expected 4 bytes"),
     ],
 )

@@ -93,7 +93,7 @@ def test_a_schema_that_is_named_reaches_as_deep_as_its_members() -> None:
 def test_a_message_nested_deeper_than_any_is_a_bad_row() -> None:
     """Each level takes a byte or two: without a bound, skipping would need a stack as deep as the message is long."""
     payload = b"\x02\x02" * 2_000_000
-    with pytest.raises(DecodeError, match="at most 1000 deep"):
+    with pytest.raises(DecodeError, match="at most 1000 nested values"):
         rows(schema_of(NODE), entries(payload))
 
 

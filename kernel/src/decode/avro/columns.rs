@@ -1,4 +1,4 @@
-//! Arrow columns that Avro values are appended to, shaped by the reader's schema.
+//! Arrow columns for Avro values, in the types of the reader's schema.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use crate::avro_schema::AvroType;
 use crate::decode::buffers::{BooleanValues, BytesBuffer, NullRows, NumberBuffer};
 use crate::decode::list_column::{Items, ListColumn};
 
-/// A column under construction, in the type [`AvroType::physical`] gives.
+/// A column under construction, of the type that [`AvroType::physical`] returns.
 pub enum AvroColumn {
-    /// `null`: only counted
+    /// `null`, as the number of rows
     Null(usize),
     /// `boolean`
     Boolean(BooleanValues),
@@ -35,23 +35,23 @@ pub enum AvroColumn {
     Decimal(NumberBuffer<Decimal128Type>, DataType),
     /// `array`
     List(ListColumn<AvroColumn>),
-    /// `map`
+    /// `map`, as its values and keys
     Map(ListColumn<AvroColumn>, BytesBuffer),
-    /// `record`, and a union of several non-null types: its members
+    /// `record`, or the members of a union of several non-null types
     Struct(StructColumn),
 }
 
-/// Children of equal length.
+/// A column of structs under construction.
 pub struct StructColumn {
     fields: Fields,
     len: usize,
     nulls: NullRows,
-    /// One for each field.
+    /// Column of each field, all of the same length.
     pub children: Vec<AvroColumn>,
 }
 
 impl AvroColumn {
-    /// An empty column for values of `kind`.
+    /// Creates an empty column for values of `kind`.
     pub fn new(kind: &AvroType) -> Self {
         match kind {
             AvroType::Null => Self::Null(0),
@@ -90,7 +90,7 @@ impl AvroColumn {
         }
     }
 
-    /// Add a null, below which everything is null.
+    /// Adds a null; all columns below also get a null.
     pub fn append_null(&mut self) {
         match self {
             Self::Null(rows) => *rows += 1,
@@ -153,16 +153,16 @@ impl Items for AvroColumn {
 impl StructColumn {
     fn new<'a>(kind: &AvroType, children: impl Iterator<Item = &'a AvroType>) -> Self {
         let DataType::Struct(fields) = kind.physical() else {
-            return Self::of(Fields::empty(), Vec::new());
+            return Self::with_children(Fields::empty(), Vec::new());
         };
-        Self::of(fields, children.map(AvroColumn::new).collect())
+        Self::with_children(fields, children.map(AvroColumn::new).collect())
     }
 
-    fn of(fields: Fields, children: Vec<AvroColumn>) -> Self {
+    fn with_children(fields: Fields, children: Vec<AvroColumn>) -> Self {
         Self { fields, len: 0, nulls: NullRows::default(), children }
     }
 
-    /// End a row to which every child has got its value.
+    /// Ends a row after every child received its value; the row is null unless `valid` is set.
     pub fn close(&mut self, valid: bool) {
         if !valid {
             self.nulls.push(self.len);
@@ -170,7 +170,7 @@ impl StructColumn {
         self.len += 1;
     }
 
-    /// The rows so far; starts new ones.
+    /// Returns the rows, and starts a new column.
     pub fn finish(&mut self) -> Result<StructArray, ArrowError> {
         let len = std::mem::take(&mut self.len);
         let nulls = self.nulls.finish(len);

@@ -1,8 +1,8 @@
-//! Whether the columns of an Avro message tell all that the message says, as far as its bytes decide that.
+//! The check whether the columns of an Avro message determine its values.
 //!
-//! A message is what its writer's schema says, so the caller compares schemas. Two values may say more than their
-//! columns: a map that has a key twice, and a decimal in more bytes than it needs, which another schema may read as
-//! bytes.
+//! The caller compares the writer's and the reader's schema, so this check examines only the bytes. Two kinds of values
+//! are not determined by their columns. One is a map with a repeated key. The other is a decimal with more bytes than
+//! it needs, because another schema may read the decimal as bytes.
 
 use std::collections::HashSet;
 
@@ -11,69 +11,72 @@ use super::skip::skip;
 use crate::avro_schema::{AvroType, DecimalType};
 use crate::error::Result;
 
-/// What to look for in messages of one schema.
+/// The check for messages of one schema.
 #[derive(Debug)]
 pub struct AvroCompleteness {
-    /// `None` where the columns tell all values of the schema.
-    odd: Option<AvroType>,
+    /// The schema, or `None` if columns determine all of its values.
+    kind: Option<AvroType>,
 }
 
 impl AvroCompleteness {
-    /// Raises "schema" for a definition that is not valid.
+    /// Creates the check; returns an error of the kind "schema" if the definition is not valid.
     pub fn new(definition: &str) -> Result<Self> {
         let kind = AvroType::parse(definition)?;
-        Ok(Self { odd: may_be_odd(&kind).then_some(kind) })
+        Ok(Self { kind: may_be_incomplete(&kind).then_some(kind) })
     }
 
-    /// Whether the columns tell all of a payload. False for a payload without bytes: its columns could be those of a
-    /// null value.
-    pub fn tells_all(&self, payload: &[u8]) -> bool {
-        let is_whole = |kind| whole(kind, &mut AvroCursor::new(payload)).unwrap_or(false);
-        !payload.is_empty() && self.odd.as_ref().is_none_or(is_whole)
+    /// Returns whether the columns determine a payload.
+    ///
+    /// The result is false for an empty payload, because a null value may have the same columns.
+    pub fn is_complete(&self, payload: &[u8]) -> bool {
+        let is_complete = |kind| is_value_complete(kind, &mut AvroCursor::new(payload)).unwrap_or(false);
+        !payload.is_empty() && self.kind.as_ref().is_none_or(is_complete)
     }
 }
 
-fn may_be_odd(kind: &AvroType) -> bool {
+fn may_be_incomplete(kind: &AvroType) -> bool {
     match kind {
         AvroType::Map(_) | AvroType::Decimal(DecimalType { fixed: None, .. }) => true,
-        AvroType::Array(item) => may_be_odd(item),
-        AvroType::Nullable { inner, .. } => may_be_odd(inner),
-        AvroType::Union(branches) => branches.iter().any(may_be_odd),
-        AvroType::Record(record) => record.fields.iter().any(|field| may_be_odd(&field.kind)),
+        AvroType::Array(item) => may_be_incomplete(item),
+        AvroType::Nullable { inner, .. } => may_be_incomplete(inner),
+        AvroType::Union(branches) => branches.iter().any(may_be_incomplete),
+        AvroType::Record(record) => record.fields.iter().any(|field| may_be_incomplete(&field.kind)),
         _ => false,
     }
 }
 
-fn whole(kind: &AvroType, cursor: &mut AvroCursor<'_>) -> AvroResult<bool> {
+fn is_value_complete(kind: &AvroType, cursor: &mut AvroCursor<'_>) -> AvroResult<bool> {
     match kind {
         AvroType::Decimal(DecimalType { fixed: None, .. }) => {
-            // The sign is the first bit, so a byte before it that repeats it says nothing.
+            // The first bit is the sign, so a first byte that only repeats the sign of the next byte is redundant.
             Ok(!matches!(cursor.bytes()?, [] | [0, 0..0x80, ..] | [0xff, 0x80..=0xff, ..]))
         }
         AvroType::Record(record) => {
             let mut all = true;
             for field in &record.fields {
-                all = all && whole(&field.kind, cursor)?;
+                all = all && is_value_complete(&field.kind, cursor)?;
             }
             Ok(all)
         }
         AvroType::Nullable { inner, null_branch } => {
-            Ok(cursor.long()? == i64::from(*null_branch) || whole(inner, cursor)?)
+            Ok(cursor.long()? == i64::from(*null_branch) || is_value_complete(inner, cursor)?)
         }
-        AvroType::Union(branches) => whole(cursor.branch(branches)?, cursor),
-        // Items without bytes could be of any number.
+        AvroType::Union(branches) => is_value_complete(cursor.branch(branches)?, cursor),
+        // An array of items without bytes could claim any length.
         AvroType::Array(item) if item.may_be_empty() => Ok(false),
-        AvroType::Array(item) => blocks(cursor, |cursor| whole(item, cursor)),
+        AvroType::Array(item) => are_items_complete(cursor, |cursor| is_value_complete(item, cursor)),
         AvroType::Map(value) => {
             let mut keys = HashSet::new();
-            blocks(cursor, |cursor| Ok(keys.insert(cursor.bytes()?) && whole(value, cursor)?))
+            are_items_complete(cursor, |cursor| {
+                Ok(keys.insert(cursor.bytes()?) && is_value_complete(value, cursor)?)
+            })
         }
         _ => skip(kind, cursor).map(|()| true),
     }
 }
 
-/// Whether all items of an array or map are whole.
-fn blocks<'a>(
+/// Returns whether `item` returns true for each item of an array or map.
+fn are_items_complete<'a>(
     cursor: &mut AvroCursor<'a>,
     mut item: impl FnMut(&mut AvroCursor<'a>) -> AvroResult<bool>,
 ) -> AvroResult<bool> {

@@ -1,27 +1,27 @@
-//! Avro bytes, value by value: <https://avro.apache.org/docs/1.12.0/specification/#binary-encoding>.
+//! A cursor over Avro bytes: <https://avro.apache.org/docs/1.12.0/specification/#binary-encoding>.
 
 use crate::avro_schema::{AvroType, Recursive};
 
-/// Values inside each other that are skipped; as many as JSON may have.
+/// Depth limit for skipped values; the limit for JSON is equal.
 const MAX_DEPTH: usize = 1000;
 
-/// A value that is not what its schema says.
+/// A difference between a value and its schema.
 #[derive(Debug)]
 pub struct AvroFault {
-    /// Field names, outermost first.
+    /// Path of the value: field names, outermost first.
     pub path: String,
-    /// Expected and got.
+    /// Text "expected ..., got ...".
     pub why: String,
 }
 
 impl AvroFault {
-    /// Without the path below a record that is inside of itself, which can be as long as the message.
-    pub fn of_outermost(mut self: Box<Self>) -> Box<Self> {
+    /// Removes the path, which can be as long as the message below a record that contains itself.
+    pub fn without_path(mut self: Box<Self>) -> Box<Self> {
         self.path.clear();
         self
     }
 
-    /// Below the field, item or key `step`.
+    /// Adds the field, item or key `step` before the path.
     pub fn below(mut self: Box<Self>, step: &str) -> Box<Self> {
         let dot = if self.path.is_empty() || self.path.starts_with(['[', '{']) { "" } else { "." };
         self.path = format!("{step}{dot}{}", self.path);
@@ -29,89 +29,89 @@ impl AvroFault {
     }
 }
 
-/// Result of reading one value.
+/// The result of reading a value.
 pub type AvroResult<T> = Result<T, Box<AvroFault>>;
 
-/// A fault of the value itself.
+/// Returns a fault of the value itself, without a path.
 pub fn fault<T>(why: impl Into<String>) -> AvroResult<T> {
     Err(Box::new(AvroFault { path: String::new(), why: why.into() }))
 }
 
-/// The bytes of one message that are not read yet.
+/// A cursor over the bytes of one message.
 pub struct AvroCursor<'a> {
     rest: &'a [u8],
-    /// The records of the writer that contain themselves.
+    /// Records of the writer that contain themselves.
     recursive: Option<&'a Recursive>,
-    /// Values around the one that is skipped.
+    /// Number of values around the skipped value.
     depth: usize,
 }
 
 impl<'a> AvroCursor<'a> {
-    /// At the start of `payload`.
+    /// Creates a cursor at the start of `payload`.
     pub fn new(payload: &'a [u8]) -> Self {
         Self { rest: payload, recursive: None, depth: 0 }
     }
 
-    /// The same, of a writer with records that contain themselves.
+    /// Creates a cursor over a message whose writer's schema has records that contain themselves.
     pub fn recursive(payload: &'a [u8], recursive: &'a Recursive) -> Self {
         Self { rest: payload, recursive: Some(recursive), depth: 0 }
     }
 
-    /// What a reference of the writer's schema refers to.
+    /// Returns the record that a reference in the writer's schema names.
     pub fn record(&self, name: &str) -> AvroResult<&'a AvroType> {
         let record = self.recursive.and_then(|records| records.get(name));
-        record.map_or_else(|| fault(format!("record {name} is not known here; please report this")), Ok)
+        record.map_or_else(|| fault(format!("expected a known record, got {name}; report this as a bug")), Ok)
     }
 
-    /// Do something with what is inside of the present value.
-    pub fn inside(&mut self, what: impl FnOnce(&mut Self) -> AvroResult<()>) -> AvroResult<()> {
+    /// Calls `read` for the values inside the current value, and limits their depth.
+    pub fn descend(&mut self, read: impl FnOnce(&mut Self) -> AvroResult<()>) -> AvroResult<()> {
         if self.depth == MAX_DEPTH {
-            return fault(format!("expected values at most {MAX_DEPTH} deep, got more"));
+            return fault(format!("expected at most {MAX_DEPTH} nested values, got more"));
         }
         self.depth += 1;
-        what(self)?;
+        read(self)?;
         self.depth -= 1;
         Ok(())
     }
 
-    /// Bytes that are left.
+    /// Returns the number of remaining bytes.
     pub fn len(&self) -> usize {
         self.rest.len()
     }
 
-    /// The next `count` bytes.
+    /// Reads the next `count` bytes.
     #[inline]
     pub fn take(&mut self, count: usize) -> AvroResult<&'a [u8]> {
-        let Some((taken, rest)) = self.rest.split_at_checked(count) else { return self.cut_off(count) };
+        let Some((bytes, rest)) = self.rest.split_at_checked(count) else { return self.end_fault(count) };
         self.rest = rest;
-        Ok(taken)
+        Ok(bytes)
     }
 
-    /// The next `N` bytes.
+    /// Reads the next `N` bytes.
     #[inline]
     pub fn array<const N: usize>(&mut self) -> AvroResult<[u8; N]> {
-        let Some((taken, rest)) = self.rest.split_first_chunk() else { return self.cut_off(N) };
+        let Some((bytes, rest)) = self.rest.split_first_chunk() else { return self.end_fault(N) };
         self.rest = rest;
-        Ok(*taken)
+        Ok(*bytes)
     }
 
     #[cold]
-    fn cut_off<T>(&self, expected: usize) -> AvroResult<T> {
+    fn end_fault<T>(&self, expected: usize) -> AvroResult<T> {
         fault(format!("expected {expected} more bytes, got {}", self.rest.len()))
     }
 
-    /// A zigzag number of at most ten bytes.
+    /// Reads a zigzag number of at most ten bytes.
     #[inline]
     pub fn long(&mut self) -> AvroResult<i64> {
-        // Lengths and branches are mostly of one byte.
+        // Most lengths and branches have one byte.
         if let Some((byte @ 0..0x80, rest)) = self.rest.split_first() {
             self.rest = rest;
             return Ok(i64::from(byte >> 1) ^ -i64::from(byte & 1));
         }
-        self.longer()
+        self.long_of_several_bytes()
     }
 
-    fn longer(&mut self) -> AvroResult<i64> {
+    fn long_of_several_bytes(&mut self) -> AvroResult<i64> {
         let mut value = 0u64;
         for (i, byte) in self.rest.iter().take(10).enumerate() {
             value |= u64::from(byte & 0x7f) << (7 * i);
@@ -129,13 +129,13 @@ impl<'a> AvroCursor<'a> {
         fault("expected a number of at most ten bytes, got more")
     }
 
-    /// An int.
+    /// Reads an int.
     pub fn int(&mut self) -> AvroResult<i32> {
         let value = self.long()?;
         i32::try_from(value).or_else(|_| fault(format!("expected an int of 32 bits, got {value}")))
     }
 
-    /// Bytes behind their length.
+    /// Reads a length, and then this number of bytes.
     #[inline]
     pub fn bytes(&mut self) -> AvroResult<&'a [u8]> {
         let length = self.long()?;
@@ -145,7 +145,7 @@ impl<'a> AvroCursor<'a> {
         }
     }
 
-    /// A boolean.
+    /// Reads a boolean.
     pub fn boolean(&mut self) -> AvroResult<bool> {
         match self.array()? {
             [0] => Ok(false),
@@ -154,14 +154,16 @@ impl<'a> AvroCursor<'a> {
         }
     }
 
-    /// What the index of a branch or symbol here means.
+    /// Reads an index, and returns its branch or symbol.
     pub fn branch<'b, T>(&mut self, branches: &'b [T]) -> AvroResult<&'b T> {
         let index = self.long()?;
         let branch = usize::try_from(index).ok().and_then(|i| branches.get(i));
         branch.map_or_else(|| fault(format!("expected branch 0 to {}, got {index}", branches.len() - 1)), Ok)
     }
 
-    /// Items of the next block of an array or map; 0 ends it. The second is its size in bytes if it says so.
+    /// Reads the header of the next block of an array or map: the number of items, and the size in bytes if present.
+    ///
+    /// A block with 0 items is the end.
     pub fn block(&mut self) -> AvroResult<(u64, Option<i64>)> {
         let count = self.long()?;
         let size = if count < 0 { Some(self.long()?) } else { None };

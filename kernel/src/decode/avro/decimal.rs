@@ -1,15 +1,15 @@
-//! Decimals: unscaled values in two's complement, big endian, of any length.
+//! The decoder of decimals: unscaled values in two's complement, big endian, of any length.
 
 use super::cursor::{AvroCursor, AvroResult, fault};
 use super::plan::{DecimalPlan, DecimalTextPlan};
 
-/// What a limb of a number in text is: 10 to the power of [`LIMB_DIGITS`].
+/// Base of the limbs that a number is converted to text with: 10 to the power of [`LIMB_DIGITS`].
 const LIMB: u64 = 1_000_000_000;
 const LIMB_DIGITS: usize = 9;
 
-/// A decimal of at most 38 digits, unscaled.
-pub fn decimal(how: &DecimalPlan, cursor: &mut AvroCursor<'_>) -> AvroResult<i128> {
-    let bytes = match how.fixed {
+/// Reads a decimal of at most 38 digits, and returns its unscaled value.
+pub fn decimal(plan: &DecimalPlan, cursor: &mut AvroCursor<'_>) -> AvroResult<i128> {
+    let bytes = match plan.fixed {
         Some(size) => cursor.take(size)?,
         None => cursor.bytes()?,
     };
@@ -20,16 +20,16 @@ pub fn decimal(how: &DecimalPlan, cursor: &mut AvroCursor<'_>) -> AvroResult<i12
         *to = *from;
     }
     let value = i128::from_be_bytes(wide);
-    // What lies before the last 16 bytes may only repeat the sign.
+    // The bytes before the last 16 must only repeat the sign.
     let whole = head.iter().all(|b| *b == sign) && (value < 0) == (sign == 0xff);
     let scaled =
-        value.checked_mul(how.factor).filter(|v| whole && v.unsigned_abs() < how.limit.unsigned_abs());
+        value.checked_mul(plan.factor).filter(|v| whole && v.unsigned_abs() < plan.limit.unsigned_abs());
     scaled.map_or_else(|| fault("expected a decimal of the schema's precision, got more digits"), Ok)
 }
 
-/// The exact digits of a decimal of any size.
-pub fn decimal_text(how: &DecimalTextPlan, cursor: &mut AvroCursor<'_>) -> AvroResult<String> {
-    let bytes = match how.fixed {
+/// Reads a decimal of any size, and returns its exact text.
+pub fn decimal_text(plan: &DecimalTextPlan, cursor: &mut AvroCursor<'_>) -> AvroResult<String> {
+    let bytes = match plan.fixed {
         Some(size) => cursor.take(size)?,
         None => cursor.bytes()?,
     };
@@ -37,15 +37,15 @@ pub fn decimal_text(how: &DecimalTextPlan, cursor: &mut AvroCursor<'_>) -> AvroR
     let sign = if negative { 0xff } else { 0 };
     let significant =
         bytes.iter().position(|b| *b != sign).and_then(|start| bytes.get(start..)).unwrap_or_default();
-    if significant.len() > how.max_bytes {
+    if significant.len() > plan.max_bytes {
         return fault("expected a decimal of the schema's precision, got more digits");
     }
     let mut digits = magnitude_digits(significant, negative);
-    if digits.len() <= how.scale {
-        digits.insert_str(0, &"0".repeat(how.scale + 1 - digits.len()));
+    if digits.len() <= plan.scale {
+        digits.insert_str(0, &"0".repeat(plan.scale + 1 - digits.len()));
     }
-    if how.scale > 0 {
-        digits.insert(digits.len() - how.scale, '.');
+    if plan.scale > 0 {
+        digits.insert(digits.len() - plan.scale, '.');
     }
     if negative {
         digits.insert(0, '-');
@@ -53,9 +53,12 @@ pub fn decimal_text(how: &DecimalTextPlan, cursor: &mut AvroCursor<'_>) -> AvroR
     Ok(digits)
 }
 
-/// Decimal digits of a number's distance from zero, without leading zeros; of zero "0". `bytes` lack bytes of the sign.
+/// Returns the decimal digits of a number's absolute value, without leading zeros.
+///
+/// `bytes` are the number in two's complement, without leading bytes that only repeat the sign. The text of zero is
+/// "0".
 fn magnitude_digits(bytes: &[u8], negative: bool) -> String {
-    // Lowest limb first. The distance of a negative number is one more than the number with all bits turned.
+    // The lowest limb is first. The absolute value of a negative number is its inverted bits plus one.
     let mut limbs = vec![0u64];
     let mut shift = |factor: u64, carry: u64| {
         let mut carry = carry;

@@ -1,15 +1,18 @@
-//! Defaults of a reader's fields as Avro bytes, so that they are read like any other value.
+//! The encoder of a reader's field defaults as Avro bytes, so that defaults are read like other values.
 //!
-//! <https://avro.apache.org/docs/1.12.0/specification/#complex-types>, table "field default values".
+//! The source is the table "field default values" of
+//! <https://avro.apache.org/docs/1.12.0/specification/#complex-types>.
 
 use serde_json::Value;
 
 use crate::avro_schema::{AvroType, DecimalType, RecordType};
 use crate::wire::put_varint;
 
-/// Append `value` as `kind`. Says what was expected when it is not one; `out` is then of no use.
+/// Appends `value` to `out` as a value of `kind`.
+///
+/// The error is a text "expected ..., got ...". After an error, `out` is unusable.
 pub fn encode_default(kind: &AvroType, value: &Value, out: &mut Vec<u8>) -> Result<(), String> {
-    let refused = || format!("expected a default that is a {}, got {value}", kind.branch_name());
+    let mismatch = || format!("expected a default of the type {}, got {value}", kind.branch_name());
     match (kind, value) {
         (AvroType::Null, Value::Null) => {}
         (AvroType::Boolean, Value::Bool(flag)) => out.push(u8::from(*flag)),
@@ -17,14 +20,14 @@ pub fn encode_default(kind: &AvroType, value: &Value, out: &mut Vec<u8>) -> Resu
             encode_default(&form.plain(), value, out)?;
         }
         (AvroType::Int(_), Value::Number(_)) => {
-            let number = whole(value).and_then(|n| i32::try_from(n).ok()).ok_or_else(refused)?;
+            let number = whole_number(value).and_then(|n| i32::try_from(n).ok()).ok_or_else(mismatch)?;
             put_long(out, i64::from(number));
         }
-        (AvroType::Long(_), Value::Number(_)) => put_long(out, whole(value).ok_or_else(refused)?),
+        (AvroType::Long(_), Value::Number(_)) => put_long(out, whole_number(value).ok_or_else(mismatch)?),
         (AvroType::Float, _) => {
-            out.extend_from_slice(&(float(value).ok_or_else(refused)? as f32).to_le_bytes());
+            out.extend_from_slice(&(float(value).ok_or_else(mismatch)? as f32).to_le_bytes());
         }
-        (AvroType::Double, _) => out.extend_from_slice(&float(value).ok_or_else(refused)?.to_le_bytes()),
+        (AvroType::Double, _) => out.extend_from_slice(&float(value).ok_or_else(mismatch)?.to_le_bytes()),
         (AvroType::String, Value::String(text)) => put_bytes(out, text.as_bytes()),
         (AvroType::Omitted(kind), _) => encode_default(kind, value, out)?,
         (
@@ -33,7 +36,7 @@ pub fn encode_default(kind: &AvroType, value: &Value, out: &mut Vec<u8>) -> Resu
             | AvroType::DecimalText(DecimalType { fixed: None, .. }),
             Value::String(text),
         ) => {
-            put_bytes(out, &code_points(text).ok_or_else(refused)?);
+            put_bytes(out, &code_points(text).ok_or_else(mismatch)?);
         }
         (
             AvroType::Fixed(fixed)
@@ -43,10 +46,10 @@ pub fn encode_default(kind: &AvroType, value: &Value, out: &mut Vec<u8>) -> Resu
             Value::String(text),
         ) => {
             let bytes = code_points(text).filter(|bytes| bytes.len() == fixed.size as usize);
-            out.extend_from_slice(&bytes.ok_or_else(refused)?);
+            out.extend_from_slice(&bytes.ok_or_else(mismatch)?);
         }
         (AvroType::Enum(kind), Value::String(text)) => {
-            let index = kind.symbols.iter().position(|symbol| symbol == text).ok_or_else(refused)?;
+            let index = kind.symbols.iter().position(|symbol| symbol == text).ok_or_else(mismatch)?;
             put_long(out, index as i64);
         }
         (AvroType::Array(item), Value::Array(values)) => {
@@ -66,17 +69,17 @@ pub fn encode_default(kind: &AvroType, value: &Value, out: &mut Vec<u8>) -> Resu
         (AvroType::Nullable { inner, null_branch }, _) => {
             let null = AvroType::Null;
             let branches: [&AvroType; 2] = if *null_branch == 0 { [&null, inner] } else { [inner, &null] };
-            encode_branch(&branches, value, out).ok_or_else(refused)?;
+            encode_branch(&branches, value, out).ok_or_else(mismatch)?;
         }
         (AvroType::Union(branches), _) => {
-            encode_branch(&branches.iter().collect::<Vec<_>>(), value, out).ok_or_else(refused)?;
+            encode_branch(&branches.iter().collect::<Vec<_>>(), value, out).ok_or_else(mismatch)?;
         }
-        _ => return Err(refused()),
+        _ => return Err(mismatch()),
     }
     Ok(())
 }
 
-/// Fields that the default leaves out have their own.
+/// Encodes a record; fields that `value` omits have their own default.
 fn encode_record(record: &RecordType, value: &Value, out: &mut Vec<u8>) -> Result<(), String> {
     for field in &record.fields {
         let own = value.get(&field.name).or(field.default.as_ref());
@@ -87,7 +90,9 @@ fn encode_record(record: &RecordType, value: &Value, out: &mut Vec<u8>) -> Resul
     Ok(())
 }
 
-/// Avro 1.12 takes the first branch that the default fits, earlier ones the first branch.
+/// Encodes a value of a union as the first branch that the value fits.
+///
+/// This is the rule of Avro 1.12; before, the value had to fit the first branch.
 fn encode_branch(branches: &[&AvroType], value: &Value, out: &mut Vec<u8>) -> Option<()> {
     branches.iter().enumerate().find_map(|(index, branch)| {
         let mut bytes = Vec::new();
@@ -98,7 +103,7 @@ fn encode_branch(branches: &[&AvroType], value: &Value, out: &mut Vec<u8>) -> Op
     })
 }
 
-fn whole(value: &Value) -> Option<i64> {
+fn whole_number(value: &Value) -> Option<i64> {
     let truncated = || value.as_f64().filter(|f| f.fract() == 0.0 && f.abs() < 9e15).map(|f| f as i64);
     value.as_i64().or_else(truncated)
 }
@@ -110,7 +115,7 @@ fn float(value: &Value) -> Option<f64> {
     }
 }
 
-/// Avro writes bytes in JSON as one character for each.
+/// Returns the bytes of a text in which Avro's JSON writes each byte as one character.
 pub fn code_points(text: &str) -> Option<Vec<u8>> {
     text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect()
 }

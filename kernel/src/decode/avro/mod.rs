@@ -1,4 +1,4 @@
-//! Avro payloads to columns, each resolved from the schema version it was written with.
+//! The decoder from Avro payloads to columns, which resolves each payload from its schema version.
 
 mod columns;
 pub mod completeness;
@@ -25,21 +25,21 @@ use resolve::record_plan;
 
 /// The value columns of Avro messages under construction.
 pub struct AvroValues {
-    /// The reader's record, with the fields that are columns, in the order of the columns.
+    /// The reader's record with only the fields that are columns, in the order of the columns.
     reader: RecordType,
-    /// The same without aliases, by which a writer of the very same schema is read.
+    /// The same record without aliases, for messages whose schema equals the reader's schema.
     unaliased: RecordType,
-    /// All of the reader's schema without aliases.
+    /// The whole schema of the reader, without aliases.
     whole: AvroType,
-    /// Output fields, and the type their schema gives them.
+    /// Output fields, and the Arrow type of each field in the topic's schema.
     columns: Vec<(FieldRef, DataType)>,
     values: AvroColumn,
     versions: Vec<WriterVersion>,
-    /// Index of the version of the last message.
+    /// Index of the last message's version.
     last: usize,
 }
 
-/// How messages of a version are read.
+/// The plan for messages of one version.
 struct WriterVersion {
     version: Vec<u8>,
     plan: AvroPlan,
@@ -47,14 +47,18 @@ struct WriterVersion {
 }
 
 impl AvroValues {
-    /// `output` fields must all be named in `value_schema` and in the reader's schema.
+    /// Creates the columns `output`, whose fields must all be in `value_schema` and in the reader's schema.
     pub fn new(output: Vec<FieldRef>, value_schema: &Schema, reader: &str) -> Result<Self> {
         let (all, _) = record_of(reader)?;
         let whole = AvroType::parse_unaliased(reader)?;
         let mut columns = Vec::with_capacity(output.len());
         for field in output {
-            let missing =
-                || KernelError::schema(format!("column {} is not in the topic's schema", field.name()));
+            let missing = || {
+                KernelError::schema(format!(
+                    "column {} is not in the topic's schema; check the name",
+                    field.name()
+                ))
+            };
             let declared = value_schema.field_with_name(field.name()).map_err(|_| missing())?;
             if all.fields.iter().all(|known| known.name != *field.name()) {
                 return Err(missing());
@@ -70,13 +74,13 @@ impl AvroValues {
         Ok(Self { reader, unaliased, whole, columns, values, versions: Vec::new(), last: 0 })
     }
 
-    /// Make a version known. The same version again is ignored.
+    /// Adds a schema version; does nothing if the version is known.
     pub fn add_version(&mut self, version: &[u8], avro_schema: &str) -> Result<()> {
         if self.knows(version) {
             return Ok(());
         }
         let (writer, recursive) = record_of(avro_schema)?;
-        // As in Avro's Java library: in its own messages a name means what it says, though an alias swaps it.
+        // As in Avro's Java library, aliases do not apply to messages of the reader's own schema.
         let is_same = AvroType::parse_unaliased(avro_schema)? == self.whole;
         let reader = if is_same { &self.unaliased } else { &self.reader };
         let plan = record_plan(&writer, reader, &recursive).map_err(|mismatch| {
@@ -91,12 +95,12 @@ impl AvroValues {
         Ok(())
     }
 
-    /// Whether `add_version` was called with it.
+    /// Returns whether `add_version` was called with the version.
     pub fn knows(&self, version: &[u8]) -> bool {
         self.versions.iter().any(|known| known.version == version)
     }
 
-    /// Add one message; `None` is a null value. After an error the columns are of no use.
+    /// Adds a message; `None` is a null value. After an error, the columns are unusable.
     pub fn append(&mut self, payload: Option<&[u8]>, version: &[u8]) -> Result<()> {
         let Some(payload) = payload else {
             self.values.append_null();
@@ -113,17 +117,21 @@ impl AvroValues {
         read(&known.plan, &mut self.values, &mut cursor).map_err(|fault| {
             let place =
                 if fault.path.is_empty() { String::new() } else { format!(" in field {}", fault.path) };
-            KernelError::payload(format!("not Avro of the schema it names{place}: {}", fault.why))
+            KernelError::payload(format!(
+                "the bytes are not Avro of the message's schema{place}: {}",
+                fault.why
+            ))
         })?;
         match cursor.len() {
             0 => Ok(()),
             more => Err(KernelError::payload(format!(
-                "{more} bytes behind the Avro value: it was written with another schema than it names"
+                "expected the end after the Avro value, got {more} more bytes: the message does not have the schema \
+                 that it names"
             ))),
         }
     }
 
-    /// The columns so far; starts new ones.
+    /// Returns the columns, and starts new columns.
     pub fn finish(&mut self) -> Result<Vec<ArrayRef>> {
         let AvroColumn::Struct(values) = &mut self.values else { return Ok(Vec::new()) };
         let rows = values.finish().map_err(|e| KernelError::payload(e.to_string()))?;
@@ -137,7 +145,7 @@ impl AvroValues {
     }
 }
 
-/// The record with the fields that are columns, in their order.
+/// Returns the record with only the fields that are columns, in the order of the columns.
 fn with_columns(record: &RecordType, columns: &[(FieldRef, DataType)]) -> RecordType {
     let field = |(column, _): &(FieldRef, DataType)| record.fields.iter().find(|f| f.name == *column.name());
     RecordType { name: record.name.clone(), fields: columns.iter().filter_map(field).cloned().collect() }
@@ -148,6 +156,6 @@ fn record_of(avro_schema: &str) -> Result<(RecordType, Recursive)> {
     kind.fields()?;
     match kind {
         AvroType::Record(record) => Ok((record, recursive)),
-        _ => Err(KernelError::schema("expected a record at the top of the schema")),
+        _ => Err(KernelError::schema("expected a record at the top of the schema, got another type")),
     }
 }

@@ -1,19 +1,21 @@
-//! How a message of one version is read, step by step; made by `resolve`, followed by `read`.
+//! The plan to read messages of one version, which `resolve` creates and `read` follows.
 
 use crate::avro_schema::AvroType;
 
-/// How bytes of the writer become a value of the reader.
+/// The conversion from bytes of the writer to a value of the reader.
+///
+/// Plans with the name of an Avro type read this type; the column determines the type of the result.
 #[derive(Debug, Clone)]
 pub enum AvroPlan {
-    /// No bytes, a null.
+    /// Read no bytes, and append a null
     Null,
-    /// As Avro's type of that name lies in bytes; the column says what it becomes.
+    /// `boolean`
     Boolean,
     /// `int`
     Int,
     /// `long`
     Long,
-    /// `int` or `long` in another unit than the reader's
+    /// `int` or `long` in another unit than the unit of the reader
     Rescaled(Rescale),
     /// `float`
     Float,
@@ -21,11 +23,11 @@ pub enum AvroPlan {
     Double,
     /// `bytes` and `string`
     Bytes,
-    /// `fixed` of so many bytes
+    /// `fixed`, with its number of bytes
     Fixed(usize),
-    /// Unscaled value on a fixed of so many bytes, or on bytes
+    /// `decimal` on `fixed` or `bytes`
     Decimal(DecimalPlan),
-    /// For each symbol of the writer the reader's, or why there is none
+    /// `enum`: for each symbol of the writer, the symbol of the reader, or the reason why none exists
     Enum(Vec<Result<String, String>>),
     /// `array`
     Array(Box<AvroPlan>),
@@ -35,78 +37,78 @@ pub enum AvroPlan {
     Record(RecordPlan),
     /// A union of the writer: a plan for each branch
     Union(Vec<AvroPlan>),
-    /// A member of the reader's union
+    /// A member of the reader's union, by its index
     Member(usize, Box<AvroPlan>),
-    /// A value that the reader has no place for: a null
+    /// Skip a value that no column can contain, and append a null
     Skipped(AvroType),
     /// The digits of a decimal as text
     DecimalText(DecimalTextPlan),
-    /// A value that is here is an error.
+    /// Return an error for a value of a branch that the reader cannot read
     Refused(Box<Mismatch>),
-    /// The reader's default: bytes of the reader's own schema
+    /// The reader's default, in bytes of the reader's own schema
     Default(Vec<u8>, Box<AvroPlan>),
 }
 
-/// `value * multiply / divide`
+/// A conversion of units: `value * multiply / divide`.
 #[derive(Debug, Clone, Copy)]
 pub struct Rescale {
     /// Factor.
     pub multiply: i64,
-    /// Divisor; what is lost is cut, towards the past.
+    /// Divisor; the quotient is rounded down, towards the past.
     pub divide: i64,
 }
 
-/// A decimal of the writer as one of the reader.
+/// The conversion from a decimal of the writer to a decimal of the reader.
 #[derive(Debug, Clone, Copy)]
 pub struct DecimalPlan {
-    /// Bytes of the fixed it lies in.
+    /// Number of bytes of the fixed; `None` for bytes.
     pub fixed: Option<usize>,
-    /// What the unscaled value is multiplied with.
+    /// Factor for the unscaled value.
     pub factor: i128,
-    /// One more than the largest unscaled value.
+    /// Upper bound of the unscaled value, exclusive.
     pub limit: i128,
 }
 
-/// A decimal of the writer as text.
+/// The conversion from a decimal of the writer to text.
 #[derive(Debug, Clone, Copy)]
 pub struct DecimalTextPlan {
-    /// Bytes of the fixed it is in.
+    /// Number of bytes of the fixed; `None` for bytes.
     pub fixed: Option<usize>,
-    /// Digits after the point.
+    /// Number of digits after the point.
     pub scale: usize,
-    /// Most bytes of a value: the time that digits take grows with their square.
+    /// Largest number of bytes of a value, because the time of the conversion grows with its square.
     pub max_bytes: usize,
 }
 
-/// Fields in the order of the writer, then those that it lacks.
+/// The plan of a record.
 #[derive(Debug, Clone)]
 pub struct RecordPlan {
-    /// In the order of the writer.
+    /// Steps for the writer's fields, in the writer's order.
     pub steps: Vec<FieldStep>,
-    /// Index among the reader's fields, and what fills it.
+    /// Fields of the reader that the writer lacks: the index and the plan of each.
     pub absent: Vec<(usize, AvroPlan)>,
 }
 
-/// What happens to a field of the writer.
+/// The step for a field of the writer.
 #[derive(Debug, Clone)]
 pub enum FieldStep {
-    /// Into the reader's field of that index.
+    /// Read the value into the reader's field with the index.
     Read(usize, String, AvroPlan),
-    /// The reader does not want it.
+    /// Skip the value, because the reader has no such field.
     Skip(String, AvroType),
 }
 
-/// Why a schema cannot be read as another.
+/// The reason why a schema cannot be read as another schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
-    /// Field names, outermost first.
+    /// Path of the type: field names, outermost first.
     pub path: String,
-    /// What the writer has and what the reader expects.
+    /// Types of the writer and the reader, as text.
     pub why: String,
 }
 
 impl Mismatch {
-    /// Below the field, item or value `step`.
+    /// Adds the field, item or value `step` before the path.
     pub fn below(mut self: Box<Self>, step: &str) -> Box<Self> {
         let dot = if self.path.is_empty() || self.path.starts_with(['[', '{']) { "" } else { "." };
         self.path = format!("{step}{dot}{}", self.path);

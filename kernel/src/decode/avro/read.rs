@@ -1,6 +1,6 @@
-//! Avro bytes to columns, by a plan.
+//! The reader of Avro bytes into columns, which follows an [`AvroPlan`].
 //!
-//! <https://avro.apache.org/docs/1.12.0/specification/#binary-encoding>
+//! The bytes are Avro's binary encoding: <https://avro.apache.org/docs/1.12.0/specification/#binary-encoding>
 
 use super::columns::AvroColumn;
 use super::cursor::{AvroCursor, AvroFault, AvroResult, fault};
@@ -11,7 +11,7 @@ use crate::decode::ascii::checked_text;
 use crate::decode::buffers::BytesBuffer;
 use crate::decode::list_column::ListColumn;
 
-/// Append the value at the cursor to `column`, which was made for the reader that `plan` resolves to.
+/// Appends the value at the cursor to `column`, whose type must be the reader's type in `plan`.
 pub fn read(plan: &AvroPlan, column: &mut AvroColumn, cursor: &mut AvroCursor<'_>) -> AvroResult<()> {
     match (plan, column) {
         (AvroPlan::Union(branches), column) => read(cursor.branch(branches)?, column, cursor)?,
@@ -33,9 +33,9 @@ pub fn read(plan: &AvroPlan, column: &mut AvroColumn, cursor: &mut AvroCursor<'_
         (AvroPlan::Fixed(size), AvroColumn::Fixed(b)) => {
             b.append_value(cursor.take(*size)?).or_else(|e| fault(e.to_string()))?;
         }
-        (AvroPlan::Decimal(how), AvroColumn::Decimal(b, _)) => b.push(decimal(how, cursor)?),
-        (AvroPlan::DecimalText(how), AvroColumn::Text(b)) => {
-            append(b, decimal_text(how, cursor)?.as_bytes())?
+        (AvroPlan::Decimal(plan), AvroColumn::Decimal(b, _)) => b.push(decimal(plan, cursor)?),
+        (AvroPlan::DecimalText(plan), AvroColumn::Text(b)) => {
+            append(b, decimal_text(plan, cursor)?.as_bytes())?
         }
         (AvroPlan::Enum(symbols), AvroColumn::Text(b)) => match cursor.branch(symbols)? {
             Ok(symbol) => append(b, symbol.as_bytes())?,
@@ -61,8 +61,12 @@ pub fn read(plan: &AvroPlan, column: &mut AvroColumn, cursor: &mut AvroCursor<'_
         (AvroPlan::Refused(mismatch), _) => {
             return Err(Box::new(AvroFault { path: mismatch.path.clone(), why: mismatch.why.clone() }));
         }
-        // A plan is only ever made together with its column.
-        (plan, _) => return fault(format!("{plan:?} was planned for another column; please report this")),
+        // This is impossible, because each plan is created together with its column.
+        (plan, _) => {
+            return fault(format!(
+                "expected a plan for the column's type, got {plan:?}; report this as a bug"
+            ));
+        }
     }
     Ok(())
 }
@@ -73,12 +77,12 @@ fn array(item: &AvroPlan, list: &mut ListColumn<AvroColumn>, cursor: &mut AvroCu
         if count == 0 {
             break;
         }
-        // An item takes at least a byte (the schema's parser sees to that): a wrong count meets the end.
+        // The resolver refuses items without bytes, so the loop reaches the end of the bytes if `count` is wrong.
         for _ in 0..count {
             read(item, &mut list.items, cursor).map_err(|e| e.below("[]"))?;
         }
     }
-    counted(list.close())
+    check_count(list.close())
 }
 
 fn map(
@@ -99,11 +103,15 @@ fn map(
             read(value, &mut list.items, cursor).map_err(below)?;
         }
     }
-    counted(list.close_map(|entry| keys.get(entry)))
+    check_count(list.close_map(|entry| keys.get(entry)))
 }
 
-fn counted(fits: bool) -> AvroResult<()> {
-    if fits { Ok(()) } else { fault("a batch with more items than 32 bits count; read smaller batches") }
+fn check_count(fits: bool) -> AvroResult<()> {
+    if fits {
+        Ok(())
+    } else {
+        fault("expected at most 2^31 items in a column of a batch, got more; read smaller batches")
+    }
 }
 
 fn record(fields: &RecordPlan, columns: &mut [AvroColumn], cursor: &mut AvroCursor<'_>) -> AvroResult<()> {
@@ -128,16 +136,16 @@ fn rescaled(value: i64, rescale: &Rescale) -> AvroResult<i64> {
     scaled.map_or_else(|| fault(format!("expected a time that fits the reader's unit, got {value}")), Ok)
 }
 
-/// `bytes`, if they are text.
+/// Returns `bytes` if they are UTF-8.
 #[inline]
 fn text(bytes: &[u8]) -> AvroResult<&[u8]> {
     checked_text(bytes).or_else(|e| fault(format!("expected UTF-8 text: {e}")))
 }
 
-/// A batch of defaults or symbols can hold more text than its messages have bytes.
+/// Appends a text or bytes; text of defaults or symbols can exceed 2 GiB although the messages are short.
 fn append(column: &mut BytesBuffer, value: &[u8]) -> AvroResult<()> {
     match column.push(value) {
         true => Ok(()),
-        false => fault("a batch with more than 2 GiB of text in one column; read smaller batches"),
+        false => fault("expected at most 2 GiB in a column of a batch, got more; read smaller batches"),
     }
 }

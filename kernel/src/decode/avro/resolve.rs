@@ -1,51 +1,57 @@
-//! How a writer's schema is read as the reader's: Avro's schema resolution, done once for each version.
+//! Avro's schema resolution: the plan to read a writer's schema as the reader's schema, once for each version.
 //!
-//! <https://avro.apache.org/docs/1.12.0/specification/#schema-resolution>, and where that leaves room, as Avro's Java
-//! library does.
+//! The rules are those in <https://avro.apache.org/docs/1.12.0/specification/#schema-resolution>. If the specification
+//! permits several results, the result is the same as in Avro's Java library.
 //!
-//! A message is Avro binary of the schema version that it names (the writer's), without any mark of types: only the
-//! writer's schema tells where a value ends. The columns have the types of the reader's schema. [`resolve`] walks both
-//! schemas beside each other and makes an [`AvroPlan`]: one step for each value of the writer, in the writer's order,
-//! that says what becomes of it. `read` follows the plan for every message and looks at no schema any more.
+//! A message is Avro binary of the schema version that it names: the writer's schema. The bytes contain no types, so
+//! only the writer's schema determines the end of each value. The columns have the types of the reader's schema.
 //!
-//! # Which values fit
+//! The resolver compares both schemas and creates an [`AvroPlan`]: one step for each value of the writer, in the
+//! writer's order. `read` follows the plan for every message, and needs no schema.
 //!
-//! | writer                | reader                | plan                                                                |
-//! |-----------------------|-----------------------|---------------------------------------------------------------------|
-//! | union                 | anything              | a plan for each branch; the branch number in the bytes chooses      |
-//! | null                  | with null             | a null                                                              |
-//! | anything but a union  | union                 | the plan of the branch that `branch_for` chooses                    |
-//! | record                | record                | fields by the reader's aliases or by name, see below                |
-//! | enum                  | enum                  | by symbol; an unknown one is the reader's default, or an error      |
-//! | array, map            | array, map            | a plan for the items, the values                                    |
-//! | fixed                 | fixed                 | of the same size and name                                           |
-//! | int                   | long, float, double   | promoted; also long to float and double, float to double            |
-//! | bytes, string         | string, bytes         | the same bytes; as a string they must be UTF-8                      |
-//! | time of day, moment   | the same              | in the reader's unit, cut towards the past                          |
-//! | decimal               | decimal               | in the reader's scale, which may not be smaller                     |
+//! # Compatible types
 //!
-//! Everything else is a [`Mismatch`], which names the path of the field.
+//! Each line contains the writer's type, the reader's type, and the plan:
 //!
-//! A record: each field of the writer is read into the field of the reader that names it, or is skipped. Each field of
-//! the reader that no field of the writer feeds gets its default, encoded as bytes of the reader's own schema, so that
-//! it is read like any other value (`default`); without a default it must be nullable, and is null.
+//! * union -> any type: a plan for each branch, chosen by the branch number in the bytes
+//! * null -> nullable type: a null
+//! * any other type -> union: the plan of the branch that `branch_for` chooses
+//! * record -> record: fields by the reader's aliases or by name, see below
+//! * enum -> enum: by symbol; an unknown symbol is the reader's default, or an error
+//! * array -> array, map -> map: a plan for the items or values
+//! * fixed -> fixed: the bytes, if size and name match
+//! * int -> long, float or double: promotion; also long -> float or double, and float -> double
+//! * bytes -> string, string -> bytes: the same bytes; a string must be UTF-8
+//! * time of day -> time of day, moment -> moment: the reader's unit, rounded down towards the past
+//! * decimal -> decimal: the reader's scale, which must not be smaller
 //!
-//! # When it is an error
+//! All other pairs are a [`Mismatch`], which contains the path of the field.
 //!
-//! A mismatch is an error of the version at once, because every message of it would fail. Two things are found only in
-//! values, and so they are an error only for a message that has one: a branch of the writer's union that the reader
-//! cannot take ([`AvroPlan::Refused`]), unless no branch but null fits at all, and a symbol that the reader's enum lacks.
+//! Each field of a writer's record is read into the matching field of the reader, or is skipped. A field of the reader
+//! without a matching field gets its default. `default` encodes the default in the reader's own schema, so that it is
+//! read like other values. A field without a default must be nullable, and is null.
 //!
-//! # Where it differs from the specification
+//! # Errors
 //!
-//! * Records are compared by their fields and not by name, and names of enums and fixed without their namespace:
-//!   producers of one topic live in different packages.
-//! * Times and decimals of another unit or scale are converted, where Avro would read bare numbers. A number without a
-//!   logical type takes the meaning that the other side gives it.
-//! * A nullable field that a writer lacks needs no default.
+//! A mismatch is an error of the whole version, because every message would fail. Two mismatches are errors only for
+//! messages with such a value:
 //!
-//! Why it ends: the reader's schema is a tree of bounded depth (`schema/avro/column_document.py` sees to that), and each step
-//! into a record of the writer, which may contain itself, is one into a record of the reader.
+//! * A branch of the writer's union that the reader cannot read ([`AvroPlan::Refused`]). If no branch except null can
+//!   be read, the error concerns the whole version.
+//! * A symbol that the reader's enum lacks.
+//!
+//! # Differences from the specification
+//!
+//! * Producers of one topic have their classes in different packages. So records match by their fields and not by their
+//!   name, and the names of enums and fixed match without their namespace.
+//! * Times and decimals are converted to another unit or scale, but Avro would read plain numbers. A number without a
+//!   logical type gets the logical type of the other schema.
+//! * A nullable field that the writer lacks needs no default.
+//!
+//! # Termination
+//!
+//! The reader's schema is a tree of limited depth, which `schema/avro/column_document.py` guarantees. A writer's record may
+//! contain itself, but each step into a record of the writer is also a step into a record of the reader.
 
 use super::default::encode_default;
 use super::plan::{AvroPlan, DecimalPlan, DecimalTextPlan, FieldStep, Mismatch, RecordPlan, Rescale};
@@ -54,13 +60,14 @@ use crate::avro_schema::{
 };
 use crate::conform::per_second;
 
-/// Digits of the largest decimal that is read as text.
+/// Largest number of digits of a decimal that is read as text.
 const MAX_TEXT_DIGITS: usize = 1000;
 
 type Resolved = Result<AvroPlan, Box<Mismatch>>;
 
-/// How to read `writer` as `reader`. `recursive` are the records of the writer that contain themselves; the reader has
-/// none, so that every walk ends.
+/// Returns the plan to read `writer` as `reader`.
+///
+/// `recursive` are the records of the writer that contain themselves. The reader must not have such records.
 pub fn record_plan(
     writer: &RecordType,
     reader: &RecordType,
@@ -80,24 +87,22 @@ impl Resolver<'_> {
                 Some(record) => self.resolve(record, reader),
                 None => Err(mismatch(writer, reader)),
             },
-            // A default of the reader's union that its column has no member for.
+            // The reader's default has a branch of the reader's union without a column.
             (AvroType::Omitted(_), _) => Ok(AvroPlan::Skipped(writer.clone())),
             (AvroType::Nullable { inner, null_branch }, _) => {
                 let branches =
                     if *null_branch == 0 { [&AvroType::Null, inner] } else { [inner, &AvroType::Null] };
-                self.written_union(&branches, reader)
+                self.union_plan(&branches, reader)
             }
-            (AvroType::Union(branches), _) => {
-                self.written_union(&branches.iter().collect::<Vec<_>>(), reader)
-            }
+            (AvroType::Union(branches), _) => self.union_plan(&branches.iter().collect::<Vec<_>>(), reader),
             (AvroType::Null, AvroType::Nullable { .. }) => Ok(AvroPlan::Null),
             (_, AvroType::Nullable { inner, .. }) => self.resolve(writer, inner),
             (AvroType::Null, AvroType::Union(branches)) if branches.contains(&AvroType::Null) => {
                 Ok(AvroPlan::Null)
             }
-            (_, AvroType::Union(_)) => self.member(writer, reader),
+            (_, AvroType::Union(_)) => self.member_plan(writer, reader),
             (AvroType::Array(item), AvroType::Array(_)) if item.may_be_empty() => {
-                Err(because("array items that take no bytes could be of any number"))
+                Err(mismatch_because("expected array items with at least one byte, got items without bytes"))
             }
             (AvroType::Array(item), AvroType::Array(reader_item)) => {
                 Ok(AvroPlan::Array(Box::new(self.resolve(item, reader_item).map_err(|e| e.below("[]"))?)))
@@ -111,13 +116,13 @@ impl Resolver<'_> {
             (AvroType::Enum(written), AvroType::Enum(read)) if read.name.accepts(&written.name) => {
                 Ok(AvroPlan::Enum(written.symbols.iter().map(|symbol| read_symbol(symbol, read)).collect()))
             }
-            _ => leaf(writer, reader),
+            _ => leaf_plan(writer, reader),
         }
     }
 
-    fn written_union(&self, branches: &[&AvroType], reader: &AvroType) -> Resolved {
+    fn union_plan(&self, branches: &[&AvroType], reader: &AvroType) -> Resolved {
         let plans: Vec<_> = branches.iter().map(|branch| self.resolve(branch, reader)).collect();
-        // With no branch but null that could ever be read, the schemas have nothing in common.
+        // If the reader can read no branch except null, the schemas have nothing in common.
         let mut members = branches.iter().zip(&plans).filter(|(branch, _)| **branch != &AvroType::Null);
         if let Some((_, Err(why))) = members.clone().next().filter(|_| members.all(|(_, plan)| plan.is_err()))
         {
@@ -126,8 +131,8 @@ impl Resolver<'_> {
         Ok(AvroPlan::Union(plans.into_iter().map(|plan| plan.unwrap_or_else(AvroPlan::Refused)).collect()))
     }
 
-    /// As a branch of the reader's union; null where the column has no member for the branch.
-    fn member(&self, writer: &AvroType, reader: &AvroType) -> Resolved {
+    /// Returns the plan for a branch of the reader's union, which reads null if the branch has no column.
+    fn member_plan(&self, writer: &AvroType, reader: &AvroType) -> Resolved {
         let members = reader.members();
         let chosen = self.branch_for(writer, &members).and_then(|index| Some((index, *members.get(index)?)));
         let Some((index, member)) = chosen else { return Err(mismatch(writer, reader)) };
@@ -135,11 +140,11 @@ impl Resolver<'_> {
             return Ok(AvroPlan::Skipped(writer.clone()));
         }
         let plan = self.resolve(writer, member)?;
-        let place = members.iter().take(index).filter(|member| member.is_held()).count();
-        Ok(if members.len() == 1 { plan } else { AvroPlan::Member(place, Box::new(plan)) })
+        let column = members.iter().take(index).filter(|member| member.is_held()).count();
+        Ok(if members.len() == 1 { plan } else { AvroPlan::Member(column, Box::new(plan)) })
     }
 
-    /// Fields of the reader by alias or name.
+    /// Returns the plan of a record, whose fields match by alias or name.
     fn record(&self, writer: &RecordType, reader: &RecordType) -> Result<RecordPlan, Box<Mismatch>> {
         let sources = sources(writer, reader);
         let mut steps = Vec::with_capacity(writer.fields.len());
@@ -162,17 +167,26 @@ impl Resolver<'_> {
     fn default_plan(&self, field: &AvroField) -> Resolved {
         let Some(default) = &field.default else {
             let nullable = self.resolve(&AvroType::Null, &field.kind);
-            return nullable
-                .map_err(|_| because("the writer's schema lacks it and the reader's has no default"));
+            return nullable.map_err(|_| {
+                mismatch_because(
+                    "the writer's schema lacks the field, and the reader's schema has no default; add a default",
+                )
+            });
         };
         let mut bytes = Vec::new();
-        encode_default(&field.kind, default, &mut bytes).map_err(because)?;
+        encode_default(&field.kind, default, &mut bytes).map_err(mismatch_because)?;
         Ok(AvroPlan::Default(bytes, Box::new(self.resolve(&field.kind, &field.kind)?)))
     }
 
-    /// Which of the reader's branches a value of the writer is read as, by the rules of Avro's Java library: the
-    /// type that has the writer's name as an alias, the same type (named types by full name), a record of fitting
-    /// shape, a promotion.
+    /// Returns the index of the reader's branch that reads a value of the writer.
+    ///
+    /// The order is the same as in Avro's Java library:
+    ///
+    /// 1. the same type with the writer's name as an alias
+    /// 2. the same type with the same full name
+    /// 3. the same type with a matching short name, if the plan exists
+    /// 4. any branch of the same type, if the plan exists
+    /// 5. any branch for which a plan exists, such as a promotion
     fn branch_for(&self, writer: &AvroType, members: &[&AvroType]) -> Option<usize> {
         let first = |fits: &dyn Fn(&AvroType) -> bool| members.iter().position(|member| fits(member));
         let fits = |member: &AvroType| match member {
@@ -182,12 +196,14 @@ impl Resolver<'_> {
         let same = |member: &AvroType| same_type(writer, member);
         let full = writer.branch_name();
         let renamed =
-            |m: &AvroType| named(m).is_some_and(|name| name.aliases.iter().any(|alias| alias == full));
+            |m: &AvroType| type_name(m).is_some_and(|name| name.aliases.iter().any(|alias| alias == full));
         first(&|m| same(m) && renamed(m))
             .or_else(|| first(&|m| full == m.branch_name() && same(m)))
             .or_else(|| {
                 first(&|m| {
-                    same(m) && named(m).zip(named(writer)).is_none_or(|(m, w)| m.accepts(w)) && fits(m)
+                    same(m)
+                        && type_name(m).zip(type_name(writer)).is_none_or(|(m, w)| m.accepts(w))
+                        && fits(m)
                 })
             })
             .or_else(|| first(&|m| same(m) && fits(m)))
@@ -195,18 +211,18 @@ impl Resolver<'_> {
     }
 }
 
-/// For each field of the reader the index of the writer's that it is read from.
+/// Returns for each field of the reader the index of the writer's field that it is read from.
 ///
-/// As in Avro's Java library, an alias goes before a name: a writer's field is the reader's that has its name as an
-/// alias, though another one has its name; of several the last. Where that would leave two fields of the writer for
-/// one of the reader, which Java refuses, the writer's field keeps its name.
+/// As in Avro's Java library, an alias has precedence over a name. So a writer's field belongs to the last field of the
+/// reader with this alias, even if another field of the reader has this name. Java refuses an alias that would assign
+/// two fields of the writer to one field of the reader. Here, such an alias does not count.
 fn sources(writer: &RecordType, reader: &RecordType) -> Vec<Option<usize>> {
     let is_renamed = |name: &String| reader.fields.iter().any(|field| field.aliases.contains(name));
-    let is_taken = |field: &AvroField| {
+    let keeps_name = |field: &AvroField| {
         !is_renamed(&field.name) && writer.fields.iter().any(|own| own.name == field.name)
     };
     let target = |own: &AvroField| {
-        let renames = |field: &AvroField| field.aliases.contains(&own.name) && !is_taken(field);
+        let renames = |field: &AvroField| field.aliases.contains(&own.name) && !keeps_name(field);
         let by_alias = reader.fields.iter().rposition(renames);
         by_alias.or_else(|| reader.fields.iter().position(|field| field.name == own.name))
     };
@@ -228,16 +244,16 @@ fn read_symbol(symbol: &str, reader: &EnumType) -> Result<String, String> {
     })
 }
 
-fn named(kind: &AvroType) -> Option<&TypeName> {
+fn type_name(kind: &AvroType) -> Option<&TypeName> {
     match kind {
         AvroType::Record(record) => Some(&record.name),
         AvroType::Enum(kind) => Some(&kind.name),
-        AvroType::Omitted(kind) => named(kind),
-        kind => fixed_of(kind).map(|fixed| &fixed.name),
+        AvroType::Omitted(kind) => type_name(kind),
+        kind => fixed_type(kind).map(|fixed| &fixed.name),
     }
 }
 
-/// Whether both are one type of Avro's, not looking below it.
+/// Returns whether both are the same Avro type; the types inside them do not count.
 fn same_type(writer: &AvroType, reader: &AvroType) -> bool {
     use AvroType::{Array, Boolean, Double, Enum, Float, Int, Long, Map, Omitted, Record, String};
     match (writer, reader) {
@@ -250,12 +266,12 @@ fn same_type(writer: &AvroType, reader: &AvroType) -> bool {
         _ => {
             let on_bytes = |kind: &AvroType| kind.branch_name() == "bytes";
             (on_bytes(writer) && on_bytes(reader))
-                || (fixed_of(writer).is_some() && fixed_of(reader).is_some())
+                || (fixed_type(writer).is_some() && fixed_type(reader).is_some())
         }
     }
 }
 
-fn fixed_of(kind: &AvroType) -> Option<&FixedType> {
+fn fixed_type(kind: &AvroType) -> Option<&FixedType> {
     match kind {
         AvroType::Fixed(fixed) | AvroType::Uuid(fixed) => Some(fixed),
         AvroType::Decimal(decimal) | AvroType::DecimalText(decimal) => decimal.fixed.as_ref(),
@@ -263,28 +279,28 @@ fn fixed_of(kind: &AvroType) -> Option<&FixedType> {
     }
 }
 
-/// Types without types below them.
-fn leaf(writer: &AvroType, reader: &AvroType) -> Resolved {
+/// Returns the plan of a type that contains no other types.
+fn leaf_plan(writer: &AvroType, reader: &AvroType) -> Resolved {
     use AvroType::{Boolean, Bytes, Decimal, DecimalText, Double, Float, Int, Long, Null, String};
     let plan = match (writer, reader) {
         (Null, Null) => Some(AvroPlan::Null),
         (Boolean, Boolean) => Some(AvroPlan::Boolean),
-        (Int(from), Int(to) | Long(to)) => whole(AvroPlan::Int, *from, *to),
-        (Long(from), Long(to)) => whole(AvroPlan::Long, *from, *to),
+        (Int(from), Int(to) | Long(to)) => integer_plan(AvroPlan::Int, *from, *to),
+        (Long(from), Long(to)) => integer_plan(AvroPlan::Long, *from, *to),
         (Int(_), Float | Double) => Some(AvroPlan::Int),
         (Long(_), Float | Double) => Some(AvroPlan::Long),
         (Float, Float | Double) => Some(AvroPlan::Float),
         (Double, Double) => Some(AvroPlan::Double),
         (Bytes | String, Bytes | String) => Some(AvroPlan::Bytes),
-        (Bytes, Decimal(read) | DecimalText(read)) if read.fixed.is_none() => decimal(read, reader),
+        (Bytes, Decimal(read) | DecimalText(read)) if read.fixed.is_none() => decimal_plan(read, reader),
         (Decimal(written), _) if written.fixed.is_none() => match reader {
             Bytes => Some(AvroPlan::Bytes),
-            Decimal(read) | DecimalText(read) if read.fixed.is_none() => decimal(written, reader),
+            Decimal(read) | DecimalText(read) if read.fixed.is_none() => decimal_plan(written, reader),
             _ => None,
         },
-        _ => match (fixed_of(writer), fixed_of(reader)) {
+        _ => match (fixed_type(writer), fixed_type(reader)) {
             (Some(written), Some(read)) if written.size == read.size && read.name.accepts(&written.name) => {
-                fixed(writer, reader, written.size as usize)
+                fixed_plan(writer, reader, written.size as usize)
             }
             _ => None,
         },
@@ -292,19 +308,20 @@ fn leaf(writer: &AvroType, reader: &AvroType) -> Resolved {
     plan.ok_or_else(|| mismatch(writer, reader))
 }
 
-fn fixed(writer: &AvroType, reader: &AvroType, size: usize) -> Option<AvroPlan> {
+fn fixed_plan(writer: &AvroType, reader: &AvroType, size: usize) -> Option<AvroPlan> {
     match (writer, reader) {
         (AvroType::Decimal(written), AvroType::Decimal(_) | AvroType::DecimalText(_)) => {
-            decimal(written, reader)
+            decimal_plan(written, reader)
         }
-        (_, AvroType::Decimal(read) | AvroType::DecimalText(read)) => decimal(read, reader),
+        (_, AvroType::Decimal(read) | AvroType::DecimalText(read)) => decimal_plan(read, reader),
         _ => Some(AvroPlan::Fixed(size)),
     }
 }
 
-/// A decimal as `written`, or where the writer only has bytes as the reader's own, read as the decimal `reader`. Fewer
-/// digits after the point than written would lose some.
-fn decimal(written: &DecimalType, reader: &AvroType) -> Option<AvroPlan> {
+/// Returns the plan to read the decimal `written` as `reader`, or `None` if digits after the point would be lost.
+///
+/// If the writer has plain bytes, `written` is the reader's own decimal.
+fn decimal_plan(written: &DecimalType, reader: &AvroType) -> Option<AvroPlan> {
     let fixed = written.fixed.as_ref().map(|fixed| fixed.size as usize);
     match reader {
         AvroType::DecimalText(read) => {
@@ -322,8 +339,8 @@ fn decimal(written: &DecimalType, reader: &AvroType) -> Option<AvroPlan> {
     }
 }
 
-/// Units are converted; a bare number takes the meaning that the other side gives it.
-fn whole(plan: AvroPlan, from: LogicalType, to: LogicalType) -> Option<AvroPlan> {
+/// Returns the plan of an int or long, which converts units; a plain number gets the meaning of the other schema.
+fn integer_plan(plan: AvroPlan, from: LogicalType, to: LogicalType) -> Option<AvroPlan> {
     let (written, read) = match (from, to) {
         (LogicalType::TimeOfDay(written), LogicalType::TimeOfDay(read))
         | (LogicalType::Moment(written), LogicalType::Moment(read)) => (written, read),
@@ -339,10 +356,11 @@ fn whole(plan: AvroPlan, from: LogicalType, to: LogicalType) -> Option<AvroPlan>
 }
 
 fn mismatch(writer: &AvroType, reader: &AvroType) -> Box<Mismatch> {
-    because(format!("the writer's schema has {}, the reader's {}", describe(writer), describe(reader)))
+    let (writer, reader) = (describe(writer), describe(reader));
+    mismatch_because(format!("the writer's schema has {writer}, the reader's {reader}"))
 }
 
-fn because(why: impl Into<String>) -> Box<Mismatch> {
+fn mismatch_because(why: impl Into<String>) -> Box<Mismatch> {
     Box::new(Mismatch { path: String::new(), why: why.into() })
 }
 

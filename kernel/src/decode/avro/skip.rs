@@ -1,9 +1,9 @@
-//! Going past values that the reader does not want.
+//! The functions that skip values which the reader does not need.
 
 use super::cursor::{AvroCursor, AvroFault, AvroResult, fault};
 use crate::avro_schema::{AvroType, DecimalType};
 
-/// Go past a value of type `kind`.
+/// Skips a value of the type `kind`.
 pub fn skip(kind: &AvroType, cursor: &mut AvroCursor<'_>) -> AvroResult<()> {
     match kind {
         AvroType::Null => {}
@@ -21,13 +21,13 @@ pub fn skip(kind: &AvroType, cursor: &mut AvroCursor<'_>) -> AvroResult<()> {
         }
         AvroType::Fixed(fixed) | AvroType::Uuid(fixed) => _ = cursor.take(fixed.size as usize)?,
         AvroType::Array(item) => skip_array(item, cursor)?,
-        AvroType::Map(value) => cursor.inside(|cursor| {
+        AvroType::Map(value) => cursor.descend(|cursor| {
             skip_blocks(cursor, |cursor| {
                 cursor.bytes()?;
                 skip(value, cursor).map(|()| true)
             })
         })?,
-        AvroType::Record(record) => cursor.inside(|cursor| {
+        AvroType::Record(record) => cursor.descend(|cursor| {
             record
                 .fields
                 .iter()
@@ -39,21 +39,23 @@ pub fn skip(kind: &AvroType, cursor: &mut AvroCursor<'_>) -> AvroResult<()> {
             other => return fault(format!("expected branch 0 or 1, got {other}")),
         },
         AvroType::Union(branches) => skip(cursor.branch(branches)?, cursor)?,
-        AvroType::Reference(name) => skip(cursor.record(name)?, cursor).map_err(AvroFault::of_outermost)?,
+        AvroType::Reference(name) => skip(cursor.record(name)?, cursor).map_err(AvroFault::without_path)?,
         AvroType::Omitted(kind) => skip(kind, cursor)?,
     }
     Ok(())
 }
 
 fn skip_array(item: &AvroType, cursor: &mut AvroCursor<'_>) -> AvroResult<()> {
-    // Items without bytes could be of any number.
-    let takes_bytes = !item.may_be_empty();
-    cursor.inside(|cursor| {
-        skip_blocks(cursor, |cursor| if takes_bytes { skip(item, cursor).map(|()| true) } else { Ok(false) })
+    // A count of items without bytes could be any number, so the loop over them must end early.
+    let has_bytes = !item.may_be_empty();
+    cursor.descend(|cursor| {
+        skip_blocks(cursor, |cursor| if has_bytes { skip(item, cursor).map(|()| true) } else { Ok(false) })
     })
 }
 
-/// `item` skips one item of a block, and returns whether there may be more of the block's bytes to skip.
+/// Skips all blocks of an array or map.
+///
+/// `item` skips one item, and returns whether the rest of the block can contain more bytes.
 fn skip_blocks<'a>(
     cursor: &mut AvroCursor<'a>,
     mut item: impl FnMut(&mut AvroCursor<'a>) -> AvroResult<bool>,
@@ -63,7 +65,7 @@ fn skip_blocks<'a>(
             (0, _) => return Ok(()),
             (_, Some(size)) => match usize::try_from(size) {
                 Ok(size) => _ = cursor.take(size)?,
-                Err(_) => return fault(format!("expected the size of a block, got {size}")),
+                Err(_) => return fault(format!("expected the size of a block in bytes, got {size}")),
             },
             (count, None) => {
                 for _ in 0..count {

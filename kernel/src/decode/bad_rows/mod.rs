@@ -1,7 +1,7 @@
-//! The messages of the open batch, kept so that they can be decoded again.
+//! The messages of the open batch, which are stored so that a failed batch can be decoded again.
 //!
-//! A value decoder is of no use after an error, and may find the fault only when the batch is finished. So a batch
-//! that fails is decoded again in pieces by fresh decoders, until every message that is to blame stands alone.
+//! A value decoder is unusable after an error, and may find an error only at the end of the batch. So new decoders
+//! decode a failed batch again in smaller and smaller pieces, until each bad message is in a piece of its own.
 
 mod payloads;
 
@@ -17,11 +17,11 @@ use crate::error::{ErrorKind, KernelError, MessageRef, Result};
 use crate::payload_schema::PayloadSchema;
 use payloads::Payloads;
 
-/// The messages of the open batch, and what it takes to decode them.
+/// The messages of the open batch, and the schemas to decode them.
 pub struct BatchMessages {
     schema: PayloadSchema,
     fields: Vec<FieldRef>,
-    /// What versions were written with, to make further decoders; and why a version is refused.
+    /// Writer schemas of versions, or the reasons why versions are refused.
     versions: HashMap<Vec<u8>, Version>,
     payloads: Payloads,
 }
@@ -31,26 +31,26 @@ enum Version {
     Refused(KernelError),
 }
 
-/// What is left of a batch that fails.
+/// The rows of a failed batch, and its bad rows.
 pub struct Salvage {
-    /// Bad rows null.
+    /// Columns of all rows; bad rows are null.
     pub columns: Vec<ArrayRef>,
-    /// The payload of each bad row, null in the others.
+    /// Payloads of the bad rows, null in other rows.
     pub bad: BinaryArray,
-    /// How many rows are bad.
+    /// Number of bad rows.
     pub bad_rows: u64,
-    /// The error of the first one.
+    /// Error of the first bad row.
     pub first: Option<KernelError>,
 }
 
-/// A piece of a batch that did not decode.
+/// The error of a piece that did not decode.
 struct PieceFault {
-    /// The row to blame, when that is known.
+    /// Number of the bad row, if it is known.
     row: Option<usize>,
     error: KernelError,
 }
 
-/// Rows `start..end` of a batch, decoded.
+/// The decoded rows `start..end` of a batch.
 struct Piece {
     start: usize,
     end: usize,
@@ -58,56 +58,56 @@ struct Piece {
 }
 
 impl BatchMessages {
-    /// None yet, of a schema and its columns.
+    /// Creates an empty store for messages of a schema, and the columns to decode.
     pub fn new(schema: PayloadSchema, fields: Vec<FieldRef>) -> Self {
         Self { schema, fields, versions: HashMap::new(), payloads: Payloads::default() }
     }
 
-    /// Whether there are columns to decode.
+    /// Returns whether there are columns to decode.
     pub fn has_columns(&self) -> bool {
         !self.fields.is_empty()
     }
 
-    /// Whether `learn` or `refuse` was called with this version.
+    /// Returns whether `learn` or `refuse` was called with the version.
     pub fn knows(&self, version: &[u8]) -> bool {
         self.versions.contains_key(version)
     }
 
-    /// What messages of a version were written with; ignored when it is known or refused already.
+    /// Adds the writer schema of a version; does nothing if the version is known or refused.
     pub fn learn(&mut self, version: &[u8], written: &PayloadSchema) {
         self.versions.entry(version.to_vec()).or_insert_with(|| Version::Known(written.clone()));
     }
 
-    /// Messages of this version do not decode; `why` is the reason.
+    /// Refuses to decode messages of a version, for the reason `why`.
     pub fn refuse(&mut self, version: &[u8], why: KernelError) {
         self.versions.insert(version.to_vec(), Version::Refused(why));
     }
 
-    /// Keep one message; `None` is a null value.
+    /// Stores a message; `None` is a null value.
     pub fn push(&mut self, payload: Option<&[u8]>, version: &[u8]) {
         self.payloads.push(payload, version);
     }
 
-    /// The message that was kept last is bad, whatever its payload is.
+    /// Marks the last message as bad, whatever its payload is.
     pub fn mark_bad(&mut self, fault: KernelError) {
         self.payloads.mark_bad(fault);
     }
 
-    /// Let go of all messages.
+    /// Removes all messages.
     pub fn clear(&mut self) {
         self.payloads.clear();
     }
 
-    /// Append to `values`, unless the version is refused.
+    /// Appends a message to `values`, or returns the reason if its version is refused.
     pub fn append(&self, values: &mut Values, payload: Option<&[u8]>, version: &[u8]) -> Result<()> {
         match self.versions.get(version) {
-            // A null value means the same in every version.
+            // A null value is independent of its version.
             Some(Version::Refused(why)) if payload.is_some() => Err(why.clone()),
             _ => values.append(payload, version),
         }
     }
 
-    /// An empty decoder that knows all versions.
+    /// Creates an empty decoder that knows all versions.
     pub fn decoder(&self, batch_rows: usize) -> Result<Values> {
         let mut values = Values::new(&self.schema, self.fields.clone(), batch_rows)?;
         for (version, known) in &self.versions {
@@ -118,12 +118,14 @@ impl BatchMessages {
         Ok(values)
     }
 
-    /// Decode the messages without those that are bad. `at` names them; an error is not of a message.
+    /// Decodes all good messages of the batch; `at` contains the position of each message.
+    ///
+    /// Returns an error if the cause of the failure is not a message.
     pub fn salvage(&self, at: &[MessageRef]) -> Result<Salvage> {
         let mut pieces = Vec::new();
         let mut bad = Vec::new();
         let mut first = None;
-        // A stack, the earliest rows on top.
+        // The pieces to decode are a stack, with the earliest rows on top.
         let mut open = vec![(0, at.len())];
         while let Some((start, end)) = open.pop() {
             match self.decode(start, end, at) {
@@ -144,14 +146,14 @@ impl BatchMessages {
             }
         }
         bad.sort_unstable();
-        let first =
-            first.and_then(|(row, error)| Some(named(error, self.payloads.version(row)).at(*at.get(row)?)));
+        let first = first
+            .and_then(|(row, error)| Some(with_version(error, self.payloads.version(row)).at(*at.get(row)?)));
         let columns = self.assemble(&mut pieces, at.len())?;
         let bad_rows = bad.len() as u64;
         Ok(Salvage { columns, bad: self.payloads_of(&bad, at.len()), bad_rows, first })
     }
 
-    /// A column of `rows` rows with the payloads of the rows `bad`, which ascend.
+    /// Returns a column of `rows` rows with the payloads of the `bad` rows, which must be in ascending order.
     fn payloads_of(&self, bad: &[usize], rows: usize) -> BinaryArray {
         let mut out = BinaryBuilder::new();
         for &row in bad {
@@ -162,7 +164,7 @@ impl BatchMessages {
         out.finish()
     }
 
-    /// Rows `start..end` of the batch on their own.
+    /// Decodes the rows `start..end` of the batch with a new decoder.
     fn decode(
         &self,
         start: usize,
@@ -173,14 +175,14 @@ impl BatchMessages {
             .map_err(|error| PieceFault { row: None, error })?;
         for row in start..end {
             let version = self.payloads.version(row);
-            // Versions are learnt when they are met: most pieces of a bad batch end at their first row.
-            let learnt = match self.versions.get(version) {
+            // Most pieces of a bad batch fail at their first row, so each version is added only when a row needs it.
+            let added = match self.versions.get(version) {
                 Some(Version::Known(written)) if !values.knows(version) => {
                     values.add_version(version, written)
                 }
                 _ => Ok(()),
             };
-            learnt
+            added
                 .and_then(|()| self.payloads.fault(row).map_or(Ok(()), |fault| Err(fault.clone())))
                 .and_then(|()| self.append(&mut values, self.payloads.payload(row), version))
                 .map_err(|error| PieceFault { row: Some(row), error })?;
@@ -192,7 +194,7 @@ impl BatchMessages {
         })
     }
 
-    /// All `rows` rows of the batch, null where no piece has them.
+    /// Joins the pieces into columns of `rows` rows; rows without a piece are null.
     fn assemble(&self, pieces: &mut [Piece], rows: usize) -> Result<Vec<ArrayRef>> {
         pieces.sort_unstable_by_key(|piece| piece.start);
         let mut indices: Vec<Option<u32>> = vec![None; rows];
@@ -214,16 +216,16 @@ impl BatchMessages {
         };
         let columns = self.fields.iter().enumerate().map(column);
         columns.collect::<std::result::Result<_, _>>().map_err(|e: arrow_schema::ArrowError| {
-            KernelError::payload(format!("the rows that decode cannot be put together: {e}"))
+            KernelError::payload(format!("cannot join the rows that decoded: {e}"))
         })
     }
 
-    /// The error of the first row that is to blame for `error` of the whole batch.
+    /// Finds the first row that caused `error` of the whole batch, and returns the error of this row.
     pub fn blame(&self, error: KernelError, at: &[MessageRef]) -> KernelError {
         if error.at.is_some() || !is_of_message(&error) || self.payloads.len() != at.len() {
             return error;
         }
-        // The batch fails, so one of its halves does; when none does, no single message is to blame.
+        // The batch fails, so the search continues in the half that fails. If no half fails, no message is the cause.
         let (mut start, mut end) = (0, at.len());
         while end - start > 1 {
             let middle = start + (end - start) / 2;
@@ -234,19 +236,19 @@ impl BatchMessages {
             }
         }
         match (self.decode(start, end, at), at.get(start)) {
-            (Err(fault), Some(at)) => named(fault.error, self.payloads.version(start)).at(*at),
+            (Err(fault), Some(at)) => with_version(fault.error, self.payloads.version(start)).at(*at),
             _ => error,
         }
     }
 }
 
-/// Whether one message is at fault, and not the schema of the read or the entry around the message.
+/// Returns whether the error is in one message, and not in the schema of the read or in the entry.
 pub fn is_of_message(error: &KernelError) -> bool {
     matches!(error.kind, ErrorKind::Payload | ErrorKind::Unsupported | ErrorKind::TooLarge)
 }
 
-/// Say which version the message names.
-pub fn named(mut error: KernelError, version: &[u8]) -> KernelError {
+/// Adds the schema version of the message to the error's text.
+pub fn with_version(mut error: KernelError, version: &[u8]) -> KernelError {
     if is_of_message(&error) && !version.is_empty() {
         let text = match <[u8; 8]>::try_from(version) {
             Ok(number) => i64::from_be_bytes(number).to_string(),

@@ -1,16 +1,16 @@
-//! The payloads behind an unfinished batch, kept to decode them once more when the batch fails.
+//! The payloads of an unfinished batch, which are stored so that a failed batch can be decoded again.
 
 use crate::error::KernelError;
 use crate::payload_schema::is_same_version;
 
-/// Payload bytes and schema versions in row order; a null value has no bytes.
+/// The payloads and schema versions of rows, in the order of the rows; a null value has no bytes.
 #[derive(Debug, Default)]
 pub struct Payloads {
     bytes: Vec<u8>,
     rows: Vec<PayloadRow>,
-    /// Distinct versions, in order of first sight.
+    /// Distinct versions, in the order of their first rows.
     versions: Vec<Vec<u8>>,
-    /// Why rows, ascending, are bad whatever their payload is.
+    /// Rows that are bad whatever their payload is, ascending, and the reasons.
     faults: Vec<(usize, KernelError)>,
 }
 
@@ -24,30 +24,30 @@ struct PayloadRow {
 }
 
 impl Payloads {
-    /// Keep the next row's payload.
+    /// Stores the payload of the next row.
     pub fn push(&mut self, payload: Option<&[u8]>, version: &[u8]) {
         self.bytes.extend_from_slice(payload.unwrap_or_default());
         let version = self.index_of(version);
         self.rows.push(PayloadRow { end: self.bytes.len(), is_null: payload.is_none(), version });
     }
 
-    /// The row that was pushed last is bad.
+    /// Marks the last row as bad.
     pub fn mark_bad(&mut self, fault: KernelError) {
         self.faults.push((self.rows.len().saturating_sub(1), fault));
     }
 
-    /// Why a row is bad whatever its payload is.
+    /// Returns the reason why a row is bad whatever its payload is.
     pub fn fault(&self, row: usize) -> Option<&KernelError> {
         let index = self.faults.binary_search_by_key(&row, |(row, _)| *row).ok()?;
         self.faults.get(index).map(|(_, fault)| fault)
     }
 
-    /// Rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// The payload of a row; `None` for a null value.
+    /// Returns the payload of a row, or `None` for a null value.
     pub fn payload(&self, row: usize) -> Option<&[u8]> {
         let payload = self.rows.get(row).filter(|payload| !payload.is_null)?;
         let start =
@@ -55,13 +55,13 @@ impl Payloads {
         self.bytes.get(start..payload.end)
     }
 
-    /// The schema version of a row.
+    /// Returns the schema version of a row.
     pub fn version(&self, row: usize) -> &[u8] {
         let version = self.rows.get(row).and_then(|payload| self.versions.get(payload.version));
         version.map_or(&[], Vec::as_slice)
     }
 
-    /// Forget all rows, keeping the memory.
+    /// Removes all rows, but keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.rows.clear();
@@ -70,7 +70,7 @@ impl Payloads {
     }
 
     fn index_of(&mut self, version: &[u8]) -> usize {
-        // Neighbours mostly share their version, and a batch holds few.
+        // Adjacent rows usually have the same version, and a batch has few versions.
         let last = self.rows.last().map(|payload| payload.version);
         let same =
             |index: &usize| self.versions.get(*index).is_some_and(|known| is_same_version(known, version));

@@ -1,29 +1,39 @@
-//! Messages that were too large for one entry, put together from their chunks.
+//! The assembly of messages from chunks, which are the parts of messages that were too large for one entry.
 //!
-//! A producer compresses the whole message, cuts it, and sends each piece as an entry with the same `uuid`; chunks of
-//! several producers lie between each other. The message lies where its last chunk lies: there it is a row, or waits.
+//! A producer compresses the whole message, cuts it, and sends each piece as an entry with the same `uuid`. Chunks of
+//! several producers may alternate. The position of the message is the position of its last chunk. There, the message
+//! becomes a row, or waits.
 //!
-//! What is remembered of a message (producer and `uuid` together name it), and what the next chunk of it does, `next`
-//! being the first chunk that has not been there:
+//! # States of a message
 //!
-//! | state   | chunk 0      | chunk before `next` | chunk `next`                     | chunk behind `next`              |
-//! |---------|--------------|---------------------|----------------------------------|----------------------------------|
-//! | unknown | becomes open | -                   | -                                | ignored; if it is the last, below|
-//! | open    | begins anew  | ignored             | added; the last: whole, now done | now broken; the last: lost       |
-//! | done    | begins anew  | ignored             | ignored                          | ignored                          |
-//! | broken  | begins anew  | ignored             | ignored; the last: lost          | ignored; the last: lost          |
+//! Producer and `uuid` together identify a message. `next` is its first chunk that was not read yet. The state of the
+//! message determines the effect of a chunk:
 //!
-//! As in Pulsar's own clients, chunk 0 always begins anew, a chunk that was already there is ignored, and a gap ends the
-//! message: it will never be whole.
+//! * Any state, chunk 0: the message is open from now on, and contains only this chunk.
+//! * Unknown, any other chunk: the chunk is ignored, unless it is the last one (see below).
+//! * Open, a chunk before `next`: the chunk is ignored.
+//! * Open, the chunk `next`: the chunk is added. After the last chunk, the message is whole, and its state is done.
+//! * Open, a chunk after `next`: the state becomes broken. If the chunk is the last one, the message is lost.
+//! * Done, any other chunk: the chunk is ignored.
+//! * Broken, any other chunk: the chunk is ignored. If it is the last one, the message is lost.
 //!
-//! A last chunk of an unknown message says that the chunks before it are not remembered: they lie before the range, were
-//! let go by the filter, or gave way to others (`max_open`). That is no loss: it waits until the reader has looked back
-//! for them ([`ChunkStep::Missing`]). Who looks back brings runs of entries that reach further and further back;
-//! [`Chunks::look_back`] keeps the chunks of this message from the last chunk 0 on. Then they come in again as
-//! [`Role::EarlierChunk`], and the waiting one as [`Role::AfterLookBack`]: if the message is still unknown, it is lost.
+//! As in Pulsar's own clients, chunk 0 always starts the message again, and a repeated chunk is ignored. After a gap,
+//! the message can never be whole.
 //!
-//! Memory: at most `max_open` messages are open, the oldest is forgotten for more; of messages that ended only the name
-//! and the end are remembered, at most `MAX_ENDED` of them.
+//! # The search for earlier chunks
+//!
+//! If the last chunk of an unknown message is read, its earlier chunks are not in memory. They are before the range,
+//! the filter skipped them, or other messages replaced them (`max_open`). So the message is not lost, but waits until
+//! the reader has searched for the chunks ([`ChunkStep::Missing`]).
+//!
+//! The reader passes runs of earlier entries, and each run reaches further back. [`Chunks::look_back`] keeps the chunks
+//! of the waiting message from the latest chunk 0 on. These chunks then enter the queue as [`Role::EarlierChunk`], and
+//! the waiting chunk as [`Role::AfterLookBack`]. If the message is still unknown then, it is lost.
+//!
+//! # Memory
+//!
+//! At most `max_open` messages are open, and one more replaces the oldest. For done and broken messages, only the name
+//! and the state are in memory, for at most `MAX_ENDED` messages.
 
 use std::collections::HashMap;
 
@@ -31,58 +41,60 @@ use crate::entry::{Entry, EntryBatch, Role};
 use crate::error::{KernelError, MessageRef, Result};
 use crate::metadata::MessageMetadata;
 
-/// Messages of which only the end is remembered; above it they are forgotten and would be looked back for.
+/// Largest number of done and broken messages in memory; above this number, all of them are removed.
+///
+/// A later chunk of a removed message may then cause a search for its earlier chunks.
 const MAX_ENDED: usize = 10_000;
-/// Java's clients count bytes of a chunked message in 32 bits.
+/// Largest number of bytes of a chunked message, because Java's clients count the bytes in 32 bits.
 const MAX_TOTAL: u64 = i32::MAX as u64;
 
-/// A chunked message that cannot be put together.
+/// A chunked message that cannot be assembled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LostMessage {
-    /// Its last chunk.
+    /// Position of the last chunk.
     pub at: MessageRef,
-    /// What its producer called it.
+    /// Id from the producer.
     pub uuid: String,
-    /// Chunks that the message has.
+    /// Total number of the message's chunks.
     pub chunks: u64,
-    /// Whether its first chunk is there: then a chunk between is missing, and the message never was whole.
+    /// True if the first chunk exists; then a later chunk is missing, and the message never was whole.
     pub has_first: bool,
 }
 
-/// The last chunk of a message whose earlier chunks are not remembered.
+/// The last chunk of a message whose earlier chunks are not in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingChunks {
-    /// Where the last chunk lies.
+    /// Position of the last chunk.
     pub at: MessageRef,
-    /// Chunks that the message has.
+    /// Total number of the message's chunks.
     pub chunks: u64,
 }
 
-/// What is known of a chunked message of the range.
+/// The state of a chunked message of the range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChunkedMessage {
-    /// Names it, within its topic partition.
+    /// Id of the message, unique in its topic partition.
     pub id: Vec<u8>,
-    /// Where its first chunk lies, if it is open: chunks are still to come. `None`: it has ended.
+    /// Position of the first chunk if the message is open, so that more chunks follow; `None` if it ended.
     pub open_since: Option<MessageRef>,
 }
 
-/// What a chunk led to.
+/// The result of adding a chunk.
 pub enum ChunkStep {
-    /// The message is not complete, or was already.
+    /// The message is not complete yet, or was complete before.
     NoMessage,
-    /// The payload of the message, still compressed.
+    /// The payload of the complete message, still compressed.
     Whole(Vec<u8>),
-    /// Earlier chunks must be looked for.
+    /// The earlier chunks must be searched.
     Missing,
-    /// The message will never be whole.
+    /// The message can never be complete.
     Lost,
 }
 
 enum ChunkedState {
-    /// Chunks from 0 on, without a gap.
+    /// Chunks from 0 on were read, without a gap.
     Open { bytes: Vec<u8>, next: u64, chunks: u64, age: u64, first: MessageRef },
-    /// All chunks have been there.
+    /// The last chunk was read, without a gap.
     Done,
     /// A chunk was missing.
     Broken,
@@ -95,7 +107,7 @@ struct Search {
     chunks: Vec<Entry>,
 }
 
-/// All chunked messages of one topic partition that are on their way.
+/// The chunked messages of one topic partition, as far as they are in memory.
 pub struct Chunks {
     states: HashMap<Vec<u8>, ChunkedState>,
     open: usize,
@@ -105,18 +117,18 @@ pub struct Chunks {
     lost: Vec<LostMessage>,
 }
 
-/// Producer and `uuid`, which together name a message.
+/// Returns the id of a message, which consists of producer and `uuid`.
 fn id_of(metadata: &MessageMetadata<'_>) -> Vec<u8> {
     [metadata.producer_name, b"\0", metadata.uuid].concat()
 }
 
 impl Chunks {
-    /// `max_open`: messages to keep chunks of at the same time; 0 is no limit.
+    /// Creates an empty store for at most `max_open` open messages; 0 is no limit.
     pub fn new(max_open: usize) -> Self {
         Self { states: HashMap::new(), open: 0, max_open, age: 0, search: None, lost: Vec::new() }
     }
 
-    /// All that is remembered, in no order.
+    /// Returns all messages in memory, in any order.
     pub fn messages(&self) -> Vec<ChunkedMessage> {
         let since = |state: &ChunkedState| match state {
             ChunkedState::Open { first, .. } => Some(*first),
@@ -126,7 +138,7 @@ impl Chunks {
         messages.map(|(id, state)| ChunkedMessage { id: id.clone(), open_since: since(state) }).collect()
     }
 
-    /// Add the chunk with this metadata, which lies at `at`; `piece` is its payload, decrypted.
+    /// Adds the chunk at the position `at`; `piece` is its decrypted payload.
     pub fn add(
         &mut self,
         metadata: &MessageMetadata<'_>,
@@ -145,7 +157,7 @@ impl Chunks {
             Some(ChunkedState::Open { bytes, next, chunks, .. }) => {
                 if *chunks != metadata.num_chunks {
                     return Err(KernelError::payload(format!(
-                        "a chunk of {} where the first chunk of its message says {chunks}",
+                        "expected a message of {chunks} chunks, as its first chunk states, got {} chunks",
                         metadata.num_chunks
                     )));
                 }
@@ -175,12 +187,12 @@ impl Chunks {
         Ok(step)
     }
 
-    /// A chunk of the message cannot be had.
+    /// Marks a message as broken, because one of its chunks is unusable.
     pub fn break_off(&mut self, metadata: &MessageMetadata<'_>) {
         self.end(id_of(metadata), ChunkedState::Broken);
     }
 
-    /// Let the chunks of a message go; its last chunk, if it is wanted, waits until they were looked back for.
+    /// Removes the chunks of a message; if its last chunk is wanted, that chunk causes a search for them.
     pub fn skip(&mut self, metadata: &MessageMetadata<'_>) {
         if metadata.num_chunks > 1 {
             self.forget(&id_of(metadata));
@@ -223,13 +235,14 @@ impl Chunks {
         }
     }
 
-    /// Wait for the chunks before `at`, the last of its message.
+    /// Starts the search for the chunks before `at`, which is the last chunk of its message.
     pub fn wait(&mut self, metadata: &MessageMetadata<'_>, at: MessageRef) {
         self.search = Some(Search { id: id_of(metadata), before: at, has_first: false, chunks: Vec::new() });
     }
 
-    /// Keep what the waiting message needs of `entries`, which lie before it, in order; `restart` forgets what
-    /// was kept so far. True when the first chunk is among what is kept.
+    /// Keeps the chunks of the waiting message among `entries`, which must be earlier entries, in order.
+    ///
+    /// `restart` first removes the chunks that were found before. Returns true if the first chunk was found.
     pub fn look_back(&mut self, entries: &mut EntryBatch, restart: bool) -> Result<bool> {
         let Some(search) = &mut self.search else {
             entries.take();
@@ -245,12 +258,12 @@ impl Chunks {
         Ok(search.has_first)
     }
 
-    /// The chunks that were found, once the reader has looked back as far as it can.
+    /// Ends the search, and returns the chunks that were found.
     pub fn end_look_back(&mut self) -> Vec<Entry> {
         self.search.take().map_or_else(Vec::new, |search| search.chunks)
     }
 
-    /// Remember a message that will never be whole.
+    /// Records a message that can never be complete.
     pub fn report(&mut self, metadata: &MessageMetadata<'_>, at: MessageRef) {
         self.lost.push(LostMessage {
             at,
@@ -260,7 +273,7 @@ impl Chunks {
         });
     }
 
-    /// What was reported since the last call.
+    /// Returns the messages that were reported since the last call.
     pub fn take_lost(&mut self) -> Vec<LostMessage> {
         std::mem::take(&mut self.lost)
     }
@@ -277,7 +290,7 @@ impl Search {
                 let chunk = metadata.num_chunks > 1 && metadata.marker_type.is_none();
                 (chunk && id_of(metadata) == self.id, metadata.chunk_id == 0)
             }
-            // Outside the range, only what belongs to the message matters.
+            // An entry outside the range may be damaged, as long as it is not a chunk of the message.
             Err(_) => (false, false),
         };
         if !matches || !(first || self.has_first) {
@@ -296,13 +309,14 @@ impl Search {
 
 fn check(metadata: &MessageMetadata<'_>, piece: &[u8]) -> Result<()> {
     let why = if metadata.num_messages_in_batch.is_some() {
-        "a chunk that says it is a batch as well".to_owned()
+        "expected a chunk or a batch, got an entry that claims to be both".to_owned()
     } else if metadata.uuid.is_empty() {
-        "a chunk without the uuid of its message".to_owned()
+        "expected a chunk with the uuid of its message, got none".to_owned()
     } else if metadata.chunk_id >= metadata.num_chunks {
-        format!("chunk {} of a message of {} chunks", metadata.chunk_id, metadata.num_chunks)
+        format!("expected a chunk id below {}, got {}", metadata.num_chunks, metadata.chunk_id)
     } else if metadata.total_chunk_size > MAX_TOTAL {
-        format!("a chunked message of {} bytes; the limit is {MAX_TOTAL}", metadata.total_chunk_size)
+        let size = metadata.total_chunk_size;
+        format!("expected a chunked message of at most {MAX_TOTAL} bytes, got {size} bytes")
     } else if piece.len() as u64 > metadata.total_chunk_size {
         too_long(metadata, piece.len())
     } else {
@@ -321,5 +335,5 @@ fn append(bytes: &mut Vec<u8>, metadata: &MessageMetadata<'_>, piece: &[u8]) -> 
 }
 
 fn too_long(metadata: &MessageMetadata<'_>, got: usize) -> String {
-    format!("{got} bytes in chunks of a message of {} bytes", metadata.total_chunk_size)
+    format!("expected chunks with {} bytes in total, got at least {got} bytes", metadata.total_chunk_size)
 }

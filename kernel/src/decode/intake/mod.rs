@@ -1,51 +1,57 @@
-//! From an entry to a payload whose messages can be taken out: visible, decrypted, put together, decompressed.
+//! The way from an entry to its messages: select, decrypt, assemble and decompress.
 //!
-//! # What an entry goes through
+//! # Checks of an entry
 //!
-//! [`Intake::take`] asks these questions in this order, and the first that says no ends it:
+//! [`Intake::take`] checks these questions in this order, and the first "no" determines the result:
 //!
-//! | question                                        | if not                                                     |
-//! |-------------------------------------------------|------------------------------------------------------------|
-//! | Does it touch the range?                        | no row; not even its checksum is verified                  |
-//! | Does its checksum fit, and its metadata parse?  | an error, always: the bytes are damaged                    |
-//! | Is it a message, and no marker?                 | no row; an abort marker of an unfiltered entry is learnt   |
-//! | May the filter want it?                         | no row; a chunk of it is let go                            |
-//! | Is its transaction known? *                     | it waits for [`Need::Transactions`]                        |
-//! | Is its transaction not aborted? *               | no row                                                     |
-//! | Is a data key known that decrypts it?           | it waits for [`Need::DataKeys`]; if each was refused:      |
-//! |                                                 | error, no row or one encrypted row, as the option says     |
-//! | Is it whole, or the last chunk of its message?  | no row; the chunk is remembered (`chunks`)                 |
-//! | Are the chunks before it remembered?            | it waits for [`Need::Chunks`]                              |
-//! | Does it decompress?                             | an error, or a bad row                                     |
+//! 1. Does the entry touch the range? Otherwise it has no row, and its checksum is not verified.
+//! 2. Is the checksum correct, and can the metadata be parsed? Otherwise the bytes are damaged, which is always an
+//!    error.
+//! 3. Is the entry a message and not a marker? Otherwise it has no row. An abort marker of an unfiltered entry is
+//!    recorded.
+//! 4. Can the filter accept the entry? Otherwise it has no row. If it is a chunk, its message is removed from memory.
+//! 5. Is the outcome of its transaction known? (*) Otherwise the entry waits for [`Need::Transactions`].
+//! 6. Was its transaction not aborted? (*) Otherwise it has no row.
+//! 7. Is a data key known that decrypts the entry? Otherwise it waits for [`Need::DataKeys`]. If every key was refused,
+//!    the option `on_crypto_failure` determines the result: an error, no row, or one encrypted row.
+//! 8. Is the entry a whole message or the last chunk of a message? Otherwise it has no row, and the chunk is added to
+//!    `chunks`.
+//! 9. Are the earlier chunks in memory? Otherwise the entry waits for [`Need::Chunks`].
+//! 10. Can the payload be decompressed? Otherwise the result is an error or a bad row.
 //!
-//! \* Only for entries from storage (`unfiltered`): brokers do not send messages of aborted transactions.
+//! (*) These checks apply only to entries from storage (`unfiltered`), because brokers do not send messages of aborted
+//! transactions.
 //!
 //! # Waiting
 //!
-//! Three things the kernel does not have: a data key that only the holder of a private key can unwrap, chunks that
-//! lie before the range, and the outcome of a transaction. Then the entry goes back to the front of the queue,
-//! [`Intake::need`](Intake) says what it needs, and [`Decoder::next_batch`](super::Decoder::next_batch) returns `None`,
-//! also when it flushes. The caller asks `needed_data_keys`, `missing_chunks` and `undecided_transactions`, supplies what
-//! they name (`supply`), and calls again; the same entry then starts with the first question. At most one of the three is
-//! set.
+//! The kernel cannot obtain three things. These are a data key that only the owner of a private key can unwrap, chunks
+//! before the range, and the outcome of a transaction. An entry that needs one of them returns to the front of the
+//! queue, `Intake::need` contains the need, and [`Decoder::next_batch`](super::Decoder::next_batch) returns `None`,
+//! even with `flush`.
 //!
-//! Why this is right:
-//! * *Order.* Rows come out in the order of entries. So everything behind a waiting entry waits as well, and one place
-//!   for one need is enough.
-//! * *Starting over does no harm.* Until an entry is opened, the questions change nothing that a second pass would see
-//!   otherwise: verifying, learning an abort marker and letting a chunk go are idempotent, and
-//!   [`Chunks::add`](chunks::Chunks::add) changes nothing when it answers that chunks are missing.
-//! * *It ends.* Each need is met once. Every wrapped key is either added or refused, and an entry has fewer keys than the
-//!   keyring holds. After a look back the entry has [`Role::AfterLookBack`]: what is missing now is lost. The outcome of
-//!   a transaction, once told, stays for the range; who cannot tell it calls `give_up_transactions`, which drops the
-//!   queue, and another source goes on there.
-//! * *Nobody waits for what is not wanted.* Range, filter and transaction come before keys and chunks.
-//! * *Decrypt, put together, decompress* is the reverse of the producer's order: it compresses the whole message, cuts it,
-//!   and encrypts each chunk.
+//! The caller then calls `needed_data_keys`, `missing_chunks` and `undecided_transactions`, and one of them returns the
+//! need. The caller supplies what is needed (`supply`), and calls `next_batch` again. The same entry then starts with
+//! the first check.
 //!
-//! The chunks that a look back found are put before the waiting entry, as [`Role::EarlierChunk`]: they go through the
-//! same questions but for range and filter, and give no row. A failed chunk of a message that the filter may not want is
-//! let go: if the last chunk is wanted, it looks back, and meets the failure again.
+//! This is correct for these reasons:
+//! * *Order:* Rows have the order of the entries. So all entries after a waiting entry wait too, and one variable for
+//!   one need is enough.
+//! * *Repetition:* Until an entry is opened, its checks have no effect that a second pass could observe. Verification,
+//!   recording an abort marker and removing a chunk are idempotent. [`Chunks::add`](chunks::Chunks::add) changes
+//!   nothing if it reports missing chunks.
+//! * *Termination:* Each need occurs once. The caller adds or refuses every wrapped key, and the keyring has room for
+//!   the keys of an entry. After a search, the entry has [`Role::AfterLookBack`], so that chunks still missing are
+//!   lost. The outcome of a transaction is recorded for the rest of the range. A caller that cannot determine an
+//!   outcome calls `give_up_transactions`, which drops the queue. Another source then continues at this entry.
+//! * *No useless waits:* Range, filter and transaction are checked before keys and chunks.
+//! * *Order of the steps:* Decryption, assembly and decompression reverse the steps of the producer. It compresses the
+//!   whole message, cuts it, and encrypts each chunk.
+//!
+//! The chunks that a search found enter the queue before the waiting entry, as [`Role::EarlierChunk`]. They pass the
+//! same checks except those for range and filter, and have no row.
+//!
+//! If a chunk fails and the filter may reject its message, the message is removed from memory. If its last chunk is
+//! then accepted, the search finds the failed chunk again, and reports its error.
 
 mod chunks;
 mod open_entry;
@@ -70,35 +76,37 @@ use options::USUAL_MAX_MESSAGE;
 pub use transactions::TransactionId;
 use transactions::Transactions;
 
-/// Opens entries in order.
+/// The state that is needed to open the entries of a range in order.
 pub struct Intake {
     options: IntakeOptions,
-    /// Whether an entry that cannot be opened, though its bytes are whole, is a bad row; else an error.
+    /// True if an undamaged entry that cannot be opened is a bad row instead of an error.
     tolerant: bool,
     keys: Keyring,
     chunks: Chunks,
     transactions: Transactions,
     need: Option<Need>,
     discarded: u64,
-    /// Memory of a payload that was used up.
+    /// Memory of an earlier payload, for reuse.
     spare: Vec<u8>,
 }
 
-/// What an entry waits for.
+/// The information that a waiting entry needs.
 pub enum Need {
+    /// A data key, any of these.
     DataKeys(Vec<WrappedKey>),
+    /// Earlier chunks of its message.
     Chunks(MissingChunks),
-    /// Whether each was aborted.
+    /// The outcomes of these transactions.
     Transactions(Vec<TransactionId>),
 }
 
-/// What became of an entry.
-pub enum Opened {
-    /// Messages to hand out.
+/// The result of opening an entry.
+pub enum OpenResult {
+    /// The entry has messages to return.
     Messages(OpenEntry),
-    /// It gives no row.
+    /// The entry has no row.
     Nothing,
-    /// It needs something first.
+    /// The entry must wait for a need.
     Waiting(Entry),
 }
 
@@ -111,8 +119,9 @@ enum Outcome {
 }
 
 impl Intake {
-    /// Without keys and chunks. `tolerant`: an entry that cannot be opened, though its bytes are whole, is a bad row,
-    /// and no error.
+    /// Creates an intake without keys and chunks.
+    ///
+    /// With `tolerant`, an undamaged entry that cannot be opened is a bad row instead of an error.
     pub fn new(options: IntakeOptions, tolerant: bool) -> Self {
         let chunks = Chunks::new(options.max_open_chunked);
         Self {
@@ -127,12 +136,12 @@ impl Intake {
         }
     }
 
-    /// Forget all keys, chunks and transactions, since the range of another reader comes.
+    /// Removes all keys, chunks and transactions, before the range of another reader starts.
     pub fn rewind(&mut self) {
         *self = Self::new(self.options, self.tolerant);
     }
 
-    /// Take back the memory of an entry that is used up.
+    /// Reuses the memory of an entry whose messages were all returned.
     pub fn recycle(&mut self, open: OpenEntry) {
         let spare = open.into_payload();
         if spare.len() <= USUAL_MAX_MESSAGE {
@@ -140,29 +149,29 @@ impl Intake {
         }
     }
 
-    /// Whether an entry waits.
+    /// Returns whether an entry waits.
     pub fn is_waiting(&self) -> bool {
         self.need.is_some()
     }
 
-    /// Open an entry. One outside the range is not even verified.
-    pub fn take(&mut self, mut entry: Entry, selection: &Selection) -> Result<Opened> {
+    /// Opens an entry; an entry outside the range is not verified.
+    pub fn take(&mut self, mut entry: Entry, selection: &Selection) -> Result<OpenResult> {
         if entry.role != Role::EarlierChunk && !selection.range.touches(entry.ledger, entry.entry, i32::MAX) {
-            return Ok(Opened::Nothing);
+            return Ok(OpenResult::Nothing);
         }
-        // Before a filter too: where its metadata is damaged, nobody knows whether the entry is wanted.
+        // This is before the filter too, because damaged metadata cannot show whether the entry is wanted.
         entry.verify()?;
         let outcome = self.examine(&entry, selection).map_err(|e| e.at(entry.reference()))?;
         Ok(match outcome {
-            Outcome::Payload(payload) => Opened::Messages(OpenEntry::new(entry, payload)),
+            Outcome::Payload(payload) => OpenResult::Messages(OpenEntry::new(entry, payload)),
             Outcome::Undecryptable { payload, context } => {
-                Opened::Messages(OpenEntry::undecryptable(entry, payload, context))
+                OpenResult::Messages(OpenEntry::undecryptable(entry, payload, context))
             }
             Outcome::Unopened { payload, fault } => {
-                Opened::Messages(OpenEntry::unopened(entry, payload, fault))
+                OpenResult::Messages(OpenEntry::unopened(entry, payload, fault))
             }
-            Outcome::Nothing => Opened::Nothing,
-            Outcome::Waiting => Opened::Waiting(entry),
+            Outcome::Nothing => OpenResult::Nothing,
+            Outcome::Waiting => OpenResult::Waiting(entry),
         })
     }
 
@@ -182,7 +191,7 @@ impl Intake {
             self.chunks.skip(metadata);
             return Ok(Outcome::Nothing);
         }
-        match self.transactions.hides(metadata) {
+        match self.transactions.is_aborted(metadata) {
             Err(id) if entry.unfiltered => {
                 self.need = Some(Need::Transactions(vec![id]));
                 return Ok(Outcome::Waiting);
@@ -191,7 +200,7 @@ impl Intake {
             _ => {}
         }
         let opened = self.open(entry, &parts, &selection.range);
-        // The message may not be wanted: if its last chunk is, this chunk is looked back for, and fails again.
+        // The filter may reject the message. If it accepts the last chunk, the search finds this chunk and fails again.
         let premature = !earlier && metadata.chunk_id + 1 < metadata.num_chunks;
         if opened.is_err() && premature && !selection.filter.wants_all() {
             self.chunks.skip(metadata);
@@ -199,7 +208,7 @@ impl Intake {
         }
         match opened {
             Err(fault) if self.tolerant && is_of_message(&fault) => {
-                // One row for the whole entry, whose place is that of its first message.
+                // The whole entry is one row at the position of its first message.
                 let inside = !earlier && selection.range.contains(entry.ledger, entry.entry, 0);
                 let payload = || parts.payload.to_vec();
                 Ok(if inside { Outcome::Unopened { payload: payload(), fault } } else { Outcome::Nothing })
@@ -212,7 +221,7 @@ impl Intake {
         let metadata = &parts.metadata;
         let count = metadata.num_messages_in_batch.unwrap_or(1);
         if count < 1 {
-            return Err(KernelError::corrupt(format!("a batch of {count} messages")));
+            return Err(KernelError::corrupt(format!("expected a batch of at least 1 message, got {count}")));
         }
         let payload = if metadata.encryption_keys.is_empty() {
             Cow::Borrowed(parts.payload)
@@ -244,7 +253,7 @@ impl Intake {
                 let spare = std::mem::take(&mut self.spare);
                 let limit = self.options.uncompressed_limit(payload.len());
                 let size = metadata.uncompressed_size as usize;
-                // Bytes that are as their producer sent them are not damaged: it compressed them wrongly.
+                // If the checksum proves that the bytes are not damaged, the producer compressed them wrongly.
                 decompress_in(spare, codec, &payload, size, limit).map_err(|error| match error.kind {
                     ErrorKind::Corrupt if entry.is_proven() => KernelError::payload(error.message),
                     _ => error,
@@ -260,7 +269,7 @@ impl Intake {
             self.chunks.break_off(metadata);
         }
         match step? {
-            // The whole message is a row where its last chunk is wanted.
+            // The message becomes a row only if its last chunk is in the range.
             ChunkStep::Whole(payload) if entry.role != Role::EarlierChunk => {
                 self.unpack(entry, metadata, Cow::Owned(payload)).map(Outcome::Payload)
             }
@@ -293,7 +302,7 @@ impl Intake {
         if metadata.num_chunks > 1 {
             self.chunks.break_off(metadata);
         }
-        // One row for the whole entry, whose place is that of its first message.
+        // The whole entry is one row at the position of its first message.
         let in_range = entry.role != Role::EarlierChunk && range.contains(entry.ledger, entry.entry, 0);
         if !in_range {
             return Ok(Outcome::Nothing);

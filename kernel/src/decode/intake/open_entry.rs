@@ -1,4 +1,4 @@
-//! The messages of one entry, which may be cut across record batches.
+//! The messages of one opened entry, which may be distributed over several record batches.
 
 use crate::decode::message_row::MessageRow;
 use crate::encryption::CONTEXT_PROPERTY;
@@ -9,7 +9,7 @@ use crate::selection::Selection;
 use crate::selection::key_slot::slot_without_key;
 use crate::wire::split_u32;
 
-/// An entry whose payload is decompressed, and how far it has been read.
+/// An entry with its decompressed payload, and the position of the next message.
 #[derive(Debug)]
 pub struct OpenEntry {
     entry: Entry,
@@ -19,38 +19,41 @@ pub struct OpenEntry {
     state: EntryContent,
 }
 
-/// Whether there are messages to take out of the payload.
+/// The content of a payload.
 #[derive(Debug)]
 enum EntryContent {
+    /// Messages.
     Open,
-    /// The payload is encrypted, and the property that says how.
+    /// Encrypted bytes, and the property that describes their encryption.
     Undecryptable(String),
-    /// The payload is that of the entry as stored, and why nothing can be taken out of it.
+    /// The stored payload, and the reason why its messages cannot be read.
     Unopened(KernelError),
 }
 
 impl OpenEntry {
-    /// `payload` is that of `entry` or of the message whose last chunk it is, decompressed.
+    /// Creates an opened entry.
+    ///
+    /// `payload` is the decompressed payload of the entry, or of the message whose last chunk the entry is.
     pub fn new(entry: Entry, payload: Vec<u8>) -> Self {
         Self { entry, payload, offset: 0, index: 0, state: EntryContent::Open }
     }
 
-    /// One row for an entry that stays encrypted, `context` beside its properties.
+    /// Creates one row for an entry that remains encrypted; `context` is added to its properties.
     pub fn undecryptable(entry: Entry, payload: Vec<u8>, context: String) -> Self {
         Self { entry, payload, offset: 0, index: 0, state: EntryContent::Undecryptable(context) }
     }
 
-    /// One row for an entry whose payload, as stored, cannot be opened.
+    /// Creates one row for an entry whose stored payload cannot be opened.
     pub fn unopened(entry: Entry, payload: Vec<u8>, fault: KernelError) -> Self {
         Self { entry, payload, offset: 0, index: 0, state: EntryContent::Unopened(fault) }
     }
 
-    /// The memory of its payload.
+    /// Returns the memory of the payload.
     pub fn into_payload(self) -> Vec<u8> {
         self.payload
     }
 
-    /// Hand the wanted messages to `take` until it returns false; true when the entry is used up.
+    /// Calls `take` for each wanted message until it returns false; returns true at the end of the entry.
     pub fn each_message(
         &mut self,
         selection: &Selection,
@@ -106,7 +109,8 @@ impl OpenEntry {
 
     fn check_end(&self, left: usize) -> Result<bool> {
         if left > 0 {
-            let why = format!("{left} bytes behind the last of {} messages of the batch", self.index);
+            let why =
+                format!("expected the end after {} messages of the batch, got {left} more bytes", self.index);
             return Err(KernelError::corrupt(why).at(self.entry.reference()));
         }
         Ok(true)
@@ -117,7 +121,7 @@ fn rest_len(payload: &[u8], offset: usize) -> usize {
     payload.len().saturating_sub(offset)
 }
 
-/// Take `u32 size | SingleMessageMetadata | payload` off the front.
+/// Splits `u32 size | SingleMessageMetadata | payload` off the front; returns the payload and the rest.
 fn split_message<'a>(bytes: &'a [u8], single: &mut SingleMetadata<'a>) -> Result<(&'a [u8], &'a [u8])> {
     let cut_off = || KernelError::corrupt("the batched entry ends inside this message");
     let (size, rest) = split_u32(bytes).ok_or_else(cut_off)?;
@@ -126,7 +130,7 @@ fn split_message<'a>(bytes: &'a [u8], single: &mut SingleMetadata<'a>) -> Result
     rest.split_at_checked(single.payload_size as usize).ok_or_else(cut_off)
 }
 
-/// Of a message in a batch.
+/// Returns the sequence id of a message in a batch.
 fn sequence_id(metadata: &MessageMetadata<'_>, at: MessageRef, single: &SingleMetadata<'_>) -> u64 {
     single.sequence_id.unwrap_or(metadata.sequence_id.wrapping_add(at.batch_index as u64))
 }

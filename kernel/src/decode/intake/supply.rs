@@ -1,4 +1,4 @@
-//! What the caller of a decoder supplies while an entry waits, and what it is told; `super` says why an entry waits.
+//! The calls by which a decoder's caller supplies what a waiting entry needs; the head of `super` explains the waits.
 
 use super::{ChunkedMessage, LostMessage, MissingChunks, Need, TransactionId};
 use crate::decode::Decoder;
@@ -7,8 +7,9 @@ use crate::entry::{EntryBatch, Role};
 use crate::error::Result;
 
 impl Decoder {
-    /// The wrapped data keys of the waiting entry: each must be given to `add_data_key` or
-    /// `refuse_data_key`; one that is added is enough.
+    /// Returns the wrapped data keys of the waiting entry.
+    ///
+    /// Pass one of them to `add_data_key`, or each of them to `refuse_data_key`.
     pub fn needed_data_keys(&self) -> &[WrappedKey] {
         match &self.intake.need {
             Some(Need::DataKeys(keys)) => keys,
@@ -16,13 +17,13 @@ impl Decoder {
         }
     }
 
-    /// Make a data key known.
+    /// Adds an unwrapped data key.
     pub fn add_data_key(&mut self, wrapped: &[u8], key: &[u8]) {
         self.intake.keys.add(wrapped, key);
         self.keys_changed();
     }
 
-    /// Say why a data key cannot be unwrapped; errors repeat it.
+    /// Refuses a data key that cannot be unwrapped; errors contain the reason `why`.
     pub fn refuse_data_key(&mut self, wrapped: &[u8], why: &str) {
         self.intake.keys.refuse(wrapped, why);
         self.keys_changed();
@@ -34,7 +35,7 @@ impl Decoder {
         }
     }
 
-    /// The message whose earlier chunks must be looked for with `look_back`.
+    /// Returns the message whose earlier chunks must be searched with `look_back`.
     pub fn missing_chunks(&self) -> Option<&MissingChunks> {
         match &self.intake.need {
             Some(Need::Chunks(missing)) => Some(missing),
@@ -42,13 +43,14 @@ impl Decoder {
         }
     }
 
-    /// Search `entries`, which lie in order before the waiting message, for its chunks; `restart` begins a
-    /// search that reaches further back. True when its first chunk was found.
+    /// Searches `entries`, which are before the waiting message and in order, for its chunks.
+    ///
+    /// `restart` begins another search, which starts further back. Returns true if the first chunk was found.
     pub fn look_back(&mut self, entries: &mut EntryBatch, restart: bool) -> Result<bool> {
         self.intake.chunks.look_back(entries, restart)
     }
 
-    /// Go on with what was found.
+    /// Ends the search, and continues with the chunks that were found.
     pub fn end_look_back(&mut self) {
         if !matches!(self.intake.need, Some(Need::Chunks(_))) {
             return;
@@ -62,22 +64,22 @@ impl Decoder {
         }
     }
 
-    /// Chunked messages of the range, as far as they are remembered: open ones, and such that have ended.
+    /// Returns the chunked messages of the range that are in memory: open ones, and ones that ended.
     pub fn chunked_messages(&self) -> Vec<ChunkedMessage> {
         self.intake.chunks.messages()
     }
 
-    /// Chunked messages of the range that will never be whole, since the last call.
+    /// Returns the chunked messages that were lost since the last call.
     pub fn take_lost(&mut self) -> Vec<LostMessage> {
         self.intake.chunks.take_lost()
     }
 
-    /// Entries of the range that were discarded because they cannot be decrypted.
+    /// Returns the number of entries of the range that were discarded because they cannot be decrypted.
     pub fn discarded(&self) -> u64 {
         self.intake.discarded
     }
 
-    /// The transactions of which must be said whether they were aborted, that of the waiting entry among them.
+    /// Returns the transactions whose outcomes are needed, including the waiting entry's transaction.
     pub fn undecided_transactions(&self) -> &[TransactionId] {
         match &self.intake.need {
             Some(Need::Transactions(ids)) => ids,
@@ -85,7 +87,7 @@ impl Decoder {
         }
     }
 
-    /// Say whether the broker counts the transaction as aborted; if not, its messages are visible.
+    /// Records the outcome of a transaction: whether the broker aborted it; otherwise its messages are visible.
     pub fn add_transaction(&mut self, id: TransactionId, aborted: bool) {
         self.intake.transactions.add(id, aborted);
         if let Some(Need::Transactions(ids)) = &mut self.intake.need {
@@ -96,8 +98,10 @@ impl Decoder {
         }
     }
 
-    /// Drop the entry that waits for a transaction and all behind it: another source gives them, which shows
-    /// only visible messages. Returns the ledger and the entry at which to go on; `None` when none waits.
+    /// Drops the entry that waits for a transaction and all entries after it.
+    ///
+    /// The caller reads them from another source, which returns only visible messages. Returns the ledger and the entry
+    /// at which this source must start, or `None` if no entry waits for a transaction.
     pub fn give_up_transactions(&mut self) -> Option<(i64, i64)> {
         if self.undecided_transactions().is_empty() {
             return None;
@@ -107,7 +111,7 @@ impl Decoder {
         queue.iter().find(|entry| entry.role != Role::EarlierChunk).map(|entry| (entry.ledger, entry.entry))
     }
 
-    /// An entry waits for transactions: look for their markers in what was pushed; false when it waits still.
+    /// Searches the queue for abort markers of the needed transactions; returns true if the entry need not wait.
     pub(in crate::decode) fn learn_from_queue(&mut self) -> bool {
         if !matches!(self.intake.need, Some(Need::Transactions(_))) {
             return false;

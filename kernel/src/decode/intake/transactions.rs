@@ -1,8 +1,8 @@
-//! Messages of transactions in entries that no broker has filtered.
+//! Outcomes of the transactions in entries that no broker has filtered.
 //!
-//! A bookie or an offloaded ledger gives the messages of aborted transactions as well. Whether one was aborted
-//! is known to the broker, which the decoder's caller asks; abort markers among the entries tell it too. A commit
-//! marker does not: brokers abort a transaction once more when one of its messages arrives after it ended.
+//! Bookies and offloaded ledgers also return the messages of aborted transactions. The decoder's caller queries the
+//! broker for the outcome of a transaction. An abort marker among the entries also determines the outcome. But a commit
+//! marker does not, because brokers abort a transaction again if one of its messages arrives after the commit.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -10,41 +10,44 @@ use crate::entry::Entry;
 use crate::metadata::MessageMetadata;
 use crate::selection::Selection;
 
-/// Most and least significant bits: the coordinator, and its number for the transaction.
+/// Most and least significant bits of a transaction id: the coordinator, and its number for the transaction.
 pub type TransactionId = (u64, u64);
 
 /// `marker_type` of the marker that ends an aborted transaction (MarkerType of PulsarMarkers.proto).
 const ABORT_MARKER: u64 = 22;
 
-/// Transactions of this range, and whether they were aborted.
+/// The known outcomes of transactions.
 #[derive(Debug, Default)]
 pub struct Transactions {
-    aborted: HashMap<TransactionId, bool>,
+    /// True for aborted transactions.
+    outcomes: HashMap<TransactionId, bool>,
 }
 
 impl Transactions {
-    /// Whether the message is one of an aborted transaction; `Err` names a transaction that is not known.
-    pub fn hides(&self, metadata: &MessageMetadata<'_>) -> std::result::Result<bool, TransactionId> {
+    /// Returns whether a message belongs to an aborted transaction; `Err` is a transaction without a known outcome.
+    pub fn is_aborted(&self, metadata: &MessageMetadata<'_>) -> std::result::Result<bool, TransactionId> {
         match metadata.transaction() {
             None => Ok(false),
-            Some(id) => self.aborted.get(&id).copied().ok_or(id),
+            Some(id) => self.outcomes.get(&id).copied().ok_or(id),
         }
     }
 
-    /// Remember the outcome of a transaction.
+    /// Records the outcome of a transaction.
     pub fn add(&mut self, id: TransactionId, aborted: bool) {
-        self.aborted.insert(id, aborted);
+        self.outcomes.insert(id, aborted);
     }
 
-    /// Learn from an abort marker; everything else tells nothing.
+    /// Records the outcome in an abort marker; other entries have no effect.
     pub fn learn(&mut self, metadata: &MessageMetadata<'_>) {
         if let (Some(ABORT_MARKER), Some(id)) = (metadata.marker_type, metadata.transaction()) {
             self.add(id, true);
         }
     }
 
-    /// Learn from the abort markers among `entries`; returns the transactions of wanted messages that are still
-    /// not known, in order of first sight. What is damaged is passed over: it may never be looked at.
+    /// Records the outcomes in all abort markers of `entries`.
+    ///
+    /// Returns the transactions of wanted messages without a known outcome, in the order of their first messages.
+    /// Damaged entries are skipped here, because they may never be needed.
     pub fn learn_from_queue(
         &mut self,
         entries: &mut VecDeque<Entry>,
@@ -65,7 +68,7 @@ impl Transactions {
             }
         }
         let mut seen = HashSet::new();
-        unknown.retain(|id| !self.aborted.contains_key(id) && seen.insert(*id));
+        unknown.retain(|id| !self.outcomes.contains_key(id) && seen.insert(*id));
         unknown
     }
 }

@@ -1,5 +1,6 @@
-//! Arrow columns that JSON values are appended to. A value can be taken back, since of two members of an object with
-//! the same key the last one counts.
+//! Arrow columns for JSON values.
+//!
+//! The last values of a column can be removed, because the last of two members with the same key counts.
 
 use std::sync::Arc;
 
@@ -20,52 +21,50 @@ use crate::conform::ArrowResult;
 
 /// A column under construction.
 pub enum JsonColumn {
-    /// Only counted
+    /// Nulls, as the number of rows
     Null(usize),
     /// Booleans
     Boolean(BooleanValues),
-    /// 8 bits
+    /// Integers of 8 bits
     Byte(NumberBuffer<Int8Type>),
-    /// 16 bits
+    /// Integers of 16 bits
     Short(NumberBuffer<Int16Type>),
-    /// 32 bits
+    /// Integers of 32 bits
     Int(NumberBuffer<Int32Type>),
-    /// 64 bits
+    /// Integers of 64 bits
     Long(NumberBuffer<Int64Type>),
-    /// 32 bits
+    /// Floats of 32 bits
     Float(NumberBuffer<Float32Type>),
-    /// 64 bits
+    /// Floats of 64 bits
     Double(NumberBuffer<Float64Type>),
-    /// Times, dates and characters in a form of their own
-    Formed(FormColumn),
-    /// Precision and scale
+    /// Times, dates, characters and texts in a special form
+    Form(FormColumn),
+    /// Decimals, with precision and scale
     Decimal(NumberBuffer<Decimal128Type>, u8, i8),
-    /// Text
+    /// Texts
     Text(BytesBuffer),
-    /// Numbers as they are written
+    /// Texts of numbers, as the message contains them
     Digits(BytesBuffer),
     /// Bytes
     Binary(BytesBuffer),
     /// Arrays
     List(ListColumn<JsonColumn>),
-    /// Objects with any keys
+    /// Objects with arbitrary keys
     Map(ListColumn<JsonColumn>, BytesBuffer),
     /// Objects with known keys
     Record(RecordColumn),
-    /// A member for each branch
+    /// Unions, with one member for each branch
     Union(Arc<UnionShape>, RecordColumn),
 }
 
 impl JsonColumn {
-    /// An empty column for `field` of [`JsonTypes`](super::types::JsonTypes), which found `unions`.
+    /// Creates an empty column for `field` of [`JsonTypes`](super::types::JsonTypes), which also returned `unions`.
     pub fn new(field: &Field, unions: &[Arc<UnionShape>]) -> ArrowResult<Self> {
         let list = |item: &FieldRef| {
             Ok::<_, ArrowError>(ListColumn::new(field.data_type().clone(), Self::new(item, unions)?))
         };
         if let Some(name) = field.metadata().get(FORM) {
-            return FormColumn::new(name, field.data_type())
-                .map(Self::Formed)
-                .ok_or_else(|| unreadable(field));
+            return FormColumn::new(name, field.data_type()).map(Self::Form).ok_or_else(|| unreadable(field));
         }
         Ok(match field.data_type() {
             DataType::Null => Self::Null(0),
@@ -101,7 +100,7 @@ impl JsonColumn {
         })
     }
 
-    /// Add a null, below which everything is null.
+    /// Adds a null; all columns below also get a null.
     pub fn append_null(&mut self) {
         match self {
             Self::Null(rows) => *rows += 1,
@@ -112,7 +111,7 @@ impl JsonColumn {
             Self::Long(n) => n.append_null(),
             Self::Float(n) => n.append_null(),
             Self::Double(n) => n.append_null(),
-            Self::Formed(column) => column.append_null(),
+            Self::Form(column) => column.append_null(),
             Self::Decimal(n, ..) => n.append_null(),
             Self::Text(b) | Self::Digits(b) | Self::Binary(b) => b.append_null(),
             Self::List(list) | Self::Map(list, _) => list.append_null(),
@@ -120,7 +119,7 @@ impl JsonColumn {
         }
     }
 
-    /// Keep the first `rows` values.
+    /// Keeps the first `rows` values.
     pub fn truncate(&mut self, rows: usize) {
         match self {
             Self::Null(all) => *all = rows.min(*all),
@@ -131,7 +130,7 @@ impl JsonColumn {
             Self::Long(n) => n.truncate(rows),
             Self::Float(n) => n.truncate(rows),
             Self::Double(n) => n.truncate(rows),
-            Self::Formed(column) => column.truncate(rows),
+            Self::Form(column) => column.truncate(rows),
             Self::Decimal(n, ..) => n.truncate(rows),
             Self::Text(b) | Self::Digits(b) | Self::Binary(b) => b.truncate(rows),
             Self::List(list) => {
@@ -160,7 +159,7 @@ impl Items for JsonColumn {
             Self::Long(n) => n.len(),
             Self::Float(n) => n.len(),
             Self::Double(n) => n.len(),
-            Self::Formed(column) => column.len(),
+            Self::Form(column) => column.len(),
             Self::Decimal(n, ..) => n.len(),
             Self::Text(b) | Self::Digits(b) | Self::Binary(b) => b.len(),
             Self::List(list) | Self::Map(list, _) => list.len(),
@@ -178,7 +177,7 @@ impl Items for JsonColumn {
             Self::Long(n) => Arc::new(n.finish()?),
             Self::Float(n) => Arc::new(n.finish()?),
             Self::Double(n) => Arc::new(n.finish()?),
-            Self::Formed(column) => column.finish()?,
+            Self::Form(column) => column.finish()?,
             Self::Decimal(n, precision, scale) => {
                 Arc::new(n.finish()?.with_precision_and_scale(*precision, *scale)?)
             }
@@ -192,5 +191,5 @@ impl Items for JsonColumn {
 }
 
 fn unreadable(field: &Field) -> ArrowError {
-    ArrowError::SchemaError(format!("field {}: {} cannot be read from JSON", field.name(), field.data_type()))
+    ArrowError::SchemaError(format!("field {}: cannot read {} from JSON", field.name(), field.data_type()))
 }

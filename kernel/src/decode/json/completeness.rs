@@ -1,8 +1,11 @@
-//! Whether the columns of a JSON message tell all that the message says.
+//! The check whether the columns of a JSON message determine its values.
 //!
-//! They tell less where an object has a member that is no field or comes twice, or lacks a field whose default stands
-//! for it, and where a number is written otherwise than the encoder writes it. Objects and arrays of a union are not
-//! looked into, because the branch that they belong to depends on the reader.
+//! The columns are incomplete in these cases:
+//!
+//! * An object has a member that is not a field, or has a member twice.
+//! * An object lacks a field that has a default, because the column then contains the default.
+//! * A number has another form than the form that the encoder writes.
+//! * An object or array is a value of a union, because the reader determines its branch.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,22 +13,22 @@ use super::cursor::{JsonCursor, JsonResult, ValueStart, as_text};
 use crate::avro_schema::{AvroField, AvroType, LogicalType};
 use crate::error::Result;
 
-/// What to look for in messages of one schema.
+/// The check for messages of one schema.
 #[derive(Debug)]
 pub struct JsonCompleteness {
     root: Shape,
 }
 
-/// What a value may have inside.
+/// The values for which columns of a type are complete.
 #[derive(Debug)]
 enum Shape {
     /// Any value that the decoder accepts.
     Leaf,
-    /// A whole number without a meaning, which another reader may take for text or a fraction.
+    /// A plain whole number, which another reader may read as text or a fraction.
     Whole,
-    /// A text that is one of these.
+    /// A symbol from this list.
     Enum(Vec<String>),
-    /// Nothing but null.
+    /// Null only.
     Null,
     Union,
     Items(Box<Shape>),
@@ -37,7 +40,7 @@ enum Shape {
 struct RecordShape {
     members: Vec<Member>,
     by_name: HashMap<Vec<u8>, usize>,
-    /// Members that have a default.
+    /// Number of members with a default.
     defaults: usize,
 }
 
@@ -45,21 +48,21 @@ struct RecordShape {
 struct Member {
     name: Vec<u8>,
     shape: Shape,
-    /// Whether its absence stands for a value other than null.
+    /// True if an absent member has a value other than null.
     has_default: bool,
 }
 
 impl JsonCompleteness {
-    /// Raises "schema" for a definition that is not valid.
+    /// Creates the check; returns an error of the kind "schema" if the definition is not valid.
     pub fn new(definition: &str) -> Result<Self> {
         let kind = AvroType::parse_for_json(definition)?;
         let root = RecordShape::new(kind.fields()?);
         Ok(Self { root: Shape::Record(root) })
     }
 
-    /// Whether the columns tell all of a payload. False for a text that is no JSON.
-    pub fn tells_all(&self, payload: &[u8]) -> bool {
-        JsonCursor::new(payload).and_then(|mut cursor| self.root.tells_all(&mut cursor)).unwrap_or(false)
+    /// Returns whether the columns determine a payload; false if the payload is not JSON.
+    pub fn is_complete(&self, payload: &[u8]) -> bool {
+        JsonCursor::new(payload).and_then(|mut cursor| self.root.is_complete(&mut cursor)).unwrap_or(false)
     }
 }
 
@@ -81,21 +84,21 @@ impl Shape {
         }
     }
 
-    fn tells_all(&self, cursor: &mut JsonCursor<'_>) -> JsonResult<bool> {
+    fn is_complete(&self, cursor: &mut JsonCursor<'_>) -> JsonResult<bool> {
         let mut whole = true;
         match (self, cursor.start()?) {
             (_, ValueStart::Null) => cursor.null()?,
-            (Self::Record(record), ValueStart::Object) => return record.tells_all(cursor),
+            (Self::Record(record), ValueStart::Object) => return record.is_complete(cursor),
             (Self::Items(item), ValueStart::Array) => cursor.items(|cursor| {
-                whole &= item.tells_all(cursor)?;
+                whole &= item.is_complete(cursor)?;
                 Ok(())
             })?,
             (Self::Values(value), ValueStart::Object) => {
                 let mut keys = HashSet::new();
                 cursor.members(|cursor, key| {
-                    // Of equal keys a map has the last.
+                    // A map contains only the last of equal keys.
                     whole &= keys.insert(key);
-                    whole &= value.tells_all(cursor)?;
+                    whole &= value.is_complete(cursor)?;
                     Ok(())
                 })?;
             }
@@ -128,10 +131,10 @@ impl RecordShape {
         }
     }
 
-    fn tells_all(&self, cursor: &mut JsonCursor<'_>) -> JsonResult<bool> {
+    fn is_complete(&self, cursor: &mut JsonCursor<'_>) -> JsonResult<bool> {
         // Most objects have their members in the schema's order.
         let (mut whole, mut next, mut defaults) = (true, 0, 0);
-        let mut seen = Seen::default();
+        let mut seen = MemberSet::default();
         cursor.members(|cursor, key| {
             let expected = self.members.get(next).filter(|member| *member.name == *key).map(|_| next);
             let found = expected.or_else(|| self.by_name.get(key.as_ref()).copied());
@@ -143,7 +146,7 @@ impl RecordShape {
             next = index + 1;
             defaults += usize::from(member.has_default);
             whole &= seen.insert(index);
-            whole &= member.shape.tells_all(cursor)?;
+            whole &= member.shape.is_complete(cursor)?;
             Ok(())
         })?;
         Ok(whole && defaults == self.defaults)
@@ -160,15 +163,15 @@ impl Member {
     }
 }
 
-/// Indices of the members that an object has; most records have at most as many as a number has bits.
+/// A set of indexes of an object's members; most records have at most 64 members, for which a number is enough.
 #[derive(Default)]
-struct Seen {
+struct MemberSet {
     low: u64,
     high: HashSet<usize>,
 }
 
-impl Seen {
-    /// Whether the index is new.
+impl MemberSet {
+    /// Adds an index, and returns whether it is new.
     fn insert(&mut self, index: usize) -> bool {
         let Some(bit) = u32::try_from(index).ok().and_then(|shift| 1u64.checked_shl(shift)) else {
             return self.high.insert(index);

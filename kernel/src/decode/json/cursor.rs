@@ -1,31 +1,31 @@
-//! JSON text, token by token: <https://www.rfc-editor.org/rfc/rfc8259>.
+//! A cursor over JSON text: <https://www.rfc-editor.org/rfc/rfc8259>.
 //!
-//! Nothing is built: values go straight into columns, and what no column wants is only checked. More lenient than
-//! the standard in one thing, control characters inside text need not be escaped.
+//! Values are read into columns directly, without a tree in memory, and values without a column are only checked. The
+//! cursor is more lenient than the standard in one case: text may contain control characters without an escape.
 
 use std::borrow::Cow;
 
 use super::quoted_key::QuotedKey;
 use crate::decode::ascii::checked_text;
 
-/// How deep arrays and objects that are skipped may be nested, as in Jackson, which Pulsar's clients use.
+/// Depth limit for skipped arrays and objects, as in Jackson, which Pulsar's clients use.
 const MAX_DEPTH: usize = 1000;
 
-/// What is wrong with a value.
+/// An error in a value.
 #[derive(Debug)]
 pub struct JsonFault {
-    /// The text is no JSON; else it does not fit its schema.
-    pub malformed: bool,
-    /// Field names, outermost first.
+    /// True if the text is not JSON; false if a value does not fit its schema.
+    pub is_malformed: bool,
+    /// Path of the value: field names, outermost first.
     pub path: String,
-    /// Byte of the payload.
-    pub at: usize,
-    /// Expected and got.
+    /// Offset in the payload, in bytes.
+    pub offset: usize,
+    /// Text "expected ..., got ...".
     pub why: String,
 }
 
 impl JsonFault {
-    /// Below the field `name`.
+    /// Adds the field `name` before the path.
     pub fn below(mut self: Box<Self>, name: &str) -> Box<Self> {
         let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
         self.path = format!("{name}{dot}{}", self.path);
@@ -33,10 +33,10 @@ impl JsonFault {
     }
 }
 
-/// Result of reading one value.
+/// The result of reading a value.
 pub type JsonResult<T> = Result<T, Box<JsonFault>>;
 
-/// What a value is, by its first character.
+/// The kind of a value, which its first character determines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueStart {
     /// `null`
@@ -53,79 +53,84 @@ pub enum ValueStart {
     Array,
 }
 
-/// A place in a payload.
+/// A position in a payload.
 #[derive(Debug, Clone, Copy)]
 pub struct JsonCursor<'a> {
-    /// All of it is UTF-8. Bytes, since a text would have to be decoded once more where it is ASCII.
+    /// The payload, which is valid UTF-8. The type is bytes, because a `str` would validate ASCII a second time.
     pub(super) text: &'a [u8],
-    pub(super) at: usize,
+    pub(super) offset: usize,
 }
 
-/// A part of a text that begins and ends with a character; nothing when it does not.
+/// Returns a part of a payload as text, or the empty text if its borders are inside characters.
 pub fn as_text(part: &[u8]) -> &str {
     std::str::from_utf8(part).unwrap_or_default()
 }
 
 impl<'a> JsonCursor<'a> {
-    /// At the start of a payload; an error when it is not UTF-8.
+    /// Creates a cursor at the start of a payload, or returns an error if it is not UTF-8.
     pub fn new(payload: &'a [u8]) -> JsonResult<Self> {
         let text = checked_text(payload).map_err(|e| {
             let why = format!("expected UTF-8: {e}");
-            Box::new(JsonFault { malformed: true, path: String::new(), at: e.valid_up_to(), why })
+            Box::new(JsonFault { is_malformed: true, path: String::new(), offset: e.valid_up_to(), why })
         })?;
-        Ok(Self { text, at: 0 })
+        Ok(Self { text, offset: 0 })
     }
 
-    /// A value that does not fit its schema.
-    pub fn misfit<T>(&self, why: impl Into<String>) -> JsonResult<T> {
-        Err(Box::new(JsonFault { malformed: false, path: String::new(), at: self.at, why: why.into() }))
+    /// Returns the error that a value does not fit its schema.
+    pub fn schema_fault<T>(&self, why: impl Into<String>) -> JsonResult<T> {
+        Err(Box::new(JsonFault {
+            is_malformed: false,
+            path: String::new(),
+            offset: self.offset,
+            why: why.into(),
+        }))
     }
 
-    /// The value here is not `expected`.
-    pub fn expected<T>(&self, expected: &str) -> JsonResult<T> {
+    /// Returns the error that the value at the cursor is not the `expected` value.
+    pub fn mismatch<T>(&self, expected: &str) -> JsonResult<T> {
         let rest = as_text(self.rest());
         let got: String = rest.chars().take(32).collect();
-        self.misfit(format!("expected {expected}, got {got:?}"))
+        self.schema_fault(format!("expected {expected}, got {got:?}"))
     }
 
-    /// The text is no JSON here.
+    /// Returns the error that the text at the cursor is not JSON.
     #[cold]
-    pub(super) fn malformed<T>(&self, expected: &str) -> JsonResult<T> {
+    pub(super) fn syntax_fault<T>(&self, expected: &str) -> JsonResult<T> {
         let why = match as_text(self.rest()).chars().next() {
             Some(got) => format!("expected {expected}, got {got:?}"),
-            None => format!("expected {expected}, but the text is cut off"),
+            None => format!("expected {expected}, got the end of the message"),
         };
-        Err(Box::new(JsonFault { malformed: true, path: String::new(), at: self.at, why }))
+        Err(Box::new(JsonFault { is_malformed: true, path: String::new(), offset: self.offset, why }))
     }
 
-    /// What lies behind.
+    /// Returns the text after the cursor.
     #[inline]
     pub(super) fn rest(&self) -> &'a [u8] {
-        self.text.get(self.at..).unwrap_or_default()
+        self.text.get(self.offset..).unwrap_or_default()
     }
 
     #[inline]
     pub(super) fn peek(&self) -> Option<u8> {
-        self.text.get(self.at).copied()
+        self.text.get(self.offset).copied()
     }
 
     #[inline]
     fn peek_past_space(&mut self) -> Option<u8> {
         loop {
             match self.peek() {
-                Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
+                Some(b' ' | b'\n' | b'\r' | b'\t') => self.offset += 1,
                 other => return other,
             }
         }
     }
 
-    /// Go past white space; whether the text ends there.
+    /// Skips white space, and returns whether the text ends there.
     pub fn is_at_end(&mut self) -> bool {
         self.peek_past_space().is_none()
     }
 
-    /// What the next value is; its first character comes next.
-    // Called for each value, of which most are of the kind that their column expects.
+    /// Returns the kind of the next value, and moves to its first character.
+    // Inlined, because each value needs this call, and most values have the kind that their column expects.
     #[inline(always)]
     pub fn start(&mut self) -> JsonResult<ValueStart> {
         Ok(match self.peek_past_space() {
@@ -135,65 +140,65 @@ impl<'a> JsonCursor<'a> {
             Some(b't' | b'f') => ValueStart::Boolean,
             Some(b'{') => ValueStart::Object,
             Some(b'[') => ValueStart::Array,
-            _ => return self.malformed("a value"),
+            _ => return self.syntax_fault("a value"),
         })
     }
 
-    /// Go into the object or array here.
+    /// Enters the object or array at the cursor.
     #[inline]
     pub fn open(&mut self) {
-        self.at += 1;
+        self.offset += 1;
     }
 
-    /// Whether another item follows, which comes next then; else go past `close`.
+    /// Returns whether another item follows, and moves to this item, or past `close` at the end.
     #[inline]
-    pub fn more(&mut self, first: bool, close: u8) -> JsonResult<bool> {
+    pub fn has_next(&mut self, first: bool, close: u8) -> JsonResult<bool> {
         match self.peek_past_space() {
             Some(byte) if byte == close => {
-                self.at += 1;
+                self.offset += 1;
                 Ok(false)
             }
             Some(_) if first => Ok(true),
             Some(b',') => {
-                self.at += 1;
+                self.offset += 1;
                 Ok(true)
             }
-            _ => self.malformed(if close == b'}' { "a comma or }" } else { "a comma or ]" }),
+            _ => self.syntax_fault(if close == b'}' { "a comma or }" } else { "a comma or ]" }),
         }
     }
 
-    /// The key of a member; its value comes next.
+    /// Reads the key of a member, and moves to its value.
     #[inline]
     pub fn key(&mut self) -> JsonResult<Cow<'a, [u8]>> {
         if self.peek_past_space() != Some(b'"') {
-            return self.malformed("a key in quotes");
+            return self.syntax_fault("a key in quotes");
         }
         let key = self.text()?;
         if self.peek_past_space() != Some(b':') {
-            return self.malformed("a colon");
+            return self.syntax_fault("a colon");
         }
-        self.at += 1;
+        self.offset += 1;
         Ok(key)
     }
 
-    /// Go past a key with its quotes and colon, if exactly that comes next.
+    /// Returns whether the next characters are `key` with quotes and colon, and moves past them if so.
     #[inline]
     pub fn is_key(&mut self, key: &QuotedKey) -> bool {
         self.peek_past_space();
-        let is_key = key.begins(self.rest());
+        let is_key = key.is_prefix_of(self.rest());
         if is_key {
-            self.at += key.len();
+            self.offset += key.len();
         }
         is_key
     }
 
-    /// Go past `null`.
+    /// Reads `null`.
     #[inline]
     pub fn null(&mut self) -> JsonResult<()> {
         self.word("null")
     }
 
-    /// The boolean here.
+    /// Reads a boolean.
     #[inline]
     pub fn boolean(&mut self) -> JsonResult<bool> {
         let value = self.peek() == Some(b't');
@@ -204,20 +209,21 @@ impl<'a> JsonCursor<'a> {
     #[inline]
     fn word(&mut self, word: &'static str) -> JsonResult<()> {
         if !self.rest().starts_with(word.as_bytes()) {
-            return self.malformed(word);
+            return self.syntax_fault(word);
         }
-        self.at += word.len();
+        self.offset += word.len();
         Ok(())
     }
 
-    /// Go past a value that no column wants.
+    /// Skips a value.
     pub fn skip(&mut self) -> JsonResult<()> {
         self.skip_below(0)
     }
 
     fn skip_below(&mut self, depth: usize) -> JsonResult<()> {
         if depth > MAX_DEPTH {
-            return self.misfit(format!("expected arrays and objects at most {MAX_DEPTH} deep, got more"));
+            return self
+                .schema_fault(format!("expected at most {MAX_DEPTH} nested arrays and objects, got more"));
         }
         match self.start()? {
             ValueStart::Null => self.null(),
@@ -229,7 +235,7 @@ impl<'a> JsonCursor<'a> {
         }
     }
 
-    /// Call `member` for each member of the object here, with its key and at its value.
+    /// Calls `member` for each member of the object at the cursor, with the key, and the cursor at the value.
     #[inline]
     pub fn members(
         &mut self,
@@ -237,7 +243,7 @@ impl<'a> JsonCursor<'a> {
     ) -> JsonResult<()> {
         self.open();
         let mut first = true;
-        while self.more(first, b'}')? {
+        while self.has_next(first, b'}')? {
             first = false;
             let key = self.key()?;
             member(self, key)?;
@@ -245,12 +251,12 @@ impl<'a> JsonCursor<'a> {
         Ok(())
     }
 
-    /// Call `item` at each item of the array here.
+    /// Calls `item` for each item of the array at the cursor, with the cursor at the item.
     #[inline]
     pub fn items(&mut self, mut item: impl FnMut(&mut Self) -> JsonResult<()>) -> JsonResult<()> {
         self.open();
         let mut first = true;
-        while self.more(first, b']')? {
+        while self.has_next(first, b']')? {
             first = false;
             item(self)?;
         }

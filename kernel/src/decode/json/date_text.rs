@@ -1,10 +1,11 @@
-//! Dates and times as ISO 8601 writes them, with the strictness of `java.time`: what is left out is known to be zero,
-//! and nothing is guessed.
+//! The parser of ISO 8601 dates and times, which is as strict as `java.time`.
+//!
+//! Seconds, fractions of a second, and the minutes of an offset may be omitted, and are then zero.
 
 /// Microseconds in a day.
 pub const DAY: i64 = 86_400_000_000;
 
-/// The year, month and day that a text begins with, as days since 1970, and what follows them.
+/// Parses a date at the start of a text, and returns the days since 1970 and the rest of the text.
 fn leading_date(text: &str) -> Option<(i64, &str)> {
     let (sign, unsigned) = match text.as_bytes().first()? {
         b'-' => (-1, text.get(1..)?),
@@ -12,7 +13,7 @@ fn leading_date(text: &str) -> Option<(i64, &str)> {
         _ => (0, text),
     };
     let digits = unsigned.bytes().take_while(u8::is_ascii_digit).count();
-    // A plus is for years of more than four digits, which need a sign.
+    // A year of more than four digits needs a sign, and only such a year may have a plus.
     let fits = match sign {
         0 => digits == 4,
         1 => (5..=9).contains(&digits),
@@ -24,7 +25,7 @@ fn leading_date(text: &str) -> Option<(i64, &str)> {
     Some((days(if sign < 0 { -year } else { year }, month, day)?, rest))
 }
 
-/// Hours and minutes, with seconds and a fraction if they are there, as nanoseconds, and what follows them.
+/// Parses a time at the start of a text, and returns the nanoseconds since midnight and the rest of the text.
 fn leading_time(text: &str) -> Option<(i64, &str)> {
     let (hours, rest) = two_digits(text)?;
     let (minutes, rest) = two_digits(rest.strip_prefix(':')?)?;
@@ -44,7 +45,7 @@ fn two_digits(text: &str) -> Option<(i64, &str)> {
     Some((digits.parse().ok()?, text.get(2..)?))
 }
 
-/// Seconds east of UTC: `Z`, `+02:00`, `+0200` or `+02`.
+/// Parses an offset, such as `Z`, `+02:00`, `+0200` or `+02`, and returns the seconds east of UTC.
 fn offset(text: &str) -> Option<i64> {
     let sign = match text.as_bytes().first()? {
         b'Z' if text.len() == 1 => return Some(0),
@@ -61,7 +62,7 @@ fn offset(text: &str) -> Option<i64> {
     (minutes < 60 && seconds <= 18 * 3600).then_some(sign * seconds)
 }
 
-/// Days since 1970 of a date, with the time of day on it left out.
+/// Parses a date with an optional time of day, which is ignored, and returns the days since 1970.
 pub fn date(text: &str) -> Option<i64> {
     let (days, rest) = leading_date(text)?;
     if !rest.is_empty() {
@@ -70,32 +71,34 @@ pub fn date(text: &str) -> Option<i64> {
     Some(days)
 }
 
-/// Microseconds since midnight.
+/// Parses a time of day, and returns the microseconds since midnight.
 pub fn time_of_day(text: &str) -> Option<i64> {
     leading_time(text).filter(|(_, rest)| rest.is_empty()).map(|(nanos, _)| nanos / 1000)
 }
 
-/// Microseconds since 1970 on a local clock. Java ignores a `Z` behind it.
+/// Parses a local date and time, and returns the microseconds since 1970 on a local clock.
+///
+/// A `Z` at the end is ignored, as in Java.
 pub fn local_date_time(text: &str) -> Option<i64> {
     let (days, rest) = leading_date(text)?;
     let (nanos, rest) = leading_time(rest.strip_prefix('T')?)?;
     matches!(rest, "" | "Z").then(|| micros(days, nanos))?
 }
 
-/// Microseconds since 1970 in UTC; the text must have an offset.
+/// Parses a date and time with an offset, and returns the microseconds since 1970 in UTC.
 pub fn instant(text: &str) -> Option<i64> {
     let (days, rest) = leading_date(text)?;
     let (nanos, rest) = leading_time(rest.strip_prefix('T')?)?;
     micros(days, nanos)?.checked_sub(offset(rest)? * 1_000_000)
 }
 
-/// Microseconds since 1970; digits below them are cut.
+/// Returns the microseconds since 1970; digits below a microsecond are removed.
 pub fn micros(days: i64, nanos: i64) -> Option<i64> {
-    // Not the product first: the first day that 64 bits reach begins before them.
+    // The start of the first day with valid microseconds is outside the range of 64 bits, so 128 bits are needed.
     i64::try_from(i128::from(days) * i128::from(DAY) + i128::from(nanos / 1000)).ok()
 }
 
-/// Nanoseconds since midnight, of a time of day that exists.
+/// Returns the nanoseconds since midnight, or `None` if the time of day does not exist.
 pub fn nanos(hours: i64, minutes: i64, seconds: i64, nanos: i64) -> Option<i64> {
     let exists = (0..24).contains(&hours)
         && (0..60).contains(&minutes)
@@ -104,7 +107,7 @@ pub fn nanos(hours: i64, minutes: i64, seconds: i64, nanos: i64) -> Option<i64> 
     exists.then(|| ((hours * 60 + minutes) * 60 + seconds) * 1_000_000_000 + nanos)
 }
 
-/// Days since 1970, of a date that exists in the Gregorian calendar, which is taken to be as old as time.
+/// Returns the days since 1970 in the Gregorian calendar, extended to all years, or `None` if the date does not exist.
 pub fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     if !(-999_999_999..=999_999_999).contains(&year) || !(1..=12).contains(&month) {
         return None;
@@ -118,7 +121,7 @@ pub fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     if !(1..=longest).contains(&day) {
         return None;
     }
-    // Years begin in March, so that the day that some years lack is their last.
+    // Years begin in March here, so that the leap day is the last day of a year.
     let (year, month) = if month < 3 { (year - 1, month + 9) } else { (year, month - 3) };
     let days_of_years = 365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
     Some(days_of_years + (153 * month + 2) / 5 + day - 1 - 719_468)

@@ -1,48 +1,50 @@
-//! Numbers written as decimal text, or as the bytes of a decimal, taken exactly: nothing is rounded.
+//! Exact numbers from decimal text or from the bytes of a decimal, without rounding.
 
-/// `± mantissa * 10^exponent`
+/// A number `± mantissa * 10^exponent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExactNumber {
     negative: bool,
-    /// Not divisible by ten unless it is 0.
+    /// Digits of the number; 0, or not divisible by ten.
     mantissa: i128,
     exponent: i64,
 }
 
-/// What text says that is a number.
+/// A number from text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WrittenNumber {
-    /// A number.
+    /// A number whose digits fit a decimal.
     Number(ExactNumber),
-    /// A number of more digits than any decimal has.
+    /// A number with more digits than a decimal can have.
     TooLong {
-        /// Whether it has no fraction.
+        /// True if the number has no fraction.
         whole: bool,
     },
 }
 
 impl WrittenNumber {
-    /// What Java's `BigDecimal` takes, which is what JSON takes, and a plus, `.5` and `5.`; `None` for other text.
+    /// Parses the numbers that Java's `BigDecimal` accepts, or returns `None` for other text.
+    ///
+    /// These are the numbers of JSON, and numbers with a plus or such as `.5` and `5.`.
     pub fn parse(text: &str) -> Option<Self> {
-        let (negative, unsigned) = signed(text.as_bytes());
+        let (negative, unsigned) = split_sign(text.as_bytes());
         let (digits, exponent) = match unsigned.iter().position(|byte| matches!(byte, b'e' | b'E')) {
             Some(at) => (unsigned.get(..at)?, parse_exponent(unsigned.get(at + 1..)?)?),
             None => (unsigned, 0),
         };
         let mut mantissa = Some(0i128);
-        // Zeros are put in front of the next digit, if one comes.
-        let (mut zeros, mut behind_point, mut any, mut point) = (0u32, 0i64, false, false);
+        // Zeros are added to the mantissa only before another digit, so that zeros at the end change the exponent.
+        let (mut zeros, mut decimals, mut any, mut point) = (0u32, 0i64, false, false);
         for byte in digits {
             match byte {
                 b'.' if !point => point = true,
                 b'0'..=b'9' => {
                     any = true;
-                    behind_point += i64::from(point);
+                    decimals += i64::from(point);
                     if *byte == b'0' {
                         zeros = zeros.saturating_add(1);
                         continue;
                     }
-                    mantissa = mantissa.and_then(|so_far| longer(so_far, zeros, byte - b'0'));
+                    mantissa = mantissa.and_then(|mantissa| push_digit(mantissa, zeros, byte - b'0'));
                     zeros = 0;
                 }
                 _ => return None,
@@ -51,13 +53,13 @@ impl WrittenNumber {
         if !any {
             return None;
         }
-        let exponent = exponent.saturating_sub(behind_point).saturating_add(i64::from(zeros));
+        let exponent = exponent.saturating_sub(decimals).saturating_add(i64::from(zeros));
         Some(mantissa.map_or(Self::TooLong { whole: exponent >= 0 }, |mantissa| {
             Self::Number(ExactNumber { negative, mantissa, exponent })
         }))
     }
 
-    /// The number times `10^scale`, if that is whole and has at most 38 digits.
+    /// Returns the number times `10^scale`, if the result is whole and has at most 38 digits.
     pub fn unscaled(self, scale: i8) -> Option<i128> {
         let Self::Number(number) = self else { return None };
         if number.mantissa == 0 {
@@ -68,15 +70,17 @@ impl WrittenNumber {
         Some(if number.negative { -value } else { value })
     }
 
-    /// The unscaled value of a decimal of this type; `None` when it has not enough digits.
+    /// Returns the unscaled value of a decimal of this type, or `None` if the number does not fit the type.
     pub fn decimal(self, precision: u8, scale: i8) -> Option<i128> {
         let limit = 10u128.checked_pow(u32::from(precision)).unwrap_or(u128::MAX);
         self.unscaled(scale).filter(|value| value.unsigned_abs() < limit)
     }
 
-    /// Nanoseconds of a number of seconds, as Jackson 2.17 reads one into Java's `Instant`: digits below them are cut,
-    /// and behind a negative number of whole seconds the fraction counts forwards, since Jackson writes the seconds of
-    /// an instant, the point, and its nanoseconds. Half a second before 1970 is `-1.500000000`. `None` for numbers that are too large.
+    /// Returns the nanoseconds of a number of seconds, as Jackson 2.17 reads it into Java's `Instant`.
+    ///
+    /// Digits below a nanosecond are removed. Jackson writes the whole seconds of an instant, the point, and its
+    /// nanoseconds. So a fraction after negative whole seconds counts forwards: half a second before 1970 is
+    /// `-1.500000000`. The result is `None` for numbers that are too large.
     pub fn java_nanos(self) -> Option<i128> {
         const SECOND: u128 = 1_000_000_000;
         let Self::Number(number) = self else { return None };
@@ -97,7 +101,7 @@ impl WrittenNumber {
         })
     }
 
-    /// Whether the number has no fraction.
+    /// Returns whether the number has no fraction.
     pub fn is_whole(self) -> bool {
         match self {
             Self::Number(number) => number.mantissa == 0 || number.exponent >= 0,
@@ -105,21 +109,21 @@ impl WrittenNumber {
         }
     }
 
-    /// As a whole number.
+    /// Returns the number as an integer, or `None` if it has a fraction or does not fit.
     pub fn integer(self) -> Option<i64> {
         i64::try_from(self.unscaled(0)?).ok()
     }
 }
 
-/// `so_far` with `zeros` and `digit` behind it.
-fn longer(so_far: i128, zeros: u32, digit: u8) -> Option<i128> {
-    if so_far == 0 {
+/// Appends `zeros` and then `digit` to the mantissa.
+fn push_digit(mantissa: i128, zeros: u32, digit: u8) -> Option<i128> {
+    if mantissa == 0 {
         return Some(i128::from(digit));
     }
-    so_far.checked_mul(10i128.checked_pow(zeros.checked_add(1)?)?)?.checked_add(i128::from(digit))
+    mantissa.checked_mul(10i128.checked_pow(zeros.checked_add(1)?)?)?.checked_add(i128::from(digit))
 }
 
-fn signed(text: &[u8]) -> (bool, &[u8]) {
+fn split_sign(text: &[u8]) -> (bool, &[u8]) {
     match text.split_first() {
         Some((b'-', rest)) => (true, rest),
         Some((b'+', rest)) => (false, rest),
@@ -127,9 +131,9 @@ fn signed(text: &[u8]) -> (bool, &[u8]) {
     }
 }
 
-/// The number behind an `e`; one that 64 bits do not hold is as far from 0 as they reach.
+/// Parses the number after an `e`; a number outside the range of 64 bits becomes the nearest number in this range.
 fn parse_exponent(text: &[u8]) -> Option<i64> {
-    let (negative, digits) = signed(text);
+    let (negative, digits) = split_sign(text);
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return None;
     }
@@ -138,7 +142,9 @@ fn parse_exponent(text: &[u8]) -> Option<i64> {
     Some(if negative { -value } else { value })
 }
 
-/// The unscaled value of a decimal as Avro writes it, two's complement, big endian: of 1 to 16 bytes; `None` for another number of them.
+/// Returns the unscaled value of a decimal in Avro's form: 1 to 16 bytes in two's complement, big endian.
+///
+/// The result is `None` for another number of bytes.
 pub fn decimal_from_bytes(bytes: &[u8]) -> Option<i128> {
     let first = *bytes.first()?;
     let mut wide = [if first & 0x80 == 0 { 0 } else { 0xff }; 16];

@@ -1,8 +1,8 @@
-//! Values that JSON writes in a form of their own, as Pulsar's Java client does with Jackson 2.17 and its modules for
-//! `java.time` and `java.util.Optional`.
+//! Values in a special JSON form, as Pulsar's Java client writes them.
 //!
-//! A number with a point or an exponent is seconds, and Java's `Instant` is one. A number without them counts the unit
-//! that the schema says. Dates and times without a zone are arrays of their parts. All of them may be ISO 8601 texts.
+//! The client uses Jackson 2.17 with its modules for `java.time` and `java.util.Optional`. A number with a point or an
+//! exponent is in seconds, which is the form of Java's `Instant`. The schema determines the unit of other numbers.
+//! Dates and times without a zone are arrays of their parts. All dates and times may also be ISO 8601 texts.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ enum FormValues {
 }
 
 impl FormColumn {
-    /// For the form called `name` on `data_type`, if there is one.
+    /// Creates a column for the form `name` of `data_type`, or returns `None` if no such form exists.
     pub fn new(name: &str, data_type: &DataType) -> Option<Self> {
         let (base, values) = match data_type {
             DataType::Int64 => ("long", FormValues::Long(NumberBuffer::default())),
@@ -43,7 +43,7 @@ impl FormColumn {
         Some(Self { form: JsonForm::from_name(base, name)?, values })
     }
 
-    /// Add a null.
+    /// Adds a null.
     pub fn append_null(&mut self) {
         match &mut self.values {
             FormValues::Long(n) => n.append_null(),
@@ -52,7 +52,7 @@ impl FormColumn {
         }
     }
 
-    /// Keep the first `rows` values.
+    /// Keeps the first `rows` values.
     pub fn truncate(&mut self, rows: usize) {
         match &mut self.values {
             FormValues::Long(n) => n.truncate(rows),
@@ -61,7 +61,7 @@ impl FormColumn {
         }
     }
 
-    /// Values so far.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         match &self.values {
             FormValues::Long(n) => n.len(),
@@ -70,7 +70,7 @@ impl FormColumn {
         }
     }
 
-    /// The values so far; starts new ones.
+    /// Returns the values, and starts a new column.
     pub fn finish(&mut self) -> ArrowResult<ArrayRef> {
         Ok(match &mut self.values {
             FormValues::Long(n) => Arc::new(n.finish()?),
@@ -79,19 +79,19 @@ impl FormColumn {
         })
     }
 
-    /// Append the value at the cursor, which is not null.
-    // Apart, so that the reader of plain columns stays small enough to have the cursor's steps inside.
+    /// Appends the value at the cursor, which must not be null.
+    // Not inlined, so that the reader of plain columns stays small enough to inline the cursor's methods.
     #[inline(never)]
     pub fn read(&mut self, cursor: &mut JsonCursor<'_>, start: ValueStart) -> JsonResult<()> {
         let before = *cursor;
         match &mut self.values {
             FormValues::Long(n) => match time(self.form, cursor, start)? {
                 Some(value) => n.push(value),
-                None => return before.expected(expected(self.form)),
+                None => return before.mismatch(description(self.form)),
             },
-            FormValues::Int(n) => match small(self.form, cursor, start)? {
+            FormValues::Int(n) => match date_or_character(self.form, cursor, start)? {
                 Some(value) => n.push(value),
-                None => return before.expected(expected(self.form)),
+                None => return before.mismatch(description(self.form)),
             },
             FormValues::Text(b) => text(b, self.form, cursor, start)?,
         }
@@ -100,11 +100,11 @@ impl FormColumn {
 }
 
 #[inline(never)]
-fn quoted<'a>(cursor: &mut JsonCursor<'a>) -> JsonResult<Cow<'a, [u8]>> {
+fn quoted_text<'a>(cursor: &mut JsonCursor<'a>) -> JsonResult<Cow<'a, [u8]>> {
     cursor.text()
 }
 
-fn expected(form: JsonForm) -> &'static str {
+fn description(form: JsonForm) -> &'static str {
     match form {
         JsonForm::Instant(_) => {
             "an instant: a number, or an ISO 8601 text with an offset from UTC, from about the year -290000 to 294000"
@@ -126,23 +126,27 @@ fn expected(form: JsonForm) -> &'static str {
 fn time(form: JsonForm, cursor: &mut JsonCursor<'_>, start: ValueStart) -> JsonResult<Option<i64>> {
     let value = match (form, start) {
         (JsonForm::Instant(unit), ValueStart::Number) => match cursor.short_integer() {
-            Some(number) => in_micros(number, unit),
-            None => seconds(cursor.number()?),
+            Some(number) => to_micros(number, unit),
+            None => seconds_to_micros(cursor.number()?),
         },
         (JsonForm::Instant(_), ValueStart::Text) => {
-            let text = quoted(cursor)?;
+            let text = quoted_text(cursor)?;
             let text = as_text(&text);
-            // A whole number in quotes is seconds to Java and the schema's unit to others, so it is neither.
-            if text.contains('.') && !text.contains('T') { seconds(text) } else { date_text::instant(text) }
+            // A whole number in quotes is refused: Java reads it as seconds, but other readers use the schema's unit.
+            if text.contains('.') && !text.contains('T') {
+                seconds_to_micros(text)
+            } else {
+                date_text::instant(text)
+            }
         }
         (JsonForm::LocalDateTime(unit) | JsonForm::TimeOfDay(unit), ValueStart::Number) => {
             let number = cursor.short_integer();
-            number.and_then(|number| in_micros(number, unit))
+            number.and_then(|number| to_micros(number, unit))
         }
         (JsonForm::LocalDateTime(_), ValueStart::Text) => {
-            date_text::local_date_time(as_text(&quoted(cursor)?))
+            date_text::local_date_time(as_text(&quoted_text(cursor)?))
         }
-        (JsonForm::TimeOfDay(_), ValueStart::Text) => date_text::time_of_day(as_text(&quoted(cursor)?)),
+        (JsonForm::TimeOfDay(_), ValueStart::Text) => date_text::time_of_day(as_text(&quoted_text(cursor)?)),
         (JsonForm::LocalDateTime(_), ValueStart::Array) => match parts(cursor)?.as_deref() {
             Some([year, month, day, time @ ..]) => {
                 let days = date_text::days(*year, *month, *day);
@@ -159,7 +163,7 @@ fn time(form: JsonForm, cursor: &mut JsonCursor<'_>, start: ValueStart) -> JsonR
     Ok(value.filter(|value| !is_time_of_day || (0..date_text::DAY).contains(value)))
 }
 
-/// Hours and minutes, and seconds and nanoseconds if they are there.
+/// Returns the nanoseconds since midnight from hours, minutes, and optional seconds and nanoseconds.
 fn time_of_parts(parts: &[i64]) -> Option<i64> {
     match parts {
         [hours, minutes] => date_text::nanos(*hours, *minutes, 0, 0),
@@ -169,7 +173,7 @@ fn time_of_parts(parts: &[i64]) -> Option<i64> {
     }
 }
 
-/// The whole numbers of an array, which has at most seven; `None` for another array.
+/// Reads an array of at most seven whole numbers, or returns `None` for another array.
 fn parts(cursor: &mut JsonCursor<'_>) -> JsonResult<Option<Vec<i64>>> {
     let mut found = Some(Vec::with_capacity(7));
     cursor.items(|cursor| {
@@ -187,8 +191,8 @@ fn parts(cursor: &mut JsonCursor<'_>) -> JsonResult<Option<Vec<i64>>> {
     Ok(found)
 }
 
-/// Microseconds; digits below them are cut towards the past.
-fn in_micros(number: i64, unit: TimeUnit) -> Option<i64> {
+/// Converts a number of a unit to microseconds, rounded down towards the past.
+fn to_micros(number: i64, unit: TimeUnit) -> Option<i64> {
     const MICROS: i64 = 1_000_000;
     match per_second(unit) {
         per_second if per_second > MICROS => Some(number.div_euclid(per_second / MICROS)),
@@ -196,16 +200,20 @@ fn in_micros(number: i64, unit: TimeUnit) -> Option<i64> {
     }
 }
 
-/// Microseconds of a number of seconds.
-fn seconds(text: &str) -> Option<i64> {
+/// Converts the text of a number of seconds to microseconds.
+fn seconds_to_micros(text: &str) -> Option<i64> {
     let nanos = WrittenNumber::parse(text)?.java_nanos()?;
     i64::try_from(nanos.div_euclid(1000)).ok()
 }
 
-fn small(form: JsonForm, cursor: &mut JsonCursor<'_>, start: ValueStart) -> JsonResult<Option<i32>> {
+fn date_or_character(
+    form: JsonForm,
+    cursor: &mut JsonCursor<'_>,
+    start: ValueStart,
+) -> JsonResult<Option<i32>> {
     let value = match (form, start) {
         (JsonForm::Date | JsonForm::Character, ValueStart::Number) => cursor.short_integer(),
-        (JsonForm::Date, ValueStart::Text) => date_text::date(as_text(&quoted(cursor)?)),
+        (JsonForm::Date, ValueStart::Text) => date_text::date(as_text(&quoted_text(cursor)?)),
         (JsonForm::Date, ValueStart::Array) => match parts(cursor)?.as_deref() {
             Some([year, month, day]) => date_text::days(*year, *month, *day),
             _ => None,
@@ -217,13 +225,13 @@ fn small(form: JsonForm, cursor: &mut JsonCursor<'_>, start: ValueStart) -> Json
     Ok(value.and_then(|value| i32::try_from(value).ok()))
 }
 
-/// The code unit that a text of one consists of. It may be half of a character, which only an escape can be.
+/// Reads a text of one UTF-16 code unit; an escape may also be half of a character.
 fn code_unit(cursor: &mut JsonCursor<'_>) -> JsonResult<Option<i64>> {
     if let Some(unit) = escaped_unit(cursor.rest()) {
-        cursor.at += 8;
+        cursor.offset += 8;
         return Ok(Some(unit));
     }
-    let text = quoted(cursor)?;
+    let text = quoted_text(cursor)?;
     let mut units = as_text(&text).encode_utf16();
     Ok(units.next().filter(|_| units.next().is_none()).map(i64::from))
 }
@@ -244,7 +252,7 @@ fn text(
     let before = *cursor;
     if form == JsonForm::Any {
         cursor.skip()?;
-        return push(column, cursor.text.get(before.at..cursor.at).unwrap_or_default(), cursor);
+        return push(column, cursor.text.get(before.offset..cursor.offset).unwrap_or_default(), cursor);
     }
     let is_number = |text: &str| match WrittenNumber::parse(text) {
         Some(number) => form == JsonForm::Decimal || number.is_whole(),
@@ -258,12 +266,12 @@ fn text(
             }
         }
         ValueStart::Text => {
-            let text = quoted(cursor)?;
+            let text = quoted_text(cursor)?;
             if is_number(as_text(&text)) {
                 return push(column, &text, cursor);
             }
         }
         _ => {}
     }
-    before.expected(expected(form))
+    before.mismatch(description(form))
 }

@@ -1,8 +1,8 @@
-//! Which field a key of an object is.
+//! The mapping from keys of an object to fields.
 //!
-//! A writer's objects have their members in one order, also those that no column wants. So the order is learnt from the
-//! objects that come, and the next key is compared with what came there before: a comparison of bytes, where reading the
-//! key and looking it up costs several times as much. What does not fit is looked up, and the answer is the same.
+//! A writer's objects usually have their members in the same order, including members without a column. So this module
+//! records the order of earlier objects, and compares the next key with the expected key. Such a comparison of bytes is
+//! several times as fast as reading and searching the key. Unexpected keys are searched, with the same result.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,84 +12,86 @@ use arrow_schema::Fields;
 use super::cursor::{JsonCursor, JsonResult};
 use super::quoted_key::QuotedKey;
 
-/// Records of more fields look their keys up by hash.
-const FEW_FIELDS: usize = 16;
-/// Keys that are learnt beside those of the fields; objects used as maps have any number.
-const MOST_OTHERS: usize = 64;
-/// Members that an object may leave out, and the next key is still known without a look-up. Writers leave out nulls.
-const LEFT_OUT: usize = 2;
+/// Largest number of fields that are searched one by one; records with more fields use a hash map.
+const MAX_SCANNED_FIELDS: usize = 16;
+/// Largest number of recorded keys without a field, because objects that are used as maps have arbitrary keys.
+const MAX_OTHER_KEYS: usize = 64;
+/// Number of absent members after which the next key is still found without a search, because writers omit nulls.
+const MAX_ABSENT: usize = 2;
 
-/// The fields of a record, and the order in which its objects have their members.
+/// The fields of a record, and the order of the members in its objects.
 pub struct Members {
     fields: Fields,
-    /// Only for many fields.
+    /// Indexes of the fields by name, if the record has many fields.
     by_name: HashMap<Vec<u8>, usize>,
-    /// In the order in which they came.
+    /// Known keys, in the order of the objects.
     known: Vec<Member>,
 }
 
-/// A key, and which field it is.
+/// A key and its field.
 pub struct Member {
-    /// The key.
+    /// Key with quotes and colon.
     pub quoted: QuotedKey,
-    /// `OTHER` for a key that is no field.
+    /// Index of the field, or `OTHER`.
     pub field: usize,
 }
 
-/// No record has so many fields.
+/// Index of a key without a field; no record has this number of fields.
 const OTHER: usize = usize::MAX;
 
 impl Member {
-    /// Whether it is the one with this key, which is this field.
-    fn is(&self, name: &[u8], field: usize) -> bool {
-        self.field == field && (field != OTHER || self.quoted.is_of(name))
+    /// Returns whether the member has this key and field.
+    fn matches(&self, name: &[u8], field: usize) -> bool {
+        self.field == field && (field != OTHER || self.quoted.has_name(name))
     }
 }
 
 impl Members {
-    /// Nothing is known of the order yet.
+    /// Creates the mapping for `fields`, without a known order.
     pub fn new(fields: &Fields) -> Self {
         let named =
             fields.iter().enumerate().map(|(index, field)| (field.name().clone().into_bytes(), index));
-        let by_name = if fields.len() > FEW_FIELDS { named.collect() } else { HashMap::new() };
+        let by_name = if fields.len() > MAX_SCANNED_FIELDS { named.collect() } else { HashMap::new() };
         Self { fields: fields.clone(), by_name, known: Vec::new() }
     }
 
-    /// What came at this place in the objects before.
+    /// Returns the member that earlier objects had at this position.
     #[inline]
-    pub fn expected(&self, place: usize) -> Option<&Member> {
-        self.known.get(place)
+    pub fn expected_member(&self, position: usize) -> Option<&Member> {
+        self.known.get(position)
     }
 
-    /// Go past a key that is not the one expected at `place`: its field, `OTHER` for none, and the next key's place.
+    /// Reads a key that is not the key expected at `position`.
+    ///
+    /// Returns the field's index or `OTHER`, and the position of the next key.
     #[inline(never)]
-    pub fn unexpected(&mut self, place: usize, cursor: &mut JsonCursor<'_>) -> JsonResult<(usize, usize)> {
-        for (index, known) in self.known.iter().enumerate().skip(place + 1).take(LEFT_OUT) {
+    pub fn unexpected(&mut self, position: usize, cursor: &mut JsonCursor<'_>) -> JsonResult<(usize, usize)> {
+        for (index, known) in self.known.iter().enumerate().skip(position + 1).take(MAX_ABSENT) {
             if cursor.is_key(&known.quoted) {
                 return Ok((known.field, index + 1));
             }
         }
-        self.looked_up(place, cursor)
+        self.look_up(position, cursor)
     }
 
-    fn looked_up(&mut self, place: usize, cursor: &mut JsonCursor<'_>) -> JsonResult<(usize, usize)> {
+    fn look_up(&mut self, position: usize, cursor: &mut JsonCursor<'_>) -> JsonResult<(usize, usize)> {
         let key = cursor.key()?;
-        let field = self.position(&key).unwrap_or(OTHER);
-        // A key with escapes is looked up each time, as its bytes are not those of its name.
-        let Cow::Borrowed(name) = key else { return Ok((field, place)) };
-        if let Some(index) = self.known.iter().position(|known| known.is(name, field)) {
+        let field = self.field_index(&key).unwrap_or(OTHER);
+        // A key with escapes is not recorded, because its bytes differ from its name.
+        let Cow::Borrowed(name) = key else { return Ok((field, position)) };
+        if let Some(index) = self.known.iter().position(|known| known.matches(name, field)) {
             return Ok((field, index + 1));
         }
-        if self.known.len() >= self.fields.len() + MOST_OTHERS {
-            return Ok((field, place));
+        if self.known.len() >= self.fields.len() + MAX_OTHER_KEYS {
+            return Ok((field, position));
         }
         let quoted = QuotedKey::new(name);
-        self.known.insert(place.min(self.known.len()), Member { quoted, field });
-        Ok((field, place + 1))
+        self.known.insert(position.min(self.known.len()), Member { quoted, field });
+        Ok((field, position + 1))
     }
 
-    fn position(&self, key: &[u8]) -> Option<usize> {
-        if self.fields.len() > FEW_FIELDS {
+    fn field_index(&self, key: &[u8]) -> Option<usize> {
+        if self.fields.len() > MAX_SCANNED_FIELDS {
             return self.by_name.get(key).copied();
         }
         self.fields.iter().position(|field| field.name().as_bytes() == key)

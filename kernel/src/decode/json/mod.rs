@@ -1,8 +1,8 @@
-//! JSON payloads to columns.
+//! The decoder from JSON payloads to columns.
 //!
-//! Pulsar's JSON schema describes values in Avro terms but Jackson writes them: logical types are plain
-//! numbers in the schema's unit (a timestamp-millis is an integer), bytes are base64. So bare physical types
-//! are read, and their meaning is put on afterwards.
+//! Pulsar's JSON schema describes values by Avro types, but Jackson writes the values. Logical types are plain numbers
+//! in the schema's unit, such as an integer for `timestamp-millis`, and bytes are base64. So the decoder reads physical
+//! types, and converts them to logical types afterwards.
 
 mod columns;
 pub mod completeness;
@@ -29,9 +29,9 @@ use crate::error::{KernelError, Result};
 use cursor::{JsonCursor, JsonFault, ValueStart};
 use records::RecordColumn;
 use types::JsonTypes;
-use values::record;
+use values::read_record;
 
-/// Whether `text` is a number of JSON and nothing else.
+/// Returns whether `text` is exactly one JSON number.
 pub fn is_number(text: &str) -> bool {
     JsonCursor::new(text.as_bytes()).is_ok_and(|mut cursor| {
         cursor.start().is_ok_and(|start| start == ValueStart::Number)
@@ -39,7 +39,7 @@ pub fn is_number(text: &str) -> bool {
     })
 }
 
-/// Whether `text` is one value of JSON.
+/// Returns whether `text` is exactly one JSON value.
 pub fn is_value(text: &str) -> bool {
     JsonCursor::new(text.as_bytes()).is_ok_and(|mut cursor| cursor.skip().is_ok() && cursor.is_at_end())
 }
@@ -47,13 +47,14 @@ pub fn is_value(text: &str) -> bool {
 /// The value columns of JSON messages under construction.
 pub struct JsonValues {
     values: RecordColumn,
-    /// Output fields, and the type their schema gives them.
+    /// Output fields, and the Arrow type of each field in the topic's schema.
     columns: Vec<(FieldRef, DataType)>,
 }
 
 impl JsonValues {
-    /// `output` fields must all be named in `value_schema`; others of its fields are not decoded. Only the
-    /// schema tells a union from a record, and fixed uuids from text.
+    /// Creates the columns `output`, whose fields must all be in `value_schema`; other fields are not decoded.
+    ///
+    /// The Avro schema in `definition` distinguishes unions from records, and fixed uuids from text.
     pub fn new(output: Vec<FieldRef>, value_schema: &Schema, definition: Option<&str>) -> Result<Self> {
         let avro_schema = definition.map(AvroType::parse_for_json).transpose()?;
         let described = avro_schema.as_ref().map_or(Ok(&[][..]), AvroType::fields)?;
@@ -62,37 +63,40 @@ impl JsonValues {
         let mut physical = Vec::with_capacity(output.len());
         for field in output {
             let declared = value_schema.field_with_name(field.name()).map_err(|_| {
-                KernelError::schema(format!("column {} is not in the topic's schema", field.name()))
+                KernelError::schema(format!(
+                    "column {} is not in the topic's schema; check the name",
+                    field.name()
+                ))
             })?;
             physical.push(types.field(declared, described.iter().find(|known| known.name == *field.name())));
             columns.push((field, declared.data_type().clone()));
         }
         let values = RecordColumn::new(&Fields::from(physical), &types.unions)
-            .map_err(|e| KernelError::schema(format!("the schema cannot be read as JSON: {e}")))?;
+            .map_err(|e| KernelError::schema(format!("cannot decode JSON of the schema: {e}")))?;
         Ok(Self { values, columns })
     }
 
-    /// Add one message; `None` is a null value. After an error the columns are of no use.
+    /// Adds a message; `None` is a null value. After an error, the columns are unusable.
     pub fn append(&mut self, payload: Option<&[u8]>) -> Result<()> {
         let Some(payload) = payload else {
             self.values.append_null();
             return Ok(());
         };
-        let mut cursor = JsonCursor::new(payload).map_err(|fault| refused(*fault))?;
+        let mut cursor = JsonCursor::new(payload).map_err(|fault| payload_error(*fault))?;
         if cursor.is_at_end() || cursor.start().is_ok_and(|start| start != ValueStart::Object) {
-            return Err(KernelError::payload("expected one JSON object, got something else"));
+            return Err(KernelError::payload("expected a JSON object, got another value or no text"));
         }
         cursor
             .start()
-            .and_then(|_| record(&mut self.values, &mut cursor))
-            .map_err(|fault| refused(*fault))?;
+            .and_then(|_| read_record(&mut self.values, &mut cursor))
+            .map_err(|fault| payload_error(*fault))?;
         if !cursor.is_at_end() {
-            return Err(KernelError::payload("expected exactly one JSON object, got more behind it"));
+            return Err(KernelError::payload("expected exactly one JSON object, got more text after it"));
         }
         Ok(())
     }
 
-    /// The columns so far; starts new ones.
+    /// Returns the columns, and starts new columns.
     pub fn finish(&mut self) -> Result<Vec<ArrayRef>> {
         let fit = |(array, (field, declared)): (&ArrayRef, &(FieldRef, DataType))| {
             conform(&conform_type(array, declared)?, field)
@@ -104,9 +108,9 @@ impl JsonValues {
     }
 }
 
-fn refused(fault: JsonFault) -> KernelError {
-    let JsonFault { malformed, path, at, why } = fault;
+fn payload_error(fault: JsonFault) -> KernelError {
+    let JsonFault { is_malformed, path, offset, why } = fault;
     let place = if path.is_empty() { String::new() } else { format!(" in field {path}") };
-    let what = if malformed { "not JSON" } else { "the JSON does not fit its schema" };
-    KernelError::payload(format!("{what}{place}, at byte {at}: {why}"))
+    let what = if is_malformed { "not JSON" } else { "the JSON does not fit its schema" };
+    KernelError::payload(format!("{what}{place}, at byte {offset}: {why}"))
 }

@@ -1,35 +1,35 @@
-//! Numbers of JSON, their common forms without a second look at their digits.
+//! The methods of the cursor that read JSON numbers, with fast paths for common forms.
 
 use super::cursor::{JsonCursor, JsonResult, as_text};
 
 impl<'a> JsonCursor<'a> {
-    /// The text of the number here.
+    /// Reads a number, and returns its text.
     #[inline]
     pub fn number(&mut self) -> JsonResult<&'a str> {
-        let start = self.at;
+        let start = self.offset;
         self.skip_number()?;
-        Ok(as_text(self.text.get(start..self.at).unwrap_or_default()))
+        Ok(as_text(self.text.get(start..self.offset).unwrap_or_default()))
     }
 
-    /// Go past the number here.
+    /// Skips a number.
     #[inline]
     pub(super) fn skip_number(&mut self) -> JsonResult<()> {
         if self.peek() == Some(b'-') {
-            self.at += 1;
+            self.offset += 1;
         }
         if self.peek() == Some(b'0') {
-            self.at += 1;
+            self.offset += 1;
         } else {
             self.digits()?;
         }
         if self.peek() == Some(b'.') {
-            self.at += 1;
+            self.offset += 1;
             self.digits()?;
         }
         if let Some(b'e' | b'E') = self.peek() {
-            self.at += 1;
+            self.offset += 1;
             if let Some(b'+' | b'-') = self.peek() {
-                self.at += 1;
+                self.offset += 1;
             }
             self.digits()?;
         }
@@ -39,18 +39,18 @@ impl<'a> JsonCursor<'a> {
     #[inline]
     fn digits(&mut self) -> JsonResult<()> {
         match self.rest().iter().take_while(|byte| byte.is_ascii_digit()).count() {
-            0 => self.malformed("a digit"),
+            0 => self.syntax_fault("a digit"),
             digits => {
-                self.at += digits;
+                self.offset += digits;
                 Ok(())
             }
         }
     }
 
-    /// A number that is written as a plain integer of at most 19 digits; nothing is read when it is not.
+    /// Reads a plain integer of at most 19 digits; for another number, reads nothing and returns `None`.
     #[inline]
     pub fn short_integer(&mut self) -> Option<i64> {
-        let rest = self.text.get(self.at..)?;
+        let rest = self.text.get(self.offset..)?;
         let (negative, rest) = match rest.split_first()? {
             (b'-', rest) => (true, rest),
             _ => (false, rest),
@@ -62,37 +62,38 @@ impl<'a> JsonCursor<'a> {
             return None;
         }
         let value = i64::try_from(value).ok()?;
-        self.at += digits + usize::from(negative);
+        self.offset += digits + usize::from(negative);
         Some(if negative { -value } else { value })
     }
 
-    /// A number with a point and at most 15 digits, which a double holds exactly with one rounding, that of the
-    /// division (Clinger 1990); nothing is read when it is not.
+    /// Reads a number with a point and at most 15 digits; for another number, reads nothing and returns `None`.
+    ///
+    /// Only the division rounds, so the result is the nearest double (Clinger 1990).
     #[inline]
     pub fn short_fraction(&mut self) -> Option<f64> {
         const POWERS: [f64; 16] =
             [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
-        let rest = self.text.get(self.at..)?;
+        let rest = self.text.get(self.offset..)?;
         let (negative, rest) = match rest.split_first()? {
             (b'-', rest) => (true, rest),
             _ => (false, rest),
         };
         let (before, whole) = leading_digits(rest);
-        let behind = rest.get(whole..)?.strip_prefix(b".")?;
-        let (after, part) = leading_digits(behind);
-        let plain = !matches!(behind.get(part), Some(b'e' | b'E'));
+        let fraction = rest.get(whole..)?.strip_prefix(b".")?;
+        let (after, part) = leading_digits(fraction);
+        let plain = !matches!(fraction.get(part), Some(b'e' | b'E'));
         let canonical = whole > 0 && part > 0 && (whole == 1 || rest.first() != Some(&b'0'));
         if !plain || !canonical || whole + part > 15 {
             return None;
         }
         let power = *POWERS.get(part)?;
         let value = (before as f64 * power + after as f64) / power;
-        self.at += usize::from(negative) + whole + 1 + part;
+        self.offset += usize::from(negative) + whole + 1 + part;
         Some(if negative { -value } else { value })
     }
 }
 
-/// The number that the text begins with, and how many digits it has; the number is right up to 19 digits.
+/// Returns the number at the start of a text, and the number of its digits; correct for at most 19 digits.
 #[inline]
 fn leading_digits(text: &[u8]) -> (u64, usize) {
     let mut value = 0u64;

@@ -1,17 +1,18 @@
-//! A key that is looked for at the same place of object after object.
+//! A key that is compared with the text of many objects.
 
-/// A key as it was written, with its quotes and colon.
+/// A key without escapes, with its quotes and colon.
 pub struct QuotedKey {
     bytes: Vec<u8>,
-    /// The first eight bytes as a number, without those behind the key; and which bits of it they are.
+    /// First eight bytes of the key as a number; bytes after the key are 0.
     head: u64,
+    /// Mask of the bits in `head` that belong to the key.
     head_bits: u64,
-    /// The last eight bytes of a key that has more.
+    /// Last eight bytes of a key that is longer than eight bytes.
     tail: Option<[u8; 8]>,
 }
 
 impl QuotedKey {
-    /// Of a key without escapes.
+    /// Creates a key from its name, which must not need escapes.
     pub fn new(name: &[u8]) -> Self {
         let bytes = [b"\"", name, b"\":"].concat();
         let (mut head, mut head_bits) = ([0; 8], [0; 8]);
@@ -22,21 +23,21 @@ impl QuotedKey {
         Self { bytes, head: u64::from_le_bytes(head), head_bits: u64::from_le_bytes(head_bits), tail }
     }
 
-    /// Its bytes, with quotes and colon.
+    /// Returns the number of bytes, with quotes and colon.
     #[inline]
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Whether this is its name.
-    pub fn is_of(&self, name: &[u8]) -> bool {
+    /// Returns whether the key has this name.
+    pub fn has_name(&self, name: &[u8]) -> bool {
         self.bytes.get(1..self.bytes.len() - 2) == Some(name)
     }
 
-    /// Whether `text` begins with it.
+    /// Returns whether `text` begins with the key, its quotes and its colon.
     #[inline]
-    pub fn begins(&self, text: &[u8]) -> bool {
-        // Numbers are compared faster than slices, and most keys are of at most sixteen bytes.
+    pub fn is_prefix_of(&self, text: &[u8]) -> bool {
+        // Two comparisons of numbers are faster than one of slices, and most keys have at most sixteen bytes.
         let Some(first) = text.first_chunk() else { return text.starts_with(&self.bytes) };
         if (u64::from_le_bytes(*first) ^ self.head) & self.head_bits != 0 {
             return false;
@@ -57,15 +58,15 @@ mod tests {
             let name: Vec<u8> = (0..length).map(|n| b'a' + n).collect();
             let key = QuotedKey::new(&name);
             let text = [b"\"", name.as_slice(), b"\":"].concat();
-            assert!(key.is_of(&name) && key.len() == text.len());
+            assert!(key.has_name(&name) && key.len() == text.len());
             for behind in [&b""[..], b"1", b"1,\"next\":2}"] {
                 let whole = [text.as_slice(), behind].concat();
-                assert!(key.begins(&whole), "{length}");
+                assert!(key.is_prefix_of(&whole), "{length}");
                 for at in 0..text.len() {
                     let mut other = whole.clone();
                     other[at] ^= 1;
-                    assert!(!key.begins(&other), "{length}, byte {at}");
-                    assert!(!key.begins(&whole[..at]), "{length}, cut at {at}");
+                    assert!(!key.is_prefix_of(&other), "{length}, byte {at}");
+                    assert!(!key.is_prefix_of(&whole[..at]), "{length}, cut at {at}");
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Objects with known keys: a column for each. Rows can be taken back.
+//! Columns for objects with known keys; the last rows can be removed.
 
 use std::sync::Arc;
 
@@ -16,25 +16,25 @@ use crate::decode::list_column::Items;
 
 use crate::conform::ArrowResult;
 
-/// Objects, a column for each of their known keys.
+/// A column of objects, with a child column for each known key.
 pub struct RecordColumn {
     fields: Fields,
     len: usize,
     nulls: NullRows,
-    /// What the fields are in an object without them.
+    /// Values of fields that an object lacks.
     absent: Vec<AbsentMember>,
-    /// Which of the fields a key is.
+    /// Mapping from keys to fields.
     pub members: Members,
-    /// One for each field.
+    /// Column of each field.
     pub children: Vec<JsonColumn>,
 }
 
-/// What a field is in an object without it.
+/// The value of a field that an object lacks.
 enum AbsentMember {
     Null,
-    /// The JSON that stands for it.
+    /// The default, as JSON.
     Default(String),
-    /// The object does not fit its schema.
+    /// No value, because the object does not fit its schema.
     Refused,
 }
 
@@ -49,7 +49,7 @@ impl AbsentMember {
 }
 
 impl RecordColumn {
-    /// For the keys `fields`.
+    /// Creates an empty column for objects with the keys `fields`.
     pub fn new(fields: &Fields, unions: &[Arc<UnionShape>]) -> ArrowResult<Self> {
         let children =
             fields.iter().map(|field| JsonColumn::new(field, unions)).collect::<ArrowResult<_>>()?;
@@ -59,24 +59,25 @@ impl RecordColumn {
         Ok(Self { fields: fields.clone(), len: 0, nulls, absent, members, children })
     }
 
-    /// Rows so far.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// The name of a field.
+    /// Returns the name of a field.
     pub fn name(&self, index: usize) -> &str {
         self.fields.get(index).map_or("", |field| field.name())
     }
 
-    /// Whether a field may be null.
+    /// Returns whether a field may be null.
     #[inline]
     pub fn is_nullable(&self, index: usize) -> bool {
         matches!(self.absent.get(index), Some(AbsentMember::Null))
     }
 
-    /// End a row, the object before `cursor`, in which `filled` children got a value; the others get what their
-    /// absence means.
+    /// Ends a row in which `filled` children received a value; the other children get their values for absent fields.
+    ///
+    /// `cursor` is at the end of the object, and is only used for errors.
     #[inline]
     pub fn close(&mut self, filled: usize, cursor: &JsonCursor<'_>) -> JsonResult<()> {
         if filled < self.children.len() {
@@ -96,21 +97,21 @@ impl RecordColumn {
         Ok(())
     }
 
-    /// Add a null, below which everything is null.
+    /// Adds a null; all columns below also get a null.
     pub fn append_null(&mut self) {
         self.children.iter_mut().for_each(JsonColumn::append_null);
         self.nulls.push(self.len);
         self.len += 1;
     }
 
-    /// Keep the first `rows` rows.
+    /// Keeps the first `rows` rows.
     pub fn truncate(&mut self, rows: usize) {
         self.children.iter_mut().for_each(|child| child.truncate(rows));
         self.len = self.len.min(rows);
         self.nulls.truncate(rows);
     }
 
-    /// The rows so far; starts new ones.
+    /// Returns the rows, and starts a new column.
     pub fn finish(&mut self) -> ArrowResult<StructArray> {
         let len = std::mem::take(&mut self.len);
         let nulls = self.nulls.finish(len);
@@ -127,8 +128,9 @@ fn fill(child: &mut JsonColumn, absent: Option<&AbsentMember>, cursor: &JsonCurs
         Some(AbsentMember::Null) | None => child.append_null(),
         Some(AbsentMember::Default(text)) => read(child, false, &mut JsonCursor::new(text.as_bytes())?)?,
         Some(AbsentMember::Refused) => {
-            return cursor
-                .misfit("expected a value, got none; the schema allows no null here and has no default");
+            return cursor.schema_fault(
+                "expected a value, got none; the schema allows no null here and has no default",
+            );
         }
     }
     Ok(())

@@ -1,36 +1,36 @@
-//! Text of JSON, borrowed from the payload where it has no escapes.
+//! The methods of the cursor that read JSON text, which is borrowed from the payload if it has no escapes.
 
 use std::borrow::Cow;
 
 use super::cursor::{JsonCursor, JsonResult, as_text};
 
 impl<'a> JsonCursor<'a> {
-    /// The text here, which must begin with its quote.
+    /// Reads a text; the cursor must be at its opening quote.
     #[inline]
     pub fn text(&mut self) -> JsonResult<Cow<'a, [u8]>> {
-        let start = self.at + 1;
+        let start = self.offset + 1;
         let end = self.find_special(start)?;
         let plain = self.text.get(start..end).unwrap_or_default();
-        self.at = end;
+        self.offset = end;
         if self.peek() == Some(b'"') {
-            self.at += 1;
+            self.offset += 1;
             return Ok(Cow::Borrowed(plain));
         }
-        self.escaped(as_text(plain)).map(|text| Cow::Owned(text.into_bytes()))
+        self.unescape(as_text(plain)).map(|text| Cow::Owned(text.into_bytes()))
     }
 
-    /// Go past the text here.
+    /// Skips a text.
     #[inline]
     pub(super) fn skip_text(&mut self) -> JsonResult<()> {
-        let end = self.find_special(self.at + 1)?;
+        let end = self.find_special(self.offset + 1)?;
         if self.text.get(end) == Some(&b'"') {
-            self.at = end + 1;
+            self.offset = end + 1;
             return Ok(());
         }
         self.text().map(|_| ())
     }
 
-    /// Where the next quote or backslash is.
+    /// Returns the offset of the next quote or backslash.
     #[inline]
     fn find_special(&mut self, start: usize) -> JsonResult<usize> {
         let bytes = self.text;
@@ -40,27 +40,28 @@ impl<'a> JsonCursor<'a> {
             if found != 0 {
                 return Ok(at + found.trailing_zeros() as usize / 8);
             }
-            at = past_plain(bytes, at + 8);
+            at = skip_plain(bytes, at + 8);
         }
         match bytes.get(at..).and_then(|rest| rest.iter().position(|byte| is_special(*byte))) {
             Some(more) => Ok(at + more),
             None => {
-                self.at = self.text.len();
-                self.malformed("the end of a text")
+                self.offset = self.text.len();
+                self.syntax_fault("the end of a text")
             }
         }
     }
 
-    /// Text that begins with `plain` and goes on with the escape here.
+    /// Reads the rest of a text from the escape at the cursor on, and returns the whole text, which begins with
+    /// `plain`.
     #[cold]
-    fn escaped(&mut self, plain: &str) -> JsonResult<String> {
+    fn unescape(&mut self, plain: &str) -> JsonResult<String> {
         let mut out = plain.to_owned();
         loop {
             if self.peek() == Some(b'"') {
-                self.at += 1;
+                self.offset += 1;
                 return Ok(out);
             }
-            self.at += 1;
+            self.offset += 1;
             let plain = match self.peek() {
                 Some(byte @ (b'"' | b'\\' | b'/')) => char::from(byte),
                 Some(b'b') => '\u{8}',
@@ -69,25 +70,25 @@ impl<'a> JsonCursor<'a> {
                 Some(b'r') => '\r',
                 Some(b't') => '\t',
                 Some(b'u') => self.code_point()?,
-                _ => return self.malformed("an escape"),
+                _ => return self.syntax_fault("an escape"),
             };
             out.push(plain);
-            let start = self.at + 1;
+            let start = self.offset + 1;
             let end = self.find_special(start)?;
             out.push_str(as_text(self.text.get(start..end).unwrap_or_default()));
-            self.at = end;
+            self.offset = end;
         }
     }
 
-    /// From the `u` of an escape to its last digit; of two escapes for a surrogate pair.
+    /// Reads the digits after the `u` of an escape, and a second escape for a surrogate pair.
     fn code_point(&mut self) -> JsonResult<char> {
         let unit = self.four_digits()?;
         if let Some(character) = char::from_u32(unit) {
             return Ok(character);
         }
-        let next = self.text.get(self.at + 1..self.at + 3);
+        let next = self.text.get(self.offset + 1..self.offset + 3);
         if unit < 0xdc00 && next == Some(b"\\u") {
-            self.at += 2;
+            self.offset += 2;
             let low = self.four_digits()?;
             let pair = (0x10000 + ((unit - 0xd800) << 10)).wrapping_add(low.wrapping_sub(0xdc00));
             if (0xdc00..0xe000).contains(&low)
@@ -96,18 +97,18 @@ impl<'a> JsonCursor<'a> {
                 return Ok(character);
             }
         }
-        self.malformed("the other half of a surrogate pair")
+        self.syntax_fault("the other half of a surrogate pair")
     }
 
     fn four_digits(&mut self) -> JsonResult<u32> {
-        let digits = self.text.get(self.at + 1..self.at + 5);
+        let digits = self.text.get(self.offset + 1..self.offset + 5);
         let digits = digits.filter(|text| text.iter().all(u8::is_ascii_hexdigit));
         match digits.and_then(|digits| u32::from_str_radix(as_text(digits), 16).ok()) {
             Some(unit) => {
-                self.at += 4;
+                self.offset += 4;
                 Ok(unit)
             }
-            None => self.malformed("four hexadecimal digits"),
+            None => self.syntax_fault("four hexadecimal digits"),
         }
     }
 }
@@ -117,8 +118,9 @@ fn is_special(byte: u8) -> bool {
     byte == b'"' || byte == b'\\'
 }
 
-/// Of the eight bytes of `word`, the lowest that is a quote or backslash has its highest bit set, and none below it has.
-/// (Where a byte is 0, taking 1 from each borrows from the next, so that those above may be wrong.)
+/// Returns a number whose lowest set bit is in the first byte of `word` that is a quote or backslash.
+///
+/// Bits above this bit may be wrong, because subtracting 1 from a byte that is 0 borrows from the next byte.
 #[inline]
 fn specials(word: u64) -> u64 {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
@@ -127,9 +129,9 @@ fn specials(word: u64) -> u64 {
     zeros(word ^ u64::from_ne_bytes([b'"'; 8])) | zeros(word ^ u64::from_ne_bytes([b'\\'; 8]))
 }
 
-/// Past sixteen bytes at a time that have neither quote nor backslash, which the compiler turns into a few instructions.
+/// Skips blocks of sixteen bytes without a quote or backslash; the check of a block needs only a few instructions.
 #[inline]
-fn past_plain(bytes: &[u8], mut at: usize) -> usize {
+fn skip_plain(bytes: &[u8], mut at: usize) -> usize {
     while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<16>()) {
         if chunk.iter().fold(false, |any, byte| any | is_special(*byte)) {
             break;

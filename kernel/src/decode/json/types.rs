@@ -1,5 +1,6 @@
-//! The Arrow types in which JSON is read: logical types as their bare numbers, nullable what the schema says is.
-//! Without a schema everything is.
+//! The Arrow types for reading JSON, in which logical types are plain numbers.
+//!
+//! The schema determines which fields are nullable; without a schema, all fields are nullable.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,25 +11,25 @@ use super::defaults::default_text;
 use super::unions::UnionShape;
 use crate::avro_schema::{AvroField, AvroType};
 
-/// Key of a field's metadata: which of the unions it is.
+/// Metadata key of a field that is a union; the value is the index of the union.
 pub const UNION: &str = "union";
-/// Key of a field's metadata: the JSON that stands for an absent value.
+/// Metadata key of a field with a default; the value is the default as JSON.
 pub const DEFAULT: &str = "default";
-/// Key of a field's metadata: the text is that of a number.
+/// Metadata key of a field whose text is a number.
 pub const DIGITS: &str = "digits";
 
-/// Key of a field's metadata: the name of the form of its values, see [`JsonForm`].
+/// Metadata key of a field with a special form; the value is the name of the form, see [`JsonForm`].
 pub const FORM: &str = "form";
 
-/// Walks declared types and the schema beside each other, and collects the unions on the way.
+/// The conversion from declared types and the schema to types for reading, which also collects the unions.
 #[derive(Debug, Default)]
 pub struct JsonTypes {
-    /// In the order of their number.
+    /// Unions in the order of their indexes.
     pub unions: Vec<Arc<UnionShape>>,
 }
 
 impl JsonTypes {
-    /// The field of a record as it is read. `described` is the schema's, where there is one.
+    /// Returns the type for reading a record's field; `described` is the field in the schema, if it is known.
     pub fn field(&mut self, declared: &Field, described: Option<&AvroField>) -> Field {
         let field = self.value(declared, described.map(|field| &field.kind));
         let default = described.filter(|_| !field.is_nullable()).and_then(default_text);
@@ -38,12 +39,12 @@ impl JsonTypes {
         field.with_metadata(metadata)
     }
 
-    /// A field, item or value of a map, of this `kind`, where that is known.
+    /// Returns the type for reading a field, an item, or a value of a map; `kind` is its type in the schema.
     fn value(&mut self, declared: &Field, kind: Option<&AvroType>) -> Field {
         self.member(declared, kind).with_nullable(kind.is_none_or(is_nullable))
     }
 
-    /// The same, but nullable: also the member of a union.
+    /// Returns the type like `value`, but always nullable, as for the members of a union.
     fn member(&mut self, declared: &Field, kind: Option<&AvroType>) -> Field {
         let name = declared.name();
         if let (Some(AvroType::Union(branches)), DataType::Struct(members)) = (kind, declared.data_type())
@@ -55,12 +56,12 @@ impl JsonTypes {
             self.unions.push(Arc::new(UnionShape::new(branches)));
             return Field::new(name, DataType::Struct(fields), true).with_metadata(metadata);
         }
-        if let Some(AvroType::Json(form)) = kind.map(only) {
+        if let Some(AvroType::Json(form)) = kind.map(single_branch) {
             let metadata = HashMap::from([(FORM.to_owned(), form.name())]);
             return Field::new(name, form.plain().physical(), true).with_metadata(metadata);
         }
-        let field = Field::new(name, self.data_type(declared.data_type(), kind.map(only)), true);
-        match kind.map(only) {
+        let field = Field::new(name, self.data_type(declared.data_type(), kind.map(single_branch)), true);
+        match kind.map(single_branch) {
             Some(AvroType::DecimalText(_)) => {
                 field.with_metadata(HashMap::from([(DIGITS.to_owned(), String::new())]))
             }
@@ -101,8 +102,8 @@ impl JsonTypes {
     }
 }
 
-/// What is left of a union with null, or of one branch.
-fn only(kind: &AvroType) -> &AvroType {
+/// Returns the only branch of a union that is not null, or the type itself.
+fn single_branch(kind: &AvroType) -> &AvroType {
     match kind.members().as_slice() {
         [only] => only,
         _ => kind,

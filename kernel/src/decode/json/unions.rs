@@ -1,8 +1,8 @@
-//! JSON values of unions of several types: to which branch a value belongs.
+//! The decoder of JSON values of unions with several types, which determines the branch of each value.
 //!
-//! An object whose one key names a branch is tagged, as in Avro's JSON encoding. Any other value goes to the
-//! first branch, in the schema's order, that it fits; a whole number goes to floats and a fraction to whole
-//! numbers only where nothing nearer fits.
+//! An object whose only key names a branch is tagged, as in Avro's JSON encoding. Any other value belongs to the first
+//! branch that it fits, in the schema's order. A whole number fits a float, and a fraction fits an integer, only if no
+//! other branch fits.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -14,63 +14,63 @@ use super::values::read;
 use crate::avro_schema::AvroType;
 use crate::avro_schema::json_tags::BranchTags;
 
-/// What the decoder of a union must know about its branches.
+/// The branches of a union, and their tags.
 #[derive(Debug)]
 pub struct UnionShape {
-    /// Without null.
+    /// Branches without null.
     members: Vec<AvroType>,
     tags: BranchTags,
 }
 
-/// A value with the name of its branch.
+/// A value in an object with the name of its branch.
 struct Tagged<'a> {
     member: usize,
     value: JsonCursor<'a>,
-    /// Behind the object around it.
+    /// Position after the object.
     end: JsonCursor<'a>,
 }
 
 impl UnionShape {
-    /// Of all branches.
+    /// Creates the shape of a union with these branches, which may contain null.
     pub fn new(branches: &[AvroType]) -> Self {
         let members = branches.iter().filter(|kind| **kind != AvroType::Null).cloned().collect();
         Self { members, tags: BranchTags::new(branches) }
     }
 
-    /// The index of a member's column; `None` for one that has none.
-    fn place(&self, member: usize) -> Option<usize> {
+    /// Returns the index of a member's column, or `None` if it has no column.
+    fn column_index(&self, member: usize) -> Option<usize> {
         self.members.get(member).filter(|kind| kind.is_held())?;
         Some(self.members.iter().take(member).filter(|kind| kind.is_held()).count())
     }
 
     fn tagged<'a>(&self, mut cursor: JsonCursor<'a>) -> JsonResult<Option<Tagged<'a>>> {
         cursor.open();
-        if !cursor.more(true, b'}')? {
+        if !cursor.has_next(true, b'}')? {
             return Ok(None);
         }
         let Some(member) = self.tags.branch(as_text(&cursor.key()?)) else { return Ok(None) };
         let value = cursor;
         cursor.skip()?;
-        let is_only_member = !cursor.more(false, b'}')?;
+        let is_only_member = !cursor.has_next(false, b'}')?;
         Ok(is_only_member.then_some(Tagged { member, value, end: cursor }))
     }
 
-    /// The member that the value at the cursor belongs to.
-    fn choose(&self, cursor: JsonCursor<'_>, start: ValueStart) -> JsonResult<usize> {
-        for far in [false, true] {
+    /// Returns the index of the member that the value at the cursor fits.
+    fn choose_member(&self, cursor: JsonCursor<'_>, start: ValueStart) -> JsonResult<usize> {
+        for lenient in [false, true] {
             for (member, kind) in self.members.iter().enumerate() {
-                if fits(kind, cursor, start, far)? {
+                if fits(kind, cursor, start, lenient)? {
                     return Ok(member);
                 }
             }
         }
         let names: Vec<&str> = self.members.iter().map(AvroType::branch_name).collect();
-        cursor.expected(&format!("a value of a union of {}", names.join(", ")))
+        cursor.mismatch(&format!("a value of a union of {}", names.join(", ")))
     }
 }
 
-/// Append the value at the cursor to the member it belongs to.
-pub fn union(
+/// Appends the value at the cursor to the column of its member.
+pub fn read_union(
     shape: &UnionShape,
     members: &mut RecordColumn,
     cursor: &mut JsonCursor<'_>,
@@ -79,17 +79,17 @@ pub fn union(
     let tagged = if start == ValueStart::Object { shape.tagged(*cursor)? } else { None };
     let (member, mut value) = match &tagged {
         Some(tagged) => (tagged.member, tagged.value),
-        None => (shape.choose(*cursor, start)?, *cursor),
+        None => (shape.choose_member(*cursor, start)?, *cursor),
     };
     if tagged.is_some() && value.start()? == ValueStart::Null {
-        return value.expected("a value behind the name of a union's branch");
+        return value.mismatch("a value after the name of a union's branch");
     }
-    match shape.place(member).and_then(|place| members.children.get_mut(place)) {
+    match shape.column_index(member).and_then(|index| members.children.get_mut(index)) {
         Some(column) => read(column, false, &mut value)?,
         None => value.skip()?,
     }
     *cursor = tagged.map_or(value, |tagged| tagged.end);
-    match shape.place(member) {
+    match shape.column_index(member) {
         Some(_) => members.close(1, cursor),
         None => {
             members.append_null();
@@ -98,16 +98,18 @@ pub fn union(
     }
 }
 
-/// Whether a value can be one of `kind`; `far` allows numbers to change their kind.
-fn fits(kind: &AvroType, mut cursor: JsonCursor<'_>, start: ValueStart, far: bool) -> JsonResult<bool> {
+/// Returns whether a value fits `kind`.
+///
+/// `lenient` also accepts whole numbers as floats, fractions as integers, and records with unknown keys.
+fn fits(kind: &AvroType, mut cursor: JsonCursor<'_>, start: ValueStart, lenient: bool) -> JsonResult<bool> {
     Ok(match (start, kind) {
-        (_, AvroType::Omitted(kind)) => fits(kind, cursor, start, far)?,
+        (_, AvroType::Omitted(kind)) => fits(kind, cursor, start, lenient)?,
         (ValueStart::Boolean, _) => matches!(kind, AvroType::Boolean),
-        (ValueStart::Number, _) => number_fits(kind, cursor.number()?, far),
+        (ValueStart::Number, _) => number_fits(kind, cursor.number()?, lenient),
         (ValueStart::Text, _) => text_fits(kind, as_text(&cursor.text()?)),
         (ValueStart::Array, _) => matches!(kind, AvroType::Array(_)),
         (ValueStart::Object, AvroType::Map(_)) => true,
-        (ValueStart::Object, AvroType::Record(_)) if far => true,
+        (ValueStart::Object, AvroType::Record(_)) if lenient => true,
         (ValueStart::Object, AvroType::Record(record)) => {
             let mut known = true;
             cursor.members(|cursor, key| {
@@ -120,13 +122,13 @@ fn fits(kind: &AvroType, mut cursor: JsonCursor<'_>, start: ValueStart, far: boo
     })
 }
 
-fn number_fits(kind: &AvroType, text: &str, far: bool) -> bool {
+fn number_fits(kind: &AvroType, text: &str, lenient: bool) -> bool {
     let whole = !text.contains(['.', 'e', 'E']);
     let Some(number) = WrittenNumber::parse(text) else { return false };
     match kind {
-        AvroType::Int(_) => (whole || far) && number.integer().is_some_and(|n| i32::try_from(n).is_ok()),
-        AvroType::Long(_) => (whole || far) && number.integer().is_some(),
-        AvroType::Float | AvroType::Double => far || !whole,
+        AvroType::Int(_) => (whole || lenient) && number.integer().is_some_and(|n| i32::try_from(n).is_ok()),
+        AvroType::Long(_) => (whole || lenient) && number.integer().is_some(),
+        AvroType::Float | AvroType::Double => lenient || !whole,
         AvroType::Decimal(decimal) => {
             decimal.digits().is_none_or(|(precision, scale)| number.decimal(precision, scale).is_some())
         }

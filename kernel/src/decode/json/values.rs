@@ -1,6 +1,11 @@
-//! How single JSON values become Arrow values, as Jackson reads them, but for [forms](super::forms): integers are whole (but may be written 1.0 or
-//! in quotes), bytes are base64, decimals are numbers (in quotes too) or base64 of the unscaled value, floats that
-//! JSON has no numbers for are texts. No digit is lost but those that a float has not.
+//! The conversion of JSON values to Arrow values, with the rules of Jackson; [forms](super::forms) have other rules.
+//!
+//! * Integers are whole numbers, but may have the form 1.0 or be in quotes.
+//! * Bytes are base64.
+//! * Decimals are numbers, also in quotes, or the base64 of the unscaled value.
+//! * Floats without a number in JSON, such as NaN, are texts.
+//!
+//! The conversion loses no digits except digits that a float cannot represent.
 
 use std::str::FromStr;
 
@@ -11,34 +16,34 @@ use super::columns::JsonColumn;
 use super::cursor::{JsonCursor, JsonResult, ValueStart, as_text};
 use super::exact_number::{WrittenNumber, decimal_from_bytes};
 use super::records::RecordColumn;
-use super::unions::union;
+use super::unions::read_union;
 use crate::decode::buffers::BytesBuffer;
 use crate::decode::list_column::Items;
 
-/// Append the value at the cursor, which may be null where that is `nullable`.
+/// Appends the value at the cursor, which may be null only if `nullable` is set.
 pub fn read(column: &mut JsonColumn, nullable: bool, cursor: &mut JsonCursor<'_>) -> JsonResult<()> {
     let start = cursor.start()?;
     match (column, start) {
         (_, ValueStart::Null) if !nullable => {
-            return cursor.misfit("expected a value, got null; the schema does not allow null here");
+            return cursor.schema_fault("expected a value, got null; the schema does not allow null here");
         }
         (column, ValueStart::Null) => {
             cursor.null()?;
             column.append_null();
         }
-        (JsonColumn::Null(_), _) => return cursor.expected("null"),
+        (JsonColumn::Null(_), _) => return cursor.mismatch("null"),
         (JsonColumn::Text(b), ValueStart::Text) => push(b, &cursor.text()?, cursor)?,
-        (JsonColumn::Text(_), _) => return cursor.expected("a text"),
+        (JsonColumn::Text(_), _) => return cursor.mismatch("a text"),
         (JsonColumn::Digits(b), ValueStart::Number) => push(b, cursor.number()?.as_bytes(), cursor)?,
         (JsonColumn::Digits(b), ValueStart::Text) => {
             let before = *cursor;
             let text = cursor.text()?;
             if WrittenNumber::parse(as_text(&text).trim_ascii()).is_none() {
-                return before.expected("a number");
+                return before.mismatch("a number");
             }
             push(b, text.trim_ascii(), cursor)?;
         }
-        (JsonColumn::Digits(_), _) => return cursor.expected("a number"),
+        (JsonColumn::Digits(_), _) => return cursor.mismatch("a number"),
         (JsonColumn::Long(n), _) => n.push(integer(cursor, start, "an integer of 64 bits")?),
         (JsonColumn::Int(n), _) => n.push(integer(cursor, start, "an integer of 32 bits")?),
         (JsonColumn::Short(n), _) => n.push(integer(cursor, start, "an integer of 16 bits")?),
@@ -46,49 +51,49 @@ pub fn read(column: &mut JsonColumn, nullable: bool, cursor: &mut JsonCursor<'_>
         (JsonColumn::Double(n), _) => n.push(double(cursor, start)?),
         (JsonColumn::Float(n), _) => n.push(float(cursor, start)?),
         (JsonColumn::Boolean(b), ValueStart::Boolean) => b.push(cursor.boolean()?),
-        (JsonColumn::Boolean(_), _) => return cursor.expected("a boolean"),
+        (JsonColumn::Boolean(_), _) => return cursor.mismatch("a boolean"),
         (JsonColumn::Binary(b), ValueStart::Text) => bytes(b, cursor)?,
-        (JsonColumn::Binary(_), _) => return cursor.expected("bytes as base64 text"),
+        (JsonColumn::Binary(_), _) => return cursor.mismatch("bytes as base64 text"),
         (JsonColumn::Decimal(n, precision, scale), _) => n.push(decimal(cursor, start, *precision, *scale)?),
-        (JsonColumn::Formed(column), _) => column.read(cursor, start)?,
-        (JsonColumn::Record(fields), ValueStart::Object) => record(fields, cursor)?,
-        (JsonColumn::Record(_), _) => return cursor.expected("an object"),
-        (JsonColumn::Union(shape, members), _) => union(shape, members, cursor, start)?,
+        (JsonColumn::Form(column), _) => column.read(cursor, start)?,
+        (JsonColumn::Record(fields), ValueStart::Object) => read_record(fields, cursor)?,
+        (JsonColumn::Record(_), _) => return cursor.mismatch("an object"),
+        (JsonColumn::Union(shape, members), _) => read_union(shape, members, cursor, start)?,
         (JsonColumn::List(list), ValueStart::Array) => {
             let nullable = list.nullable_items;
             cursor.items(|cursor| read(&mut list.items, nullable, cursor).map_err(|e| e.below("[]")))?;
-            counted(list.close(), cursor)?;
+            check_count(list.close(), cursor)?;
         }
-        (JsonColumn::List(_), _) => return cursor.expected("an array"),
+        (JsonColumn::List(_), _) => return cursor.mismatch("an array"),
         (JsonColumn::Map(list, keys), ValueStart::Object) => {
             let nullable = list.nullable_items;
             cursor.members(|cursor, key| {
                 push(keys, &key, cursor)?;
                 read(&mut list.items, nullable, cursor).map_err(|e| e.below(as_text(&key)))
             })?;
-            counted(list.close_map(|entry| keys.get(entry)), cursor)?;
+            check_count(list.close_map(|entry| keys.get(entry)), cursor)?;
         }
-        (JsonColumn::Map(..), _) => return cursor.expected("an object"),
+        (JsonColumn::Map(..), _) => return cursor.mismatch("an object"),
     }
     Ok(())
 }
 
-/// Append the object at the cursor; keys that are no field are skipped.
-pub fn record(record: &mut RecordColumn, cursor: &mut JsonCursor<'_>) -> JsonResult<()> {
+/// Appends the object at the cursor; keys without a field are skipped.
+pub fn read_record(record: &mut RecordColumn, cursor: &mut JsonCursor<'_>) -> JsonResult<()> {
     let row = record.len();
-    let (mut place, mut filled) = (0, 0);
+    let (mut position, mut filled) = (0, 0);
     cursor.open();
     let mut first = true;
-    while cursor.more(first, b'}')? {
+    while cursor.has_next(first, b'}')? {
         first = false;
-        let field = match record.members.expected(place) {
+        let field = match record.members.expected_member(position) {
             Some(member) if cursor.is_key(&member.quoted) => {
-                place += 1;
+                position += 1;
                 member.field
             }
             _ => {
-                let (field, next) = record.members.unexpected(place, cursor)?;
-                place = next;
+                let (field, next) = record.members.unexpected(position, cursor)?;
+                position = next;
                 field
             }
         };
@@ -108,33 +113,39 @@ pub fn record(record: &mut RecordColumn, cursor: &mut JsonCursor<'_>) -> JsonRes
 }
 
 pub fn push(column: &mut BytesBuffer, value: &[u8], cursor: &JsonCursor<'_>) -> JsonResult<()> {
-    counted(column.push(value), cursor)
+    check_count(column.push(value), cursor)
 }
 
-fn counted(fits: bool, cursor: &JsonCursor<'_>) -> JsonResult<()> {
-    if fits { Ok(()) } else { cursor.misfit("a batch with more than 32 bits count; read smaller batches") }
+fn check_count(fits: bool, cursor: &JsonCursor<'_>) -> JsonResult<()> {
+    if fits {
+        Ok(())
+    } else {
+        cursor.schema_fault(
+            "expected at most 2 GiB or 2^31 items in a column of a batch, got more; read smaller batches",
+        )
+    }
 }
 
-/// A number; Jackson reads one in quotes as well.
+/// Reads an integer, which may be in quotes, as in Jackson.
 #[inline]
 fn integer<T: TryFrom<i64>>(cursor: &mut JsonCursor<'_>, start: ValueStart, expected: &str) -> JsonResult<T> {
     let before = *cursor;
     let value = match start {
         ValueStart::Number => match cursor.short_integer() {
             Some(value) => Some(value),
-            None => whole(cursor.number()?),
+            None => parse_whole(cursor.number()?),
         },
-        ValueStart::Text => whole(as_text(&cursor.text()?)),
+        ValueStart::Text => parse_whole(as_text(&cursor.text()?)),
         _ => None,
     };
     match value.and_then(|value| T::try_from(value).ok()) {
         Some(value) => Ok(value),
-        None => before.expected(expected),
+        None => before.mismatch(expected),
     }
 }
 
-/// A whole number, also when written like 1.0 or 2e3.
-fn whole(text: &str) -> Option<i64> {
+/// Parses a whole number, which may have a form such as 1.0 or 2e3.
+fn parse_whole(text: &str) -> Option<i64> {
     WrittenNumber::parse(text.trim_ascii())?.integer()
 }
 
@@ -149,22 +160,22 @@ fn double(cursor: &mut JsonCursor<'_>, start: ValueStart) -> JsonResult<f64> {
 fn float<T: FromStr + Into<f64> + Copy>(cursor: &mut JsonCursor<'_>, start: ValueStart) -> JsonResult<T> {
     let before = *cursor;
     let value = match start {
-        ValueStart::Number => finite(cursor.number()?),
-        ValueStart::Text => named_or_finite(as_text(&cursor.text()?).trim_ascii()),
-        _ => return before.expected("a number"),
+        ValueStart::Number => parse_finite(cursor.number()?),
+        ValueStart::Text => parse_named_or_finite(as_text(&cursor.text()?).trim_ascii()),
+        _ => return before.mismatch("a number"),
     };
-    value.map_or_else(|| before.expected("a number in the range of its type"), Ok)
+    value.map_or_else(|| before.mismatch("a number in the range of its type"), Ok)
 }
 
-/// The nearest value; `None` for a number so large that it would be infinite.
-fn finite<T: FromStr + Into<f64> + Copy>(text: &str) -> Option<T> {
+/// Parses a number to the nearest float, or returns `None` if the result would be infinite.
+fn parse_finite<T: FromStr + Into<f64> + Copy>(text: &str) -> Option<T> {
     text.parse().ok().filter(|value: &T| (*value).into().is_finite())
 }
 
-fn named_or_finite<T: FromStr + Into<f64> + Copy>(text: &str) -> Option<T> {
+fn parse_named_or_finite<T: FromStr + Into<f64> + Copy>(text: &str) -> Option<T> {
     match text {
         "NaN" | "Infinity" | "-Infinity" | "INF" | "-INF" => text.parse().ok(),
-        _ => WrittenNumber::parse(text).and_then(|_| finite(text)),
+        _ => WrittenNumber::parse(text).and_then(|_| parse_finite(text)),
     }
 }
 
@@ -172,32 +183,32 @@ fn bytes(column: &mut BytesBuffer, cursor: &mut JsonCursor<'_>) -> JsonResult<()
     let before = *cursor;
     match STANDARD.decode(cursor.text()?) {
         Ok(bytes) => push(column, &bytes, cursor),
-        Err(_) => before.expected("bytes as base64 text"),
+        Err(_) => before.mismatch("bytes as base64 text"),
     }
 }
 
-/// Text that is a number is a number, whether or not it is base64 too; other text is the base64 of the unscaled value.
+/// Reads a decimal; text that is not a number must be the base64 of the unscaled value.
 fn decimal(cursor: &mut JsonCursor<'_>, start: ValueStart, precision: u8, scale: i8) -> JsonResult<i128> {
     let before = *cursor;
     let value = match start {
-        ValueStart::Number => exact(cursor.number()?, precision, scale).flatten(),
+        ValueStart::Number => exact_decimal(cursor.number()?, precision, scale).flatten(),
         ValueStart::Text => {
             let text = cursor.text()?;
-            exact(as_text(&text).trim_ascii(), precision, scale).unwrap_or_else(|| {
+            exact_decimal(as_text(&text).trim_ascii(), precision, scale).unwrap_or_else(|| {
                 let unscaled = STANDARD.decode(&text).ok().and_then(|bytes| decimal_from_bytes(&bytes));
                 let limit = 10u128.checked_pow(u32::from(precision)).unwrap_or(u128::MAX);
                 unscaled.filter(|value| value.unsigned_abs() < limit)
             })
         }
-        _ => return before.expected("a decimal"),
+        _ => return before.mismatch("a decimal"),
     };
     match value {
         Some(value) => Ok(value),
-        None => before.expected(&format!("a decimal of {precision} digits, {scale} behind the point")),
+        None => before.mismatch(&format!("a decimal of {precision} digits, {scale} after the point")),
     }
 }
 
-/// The unscaled value, if it fits; the outer `None` is for text that is no number.
-fn exact(text: &str, precision: u8, scale: i8) -> Option<Option<i128>> {
+/// Returns the unscaled value, or an inner `None` if it does not fit, or an outer `None` if the text is not a number.
+fn exact_decimal(text: &str, precision: u8, scale: i8) -> Option<Option<i128>> {
     Some(WrittenNumber::parse(text)?.decimal(precision, scale))
 }

@@ -1,13 +1,13 @@
-//! Texts or bytes of a column under construction.
+//! A column of texts or bytes under construction.
 
 use arrow_buffer::{Buffer, OffsetBuffer};
 
-use super::leaf::renew;
+use super::leaf::take_values;
 
-/// Values one behind the other.
+/// A column of texts or bytes, whose last value can be replaced or extended.
 #[derive(Debug)]
 pub struct BytesColumn {
-    /// Where each row begins, and where the last one ends.
+    /// Start of each row in `data`, and then the end of the last row.
     offsets: Vec<i32>,
     data: Vec<u8>,
 }
@@ -19,13 +19,13 @@ impl Default for BytesColumn {
 }
 
 impl BytesColumn {
-    /// Rows.
+    /// Returns the number of rows.
     #[inline]
     pub fn len(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    /// Set the value of `row`, which is the last one or the next.
+    /// Sets the value of `row`, which must be the last or the next row.
     #[inline]
     pub fn set(&mut self, row: usize, value: &[u8]) -> Result<(), String> {
         if self.len() > row {
@@ -35,7 +35,7 @@ impl BytesColumn {
         self.close()
     }
 
-    /// Append to the value of `row`, which is the last one or the next.
+    /// Extends the value of `row`, which must be the last or the next row.
     pub fn extend(&mut self, row: usize, value: &[u8]) -> Result<(), String> {
         if self.len() > row {
             self.offsets.truncate(row + 1);
@@ -46,25 +46,26 @@ impl BytesColumn {
 
     #[inline]
     fn close(&mut self) -> Result<(), String> {
-        let end = i32::try_from(self.data.len())
-            .map_err(|_| "expected at most 2 GiB in one column of a batch, got more".to_owned())?;
+        let end = i32::try_from(self.data.len()).map_err(|_| {
+            "expected at most 2 GiB in a column of a batch, got more; read smaller batches".to_owned()
+        })?;
         self.offsets.push(end);
         Ok(())
     }
 
-    /// Append an empty value.
+    /// Appends an empty value.
     pub fn push_empty(&mut self) {
         let end = self.offsets.last().copied().unwrap_or_default();
         self.offsets.push(end);
     }
 
-    /// Forget the rows from `rows` on.
+    /// Removes the rows from `rows` on.
     pub fn truncate(&mut self, rows: usize) {
         self.offsets.truncate(rows + 1);
         self.data.truncate(self.offsets.last().copied().unwrap_or_default() as usize);
     }
 
-    /// One value.
+    /// Returns the value of a row.
     pub fn get(&self, row: usize) -> &[u8] {
         match self.offsets.get(row..) {
             Some([start, end, ..]) => self.data.get(*start as usize..*end as usize).unwrap_or_default(),
@@ -72,10 +73,10 @@ impl BytesColumn {
         }
     }
 
-    /// What Arrow makes an array of; starts anew.
+    /// Returns the buffers of an Arrow array, and starts a new column.
     pub fn finish(&mut self) -> (OffsetBuffer<i32>, Buffer) {
-        let offsets = renew(&mut self.offsets);
+        let offsets = take_values(&mut self.offsets);
         self.offsets.push(0);
-        (OffsetBuffer::new(offsets.into()), Buffer::from_vec(renew(&mut self.data)))
+        (OffsetBuffer::new(offsets.into()), Buffer::from_vec(take_values(&mut self.data)))
     }
 }

@@ -1,10 +1,12 @@
-//! Whether the columns of a Protobuf message tell all that the message says.
+//! The check whether the columns of a Protobuf message determine its bytes.
 //!
-//! They do where the encoder writes the message again, byte for byte, from its columns. So every other schema reads the
-//! same from both. The encoder writes known fields in the order of their numbers, each once, in as few bytes as
-//! possible, and no zero of a field without presence. Most official libraries write such messages.
+//! Columns are complete if the encoder writes exactly the same bytes from them. Then every other schema reads the same
+//! values from the columns and from the message.
 //!
-//! Groups are not looked into.
+//! The encoder writes known fields in the order of their numbers, each once, and in as few bytes as possible. It omits
+//! the zero of a field without presence. Most official libraries write such messages.
+//!
+//! Columns for messages with groups always count as incomplete.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,10 +20,10 @@ use crate::protobuf::{
 
 const NANOS_PER_MICRO: i32 = 1000;
 const NANOS_PER_SECOND: i32 = 1_000_000_000;
-/// Messages inside each other; nothing deeper has a column.
+/// Depth limit for nested messages; deeper messages have no columns.
 const MAX_DEPTH: usize = 100;
 
-/// The messages of one plan, as the encoder writes them.
+/// The check for messages of one plan.
 #[derive(Debug)]
 pub struct ProtobufCompleteness {
     messages: Vec<MessageShape>,
@@ -30,39 +32,40 @@ pub struct ProtobufCompleteness {
 #[derive(Debug)]
 struct MessageShape {
     meaning: Meaning,
-    /// Ascending by number.
+    /// Fields in ascending order of their numbers.
     fields: Vec<FieldShape>,
 }
 
 #[derive(Debug)]
 struct FieldShape {
     number: u32,
-    /// The wire type of the field, of a packed list that of its items.
+    /// Wire type of the field, or of the items of a packed list.
     wire: u32,
     is_packed: bool,
-    /// Whether the field may come again.
+    /// True if a message may contain the field several times.
     is_list: bool,
     is_map: bool,
-    /// Whether the encoder writes the field into every message.
+    /// True if the encoder writes the field into every message.
     is_always_written: bool,
     oneof: Option<usize>,
-    /// What the encoder leaves out.
+    /// Value that the encoder omits.
     zero: Option<Absent>,
     value: ValueShape,
 }
 
 #[derive(Debug)]
 enum ValueShape {
-    /// A varint that its kind holds whole.
+    /// A varint in the range of its kind.
     Number(Kind),
+    /// A varint that is the number of a name.
     Enum(Arc<EnumNames>),
-    /// Any number or content.
+    /// Any number or bytes.
     Any,
     Message(usize),
 }
 
 impl ProtobufCompleteness {
-    /// Raises "schema" for a definition that is no plan.
+    /// Creates the check; returns an error of the kind "schema" if the definition is not a plan.
     pub fn new(definition: &str) -> Result<Self> {
         let plan = ProtobufPlan::parse(definition)?;
         let mut messages =
@@ -79,13 +82,16 @@ impl ProtobufCompleteness {
         Ok(Self { messages })
     }
 
-    /// Whether the columns tell all of a payload. False for bytes that are no message, and for a payload without bytes:
-    /// its columns could be those of a null value.
-    pub fn tells_all(&self, payload: &[u8]) -> bool {
-        !payload.is_empty() && self.message(0, 0, &mut ProtobufCursor::new(payload)).unwrap_or(false)
+    /// Returns whether the columns determine a payload.
+    ///
+    /// The result is false for bytes that are not a message. It is also false for an empty payload, because a null
+    /// value may have the same columns.
+    pub fn is_complete(&self, payload: &[u8]) -> bool {
+        !payload.is_empty()
+            && self.is_message_complete(0, 0, &mut ProtobufCursor::new(payload)).unwrap_or(false)
     }
 
-    fn message<'a>(
+    fn is_message_complete<'a>(
         &self,
         index: usize,
         depth: usize,
@@ -93,18 +99,18 @@ impl ProtobufCompleteness {
     ) -> ProtobufResult<bool> {
         let Some(shape) = self.messages.get(index).filter(|_| depth <= MAX_DEPTH) else { return Ok(false) };
         if matches!(shape.meaning, Meaning::Timestamp | Meaning::Duration) {
-            return time(cursor, shape.meaning == Meaning::Duration);
+            return is_time_complete(cursor, shape.meaning == Meaning::Duration);
         }
-        let mut ahead = shape.fields.as_slice();
+        let mut remaining = shape.fields.as_slice();
         let mut oneofs = Vec::new();
         let mut keys: HashSet<&'a [u8]> = HashSet::new();
         while !cursor.is_empty() {
             let is_shortest = cursor.is_shortest();
             let tag = cursor.tag()?;
-            let passed = ahead.iter().take_while(|field| field.number < tag >> 3).count();
-            let (left_out, rest) = ahead.split_at(passed);
+            let skipped = remaining.iter().take_while(|field| field.number < tag >> 3).count();
+            let (absent, rest) = remaining.split_at(skipped);
             let Some(field) = rest.first().filter(|field| field.number == tag >> 3) else { return Ok(false) };
-            if !is_shortest || left_out.iter().any(|field| field.is_always_written) {
+            if !is_shortest || absent.iter().any(|field| field.is_always_written) {
                 return Ok(false);
             }
             if let Some(oneof) = field.oneof {
@@ -113,23 +119,25 @@ impl ProtobufCompleteness {
                 }
                 oneofs.push(oneof);
             }
-            if passed > 0 {
+            if skipped > 0 {
                 keys.clear();
             }
-            let is_whole = match &field.value {
-                ValueShape::Message(index) => self.item(field, *index, tag & 7, depth, cursor, &mut keys)?,
-                _ => field.is_whole(tag & 7, cursor)?,
+            let is_complete = match &field.value {
+                ValueShape::Message(index) => {
+                    self.is_item_complete(field, *index, tag & 7, depth, cursor, &mut keys)?
+                }
+                _ => field.is_complete(tag & 7, cursor)?,
             };
-            if !is_whole {
+            if !is_complete {
                 return Ok(false);
             }
-            ahead = if field.is_list { rest } else { rest.get(1..).unwrap_or_default() };
+            remaining = if field.is_list { rest } else { rest.get(1..).unwrap_or_default() };
         }
-        Ok(!ahead.iter().any(|field| field.is_always_written))
+        Ok(!remaining.iter().any(|field| field.is_always_written))
     }
 
-    /// Look into a message in a field; `keys` are those of the entries before it in a map.
-    fn item<'a>(
+    /// Returns whether the columns determine a message in a field; `keys` are the keys of earlier entries in a map.
+    fn is_item_complete<'a>(
         &self,
         field: &FieldShape,
         index: usize,
@@ -142,9 +150,9 @@ impl ProtobufCompleteness {
             return Ok(false);
         }
         let mut message = cursor.message()?;
-        // Of equal keys a map has the last.
+        // A map contains only the last of equal keys.
         let is_new = !field.is_map || keys.insert(message.next_field()?);
-        Ok(is_new && self.message(index, depth + 1, &mut message)?)
+        Ok(is_new && self.is_message_complete(index, depth + 1, &mut message)?)
     }
 }
 
@@ -177,7 +185,7 @@ impl FieldShape {
             is_packed,
             is_list: is_list && !is_packed,
             is_map: field.shape == Shape::Map,
-            // The column has the default of the writer's choice where the message has nothing.
+            // If the message lacks the field, the column contains the default from the schema.
             is_always_written: field.shape == Shape::Optional && field.absent.is_some(),
             oneof: field.oneof,
             zero: field.absent.clone().filter(|_| field.shape == Shape::Implicit),
@@ -187,8 +195,8 @@ impl FieldShape {
 }
 
 impl FieldShape {
-    /// Read a field that is no message: whether the encoder writes it so.
-    fn is_whole(&self, wire: u32, cursor: &mut ProtobufCursor<'_>) -> ProtobufResult<bool> {
+    /// Reads a field that is not a message, and returns whether the encoder writes it in the same way.
+    fn is_complete(&self, wire: u32, cursor: &mut ProtobufCursor<'_>) -> ProtobufResult<bool> {
         let expected = if self.is_packed { DELIMITED } else { self.wire };
         if wire != expected || wire == GROUP || (wire == DELIMITED && !cursor.is_shortest()) {
             return Ok(false);
@@ -197,7 +205,7 @@ impl FieldShape {
             let mut items = cursor.message()?;
             let mut whole = !items.is_empty();
             while whole && !items.is_empty() {
-                whole = self.value.is_whole(self.wire, &mut items)?.is_some();
+                whole = self.value.read_complete(self.wire, &mut items)?.is_some();
             }
             return Ok(whole);
         }
@@ -206,7 +214,7 @@ impl FieldShape {
                 let content = cursor.delimited()?;
                 matches!(&self.zero, Some(Absent::Bytes(zero)) if zero == content)
             }
-            _ => match self.value.is_whole(wire, cursor)? {
+            _ => match self.value.read_complete(wire, cursor)? {
                 Some(raw) => self.zero == Some(Absent::Number(raw)),
                 None => return Ok(false),
             },
@@ -216,8 +224,8 @@ impl FieldShape {
 }
 
 impl ValueShape {
-    /// Read a number; `None` for one that the encoder would not write from its column.
-    fn is_whole(&self, wire: u32, cursor: &mut ProtobufCursor<'_>) -> ProtobufResult<Option<u64>> {
+    /// Reads a number, or returns `None` if the encoder would write other bytes from its column.
+    fn read_complete(&self, wire: u32, cursor: &mut ProtobufCursor<'_>) -> ProtobufResult<Option<u64>> {
         let is_shortest = wire != VARINT || cursor.is_shortest();
         let raw = cursor.number(wire)?;
         let is_signed = raw as i32 as i64 as u64 == raw;
@@ -232,8 +240,8 @@ impl ValueShape {
     }
 }
 
-/// Seconds and nanoseconds, of which a column has microseconds.
-fn time(cursor: &mut ProtobufCursor<'_>, is_duration: bool) -> ProtobufResult<bool> {
+/// Returns whether a column of microseconds determines a message of seconds and nanoseconds.
+fn is_time_complete(cursor: &mut ProtobufCursor<'_>, is_duration: bool) -> ProtobufResult<bool> {
     let mut parts = [0i64; 2];
     let mut next = 1;
     while !cursor.is_empty() {
@@ -255,7 +263,7 @@ fn time(cursor: &mut ProtobufCursor<'_>, is_duration: bool) -> ProtobufResult<bo
     let [seconds, nanos] = parts;
     let Ok(nanos) = i32::try_from(nanos) else { return Ok(false) };
     let fits = match is_duration {
-        // Both parts have one sign.
+        // Both parts must have the same sign.
         true => (seconds >= 0 || nanos <= 0) && (seconds <= 0 || nanos >= 0) && nanos > -NANOS_PER_SECOND,
         false => nanos >= 0,
     };

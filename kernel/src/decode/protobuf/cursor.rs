@@ -1,57 +1,58 @@
-//! Protobuf's wire format over the bytes of one message, with positions for errors.
+//! A cursor over a message in Protobuf's wire format, which adds positions to errors.
 
 use crate::protobuf::{DELIMITED, FIXED32, FIXED64, GROUP, GROUP_END, VARINT};
 
-/// Groups inside groups that nobody asked for.
+/// Depth limit for skipped groups.
 const MAX_UNKNOWN_DEPTH: usize = 100;
 
-/// What is wrong with a payload, and where.
+/// An error in a payload, and its position.
 #[derive(Debug)]
 pub struct ProtobufFault {
-    /// Field names, outermost first; empty outside a known field.
+    /// Path of the value: field names, outermost first; empty outside known fields.
     pub path: String,
-    /// Expected and got.
+    /// Text "expected ..., got ...".
     pub why: String,
-    /// Offset in the payload.
+    /// Offset in the payload, in bytes.
     pub position: usize,
 }
 
 impl ProtobufFault {
-    /// Below the field `name`.
+    /// Adds the field `name` before the path.
     pub fn below(mut self: Box<Self>, name: &str) -> Box<Self> {
         self.path = if self.path.is_empty() { name.to_owned() } else { format!("{name}.{}", self.path) };
         self
     }
 }
 
-/// Result of reading a piece of a payload.
+/// The result of reading a part of a payload.
 pub type ProtobufResult<T> = std::result::Result<T, Box<ProtobufFault>>;
 
-/// Reads one message, which may lie within another: positions count from the start of the payload.
+/// A cursor over one message, which may be inside another message.
 pub struct ProtobufCursor<'a> {
     /// The payload up to the end of the message.
     bytes: &'a [u8],
+    /// Offset of the next byte in the payload.
     position: usize,
 }
 
 impl<'a> ProtobufCursor<'a> {
-    /// Over a whole payload.
+    /// Creates a cursor over a whole payload.
     pub fn new(payload: &'a [u8]) -> Self {
         Self { bytes: payload, position: 0 }
     }
 
-    /// Whether the message is used up.
+    /// Returns whether the cursor is at the end of the message.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.position >= self.bytes.len()
     }
 
-    /// An error at this place.
+    /// Returns an error at the position of the cursor.
     pub fn fault<T>(&self, why: impl Into<String>) -> ProtobufResult<T> {
         Err(Box::new(ProtobufFault { path: String::new(), why: why.into(), position: self.position }))
     }
 
-    /// Number and wire type of the next field, as one number.
+    /// Reads the tag of the next field, which is its number and its wire type.
     #[inline]
     pub fn tag(&mut self) -> ProtobufResult<u32> {
         let start = self.position;
@@ -59,12 +60,12 @@ impl<'a> ProtobufCursor<'a> {
             Ok(tag) if tag >> 3 != 0 => Ok(tag),
             _ => {
                 self.position = start;
-                self.fault("expected a field number from 1 to 536870911, got another")
+                self.fault("expected a field number from 1 to 536870911, got another number")
             }
         }
     }
 
-    /// A value of a wire type that is a number.
+    /// Reads a number of the given wire type.
     #[inline]
     pub fn number(&mut self, wire: u32) -> ProtobufResult<u64> {
         match wire {
@@ -75,18 +76,18 @@ impl<'a> ProtobufCursor<'a> {
         }
     }
 
-    /// Whether the varint here has as few bytes as its value needs.
+    /// Returns whether the varint at the cursor has as few bytes as possible.
     #[inline]
     pub fn is_shortest(&self) -> bool {
         let rest = self.bytes.get(self.position..).unwrap_or_default();
         match rest.iter().take(10).position(|byte| *byte < 0x80) {
             None | Some(0) => true,
-            // The tenth byte has the last of 64 bits.
+            // The tenth byte contains the last of 64 bits.
             Some(last) => rest.get(last).is_some_and(|byte| *byte != 0 && (last < 9 || *byte == 1)),
         }
     }
 
-    /// Wire type 0.
+    /// Reads a varint, which is wire type 0.
     #[inline]
     pub fn varint(&mut self) -> ProtobufResult<u64> {
         match self.bytes.get(self.position) {
@@ -109,8 +110,8 @@ impl<'a> ProtobufCursor<'a> {
             }
         }
         match rest.len() {
-            0..10 => self.fault("expected a whole number, got the end of the bytes"),
-            _ => self.fault("expected a varint of at most 10 bytes, got a longer one"),
+            0..10 => self.fault("expected a whole number, got the end of the message"),
+            _ => self.fault("expected a varint of at most 10 bytes, got more"),
         }
     }
 
@@ -121,18 +122,18 @@ impl<'a> ProtobufCursor<'a> {
                 self.position += N;
                 Ok(*chunk)
             }
-            None => self.fault(format!("expected {N} bytes, got the end of the bytes")),
+            None => self.fault(format!("expected {N} bytes, got the end of the message")),
         }
     }
 
-    /// Content of a length-delimited field.
+    /// Reads the content of a length-delimited field.
     #[inline]
     pub fn delimited(&mut self) -> ProtobufResult<&'a [u8]> {
         let inner = self.message()?;
         Ok(inner.bytes.get(inner.position..).unwrap_or_default())
     }
 
-    /// The message in a length-delimited field.
+    /// Reads a length-delimited field, and returns a cursor over the message in it.
     #[inline]
     pub fn message(&mut self) -> ProtobufResult<ProtobufCursor<'a>> {
         let start = self.position;
@@ -147,20 +148,20 @@ impl<'a> ProtobufCursor<'a> {
             None => {
                 let left = self.bytes.len() - self.position;
                 self.position = start;
-                self.fault(format!("expected a field of {length} bytes, got {left} to the end"))
+                self.fault(format!("expected a field of {length} bytes, got {left} bytes"))
             }
         }
     }
 
-    /// The bytes of the next field with its tag; the cursor stays before them.
+    /// Returns the bytes of the next field with its tag, and does not move the cursor.
     pub fn next_field(&self) -> ProtobufResult<&'a [u8]> {
-        let mut ahead = Self { bytes: self.bytes, position: self.position };
-        let tag = ahead.tag()?;
-        ahead.skip(tag)?;
-        Ok(self.bytes.get(self.position..ahead.position).unwrap_or_default())
+        let mut lookahead = Self { bytes: self.bytes, position: self.position };
+        let tag = lookahead.tag()?;
+        lookahead.skip(tag)?;
+        Ok(self.bytes.get(self.position..lookahead.position).unwrap_or_default())
     }
 
-    /// Pass over the value of a field that nobody asked for.
+    /// Skips the value of a field.
     pub fn skip(&mut self, tag: u32) -> ProtobufResult<()> {
         self.skip_below(tag, MAX_UNKNOWN_DEPTH)
     }
@@ -172,7 +173,7 @@ impl<'a> ProtobufCursor<'a> {
             DELIMITED => self.message().map(|_| ()),
             FIXED32 => self.chunk::<4>().map(|_| ()),
             GROUP if depth == 0 => {
-                self.fault(format!("expected at most {MAX_UNKNOWN_DEPTH} groups inside each other, got more"))
+                self.fault(format!("expected at most {MAX_UNKNOWN_DEPTH} nested groups, got more"))
             }
             GROUP => loop {
                 let inner = self.tag()?;
@@ -181,16 +182,18 @@ impl<'a> ProtobufCursor<'a> {
                 }
                 self.skip_below(inner, depth - 1)?;
             },
-            GROUP_END => self.fault(format!("the end of group {}, which did not begin", tag >> 3)),
+            GROUP_END => {
+                self.fault(format!("expected a field, got the end of group {}, which is not open", tag >> 3))
+            }
             wire => self.fault(format!("expected a wire type from 0 to 5, got {wire} in field {}", tag >> 3)),
         }
     }
 
-    /// `tag` ends a group: it must be the open one.
+    /// Checks that `tag` is the end of the `open` group.
     pub fn end_group(&self, tag: u32, open: u32) -> ProtobufResult<()> {
         if tag >> 3 == open {
             return Ok(());
         }
-        self.fault(format!("expected the end of group {open}, got that of {}", tag >> 3))
+        self.fault(format!("expected the end of group {open}, got the end of group {}", tag >> 3))
     }
 }

@@ -1,7 +1,7 @@
 //! Columns of scalars under construction.
 //!
-//! The value of a row that is still open may be set again, since the last one on the wire wins: a column
-//! whose length is already above the row has one.
+//! The value of an open row may be set again, because the last value in the message counts. If the length of a column
+//! exceeds the open row, the row has a value.
 
 use std::sync::Arc;
 
@@ -14,39 +14,39 @@ use crate::error::{KernelError, Result};
 use crate::protobuf::names::EnumNames;
 use crate::protobuf::{Absent, FieldPlan, Kind, ProtobufPlan};
 
-/// Values, by how they come from the wire and how they lie in Arrow.
+/// The values of a column, for each combination of wire format and Arrow type.
 #[derive(Debug)]
 enum ScalarStore {
-    /// Varint or fixed.
+    /// Signed varint or fixed of 32 bits.
     Int32(Vec<i32>),
-    /// Varint with the sign in the last bit.
+    /// Varint of 32 bits with the sign in the last bit.
     ZigZag32(Vec<i32>),
-    /// Varint or fixed.
+    /// Signed varint or fixed of 64 bits.
     Int64(Vec<i64>),
-    /// Varint with the sign in the last bit.
+    /// Varint of 64 bits with the sign in the last bit.
     ZigZag64(Vec<i64>),
-    /// Varint or fixed without a sign.
+    /// Unsigned varint or fixed of 32 bits.
     Unsigned32(Vec<i64>),
-    /// Varint or fixed without a sign; Spark has no such integer.
+    /// Unsigned varint or fixed of 64 bits, which become decimals because Spark has no such integer.
     Unsigned64(Vec<i128>),
     Float(Vec<f32>),
     Double(Vec<f64>),
     Bool(Vec<bool>),
     Text(BytesColumn),
     Binary(BytesColumn),
-    /// Encodings of one message one after the other are that of the merged message.
+    /// Encoded messages; several encodings in a row are the encoding of the merged message.
     Opaque(BytesColumn),
     /// Names of enum numbers.
     Names(BytesColumn, Arc<EnumNames>),
 }
 
-/// One column of scalars.
+/// A column of scalars.
 #[derive(Debug)]
 pub struct ScalarColumn {
     store: ScalarStore,
     nulls: Nulls,
     absent: Option<Absent>,
-    /// Wire type of a value.
+    /// Wire type of the values.
     pub wire: u32,
 }
 
@@ -70,7 +70,7 @@ macro_rules! every {
 }
 
 impl ScalarColumn {
-    /// For the items of `field`, which is of no message type.
+    /// Creates a column for the items of `field`, which must not be messages.
     pub fn new(plan: &ProtobufPlan, field: &FieldPlan) -> Result<Self> {
         let store = match field.kind {
             Kind::Int32 | Kind::SFixed32 | Kind::EnumNumber => ScalarStore::Int32(Vec::new()),
@@ -87,32 +87,37 @@ impl ScalarColumn {
             Kind::Opaque => ScalarStore::Opaque(BytesColumn::default()),
             Kind::Enum(index) => ScalarStore::Names(BytesColumn::default(), plan.names(index)?.clone()),
             Kind::Message(_) | Kind::Group(_) => {
-                return Err(KernelError::schema(format!("field {}: expected a scalar", field.name)));
+                return Err(KernelError::schema(format!(
+                    "field {}: expected a scalar, got a message",
+                    field.name
+                )));
             }
         };
         Ok(Self { store, nulls: Nulls::default(), absent: field.absent.clone(), wire: field.kind.wire() })
     }
 
-    /// Rows, with the open one where it has a value.
+    /// Returns the number of rows, including the open row if it has a value.
     #[inline]
     pub fn len(&self) -> usize {
         every!(&self.store, values => values.len())
     }
 
-    /// Set the value of `row` from a varint or the bits of a fixed field. An error says what was expected.
+    /// Sets the value of `row` from a varint or the bits of a fixed field; an error is a text "expected ...".
     #[inline]
     pub fn set_number(&mut self, row: usize, raw: u64) -> std::result::Result<(), String> {
         match &mut self.store {
-            ScalarStore::Int32(values) => put(values, row, raw as i32),
-            ScalarStore::ZigZag32(values) => put(values, row, un_zigzag(u64::from(raw as u32)) as i32),
-            ScalarStore::Int64(values) => put(values, row, raw as i64),
-            ScalarStore::ZigZag64(values) => put(values, row, un_zigzag(raw)),
-            ScalarStore::Unsigned32(values) => put(values, row, i64::from(raw as u32)),
-            ScalarStore::Unsigned64(values) => put(values, row, i128::from(raw)),
-            ScalarStore::Float(values) => put(values, row, f32::from_bits(raw as u32)),
-            ScalarStore::Double(values) => put(values, row, f64::from_bits(raw)),
-            ScalarStore::Bool(values) => put(values, row, raw != 0),
-            // An unknown number is shown as it is: losing it silently would be worse.
+            ScalarStore::Int32(values) => set_or_push(values, row, raw as i32),
+            ScalarStore::ZigZag32(values) => {
+                set_or_push(values, row, decode_zigzag(u64::from(raw as u32)) as i32)
+            }
+            ScalarStore::Int64(values) => set_or_push(values, row, raw as i64),
+            ScalarStore::ZigZag64(values) => set_or_push(values, row, decode_zigzag(raw)),
+            ScalarStore::Unsigned32(values) => set_or_push(values, row, i64::from(raw as u32)),
+            ScalarStore::Unsigned64(values) => set_or_push(values, row, i128::from(raw)),
+            ScalarStore::Float(values) => set_or_push(values, row, f32::from_bits(raw as u32)),
+            ScalarStore::Double(values) => set_or_push(values, row, f64::from_bits(raw)),
+            ScalarStore::Bool(values) => set_or_push(values, row, raw != 0),
+            // An unknown enum number becomes the text of the number, so that no value is lost silently.
             ScalarStore::Names(values, names) => match names.name(raw as i32) {
                 Some(name) => return values.set(row, name.as_bytes()),
                 None => return values.set(row, (raw as i32).to_string().as_bytes()),
@@ -124,7 +129,7 @@ impl ScalarColumn {
         Ok(())
     }
 
-    /// Set the value of `row` from the content of a length-delimited field.
+    /// Sets the value of `row` from the content of a length-delimited field.
     #[inline]
     pub fn set_bytes(&mut self, row: usize, bytes: &[u8]) -> std::result::Result<(), String> {
         match &mut self.store {
@@ -138,8 +143,8 @@ impl ScalarColumn {
         }
     }
 
-    /// Let `row` have a value: zero, if it has none.
-    pub fn touch(&mut self, row: usize) -> std::result::Result<(), String> {
+    /// Sets the value of `row` to zero if it has none.
+    pub fn ensure_value(&mut self, row: usize) -> std::result::Result<(), String> {
         if self.len() > row {
             return Ok(());
         }
@@ -150,7 +155,7 @@ impl ScalarColumn {
         }
     }
 
-    /// Close `row`.
+    /// Ends `row`; without a value, it gets the default or null.
     #[inline]
     pub fn end_row(&mut self, row: usize) -> std::result::Result<(), String> {
         if self.len() > row {
@@ -170,7 +175,7 @@ impl ScalarColumn {
         Ok(())
     }
 
-    /// Append a null.
+    /// Appends a null.
     pub fn push_null(&mut self) {
         self.nulls.push(self.len());
         match &mut self.store {
@@ -189,45 +194,50 @@ impl ScalarColumn {
         }
     }
 
-    /// Forget the rows from `rows` on.
+    /// Removes the rows from `rows` on.
     pub fn truncate(&mut self, rows: usize) {
         every!(&mut self.store, values => values.truncate(rows));
         self.nulls.truncate(rows);
     }
 
-    /// The value of a map's key; keys are never floating.
+    /// Returns the value of a row as a map's key; keys are never floats.
     pub fn key(&self, row: usize) -> MapKey<'_> {
         match &self.store {
-            ScalarStore::Int32(values) | ScalarStore::ZigZag32(values) => at(values, row),
+            ScalarStore::Int32(values) | ScalarStore::ZigZag32(values) => number_key(values, row),
             ScalarStore::Int64(values) | ScalarStore::ZigZag64(values) | ScalarStore::Unsigned32(values) => {
-                at(values, row)
+                number_key(values, row)
             }
-            ScalarStore::Unsigned64(values) => at(values, row),
-            ScalarStore::Bool(values) => at(values, row),
+            ScalarStore::Unsigned64(values) => number_key(values, row),
+            ScalarStore::Bool(values) => number_key(values, row),
             ScalarStore::Text(values) | ScalarStore::Binary(values) => MapKey::Bytes(values.get(row)),
             ScalarStore::Opaque(values) | ScalarStore::Names(values, _) => MapKey::Bytes(values.get(row)),
             ScalarStore::Float(_) | ScalarStore::Double(_) => MapKey::Number(row as i128),
         }
     }
 
-    /// The column so far; starts a new one.
+    /// Returns the column, and starts a new column.
     pub fn finish(&mut self) -> Result<ArrayRef> {
         let nulls = self.nulls.finish(self.len());
         Ok(match &mut self.store {
             ScalarStore::Int32(v) | ScalarStore::ZigZag32(v) => {
-                Arc::new(PrimitiveArray::<Int32Type>::new(renew(v).into(), nulls))
+                Arc::new(PrimitiveArray::<Int32Type>::new(take_values(v).into(), nulls))
             }
             ScalarStore::Int64(v) | ScalarStore::ZigZag64(v) | ScalarStore::Unsigned32(v) => {
-                Arc::new(PrimitiveArray::<Int64Type>::new(renew(v).into(), nulls))
+                Arc::new(PrimitiveArray::<Int64Type>::new(take_values(v).into(), nulls))
             }
             ScalarStore::Unsigned64(v) => {
-                let array: Decimal128Array = PrimitiveArray::<Decimal128Type>::new(renew(v).into(), nulls);
+                let array: Decimal128Array =
+                    PrimitiveArray::<Decimal128Type>::new(take_values(v).into(), nulls);
                 let decimals = array.with_precision_and_scale(20, 0);
                 Arc::new(decimals.map_err(|e| KernelError::schema(e.to_string()))?)
             }
-            ScalarStore::Float(v) => Arc::new(PrimitiveArray::<Float32Type>::new(renew(v).into(), nulls)),
-            ScalarStore::Double(v) => Arc::new(PrimitiveArray::<Float64Type>::new(renew(v).into(), nulls)),
-            ScalarStore::Bool(v) => Arc::new(BooleanArray::new(renew(v).into(), nulls)),
+            ScalarStore::Float(v) => {
+                Arc::new(PrimitiveArray::<Float32Type>::new(take_values(v).into(), nulls))
+            }
+            ScalarStore::Double(v) => {
+                Arc::new(PrimitiveArray::<Float64Type>::new(take_values(v).into(), nulls))
+            }
+            ScalarStore::Bool(v) => Arc::new(BooleanArray::new(take_values(v).into(), nulls)),
             ScalarStore::Text(v) | ScalarStore::Names(v, _) => {
                 let (offsets, data) = v.finish();
                 let text = StringArray::try_new(offsets, data, nulls);
@@ -242,34 +252,34 @@ impl ScalarColumn {
     }
 }
 
-/// A map's key, for comparison.
+/// The key of a map, which can be compared.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub enum MapKey<'a> {
-    /// Of any integer, or a boolean.
+    /// An integer or a boolean.
     Number(i128),
-    /// Of a text.
+    /// A text.
     Bytes(&'a [u8]),
 }
 
-fn at<T: Copy + Into<i128>>(values: &[T], row: usize) -> MapKey<'static> {
+fn number_key<T: Copy + Into<i128>>(values: &[T], row: usize) -> MapKey<'static> {
     MapKey::Number(values.get(row).copied().map_or(0, Into::into))
 }
 
 #[inline]
-fn put<T>(values: &mut Vec<T>, row: usize, value: T) {
+fn set_or_push<T>(values: &mut Vec<T>, row: usize, value: T) {
     match values.get_mut(row) {
         Some(slot) => *slot = value,
         None => values.push(value),
     }
 }
 
-/// The values; as many are expected again.
-pub fn renew<T>(values: &mut Vec<T>) -> Vec<T> {
+/// Returns the values, and replaces them by an empty vector with room for the same number.
+pub fn take_values<T>(values: &mut Vec<T>) -> Vec<T> {
     let next = Vec::with_capacity(values.len());
     std::mem::replace(values, next)
 }
 
 #[inline]
-fn un_zigzag(raw: u64) -> i64 {
+fn decode_zigzag(raw: u64) -> i64 {
     (raw >> 1) as i64 ^ -((raw & 1) as i64)
 }

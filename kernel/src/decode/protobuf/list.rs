@@ -1,4 +1,4 @@
-//! Repeated fields and maps under construction.
+//! Columns of repeated fields and maps under construction.
 
 use std::sync::Arc;
 
@@ -7,17 +7,17 @@ use arrow_buffer::OffsetBuffer;
 use arrow_schema::DataType;
 
 use super::cursor::{ProtobufCursor, ProtobufResult};
-use super::leaf::{ScalarColumn, renew};
+use super::leaf::{ScalarColumn, take_values};
 use super::node::FieldColumn;
 use super::nulls::Nulls;
 use crate::decode::repeated_keys::{find_overwritten, remove_overwritten};
 use crate::error::{KernelError, Result};
 use crate::protobuf::{DELIMITED, GROUP, list_item, map_entries};
 
-/// Ends of closed rows, and which of them are null.
+/// The offsets and the nulls of closed rows.
 #[derive(Debug)]
 struct Rows {
-    /// Where each row begins, and where the last closed one ends.
+    /// Start of each row among the items, and then the end of the last closed row.
     offsets: Vec<i32>,
     nulls: Nulls,
 }
@@ -36,8 +36,10 @@ impl Rows {
     }
 
     fn close(&mut self, end: usize) -> std::result::Result<(), String> {
-        let end = i32::try_from(end)
-            .map_err(|_| "expected at most 2147483647 items in one batch, got more".to_owned())?;
+        let end = i32::try_from(end).map_err(|_| {
+            "expected at most 2147483647 items in a column of a batch, got more; read smaller batches"
+                .to_owned()
+        })?;
         self.offsets.push(end);
         Ok(())
     }
@@ -47,7 +49,7 @@ impl Rows {
         self.offsets.push(self.end() as i32);
     }
 
-    /// Returns the items that remain.
+    /// Keeps the first `rows` rows, and returns the number of their items.
     fn truncate(&mut self, rows: usize) -> usize {
         self.offsets.truncate(rows + 1);
         self.nulls.truncate(rows);
@@ -55,13 +57,13 @@ impl Rows {
     }
 
     fn finish_offsets(&mut self) -> Vec<i32> {
-        let offsets = renew(&mut self.offsets);
+        let offsets = take_values(&mut self.offsets);
         self.offsets.push(0);
         offsets
     }
 }
 
-/// One column of lists.
+/// A column of lists.
 #[derive(Debug)]
 pub struct RepeatedColumn {
     /// Items of all rows.
@@ -70,17 +72,17 @@ pub struct RepeatedColumn {
 }
 
 impl RepeatedColumn {
-    /// Of such items.
+    /// Creates a column of lists of `items`, which must be empty.
     pub fn new(items: FieldColumn) -> Self {
         Self { items, rows: Rows::new() }
     }
 
-    /// Closed rows.
+    /// Returns the number of closed rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Append one item to the open row, or those of a packed field.
+    /// Reads an item, or all items of a packed field, into the open row.
     #[inline]
     pub fn read(&mut self, tag: u32, cursor: &mut ProtobufCursor<'_>) -> ProtobufResult<()> {
         match &mut self.items {
@@ -100,23 +102,23 @@ impl RepeatedColumn {
         }
     }
 
-    /// Close the open row.
+    /// Ends the open row.
     pub fn end_row(&mut self) -> std::result::Result<(), String> {
         self.rows.close(self.items.len())
     }
 
-    /// Append a null row.
+    /// Appends a null row.
     pub fn push_null(&mut self) {
         self.rows.push_null();
     }
 
-    /// Forget the rows from `rows` on, and the items of an open one.
+    /// Removes the rows from `rows` on, and the items of an open row.
     pub fn truncate(&mut self, rows: usize) {
         let items = self.rows.truncate(rows);
         self.items.truncate(items);
     }
 
-    /// The lists so far; starts a new column.
+    /// Returns the lists, and starts a new column.
     pub fn finish(&mut self) -> Result<ArrayRef> {
         let nulls = self.rows.nulls.finish(self.rows.len());
         let offsets = OffsetBuffer::new(self.rows.finish_offsets().into());
@@ -126,28 +128,28 @@ impl RepeatedColumn {
     }
 }
 
-/// One column of maps.
+/// A column of maps.
 #[derive(Debug)]
 pub struct MapColumn {
     keys: ScalarColumn,
     values: FieldColumn,
     rows: Rows,
-    /// Entries, ascending, whose key comes again in their row: the last one counts.
+    /// Numbers of entries, ascending, whose key is repeated later in their row: the last entry counts.
     overwritten: Vec<usize>,
 }
 
 impl MapColumn {
-    /// Of such entries.
+    /// Creates a column of maps from `keys` to `values`, which must be empty.
     pub fn new(keys: ScalarColumn, values: FieldColumn) -> Self {
         Self { keys, values, rows: Rows::new(), overwritten: Vec::new() }
     }
 
-    /// Closed rows.
+    /// Returns the number of closed rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Append an entry to the open row.
+    /// Reads an entry into the open row.
     pub fn read(&mut self, mut entry: ProtobufCursor<'_>) -> ProtobufResult<()> {
         let index = self.keys.len();
         while !entry.is_empty() {
@@ -163,25 +165,25 @@ impl MapColumn {
                 entry.skip(tag)?;
             }
         }
-        // An entry without key or value has the zero of its type, also where that is an empty message.
-        self.keys.touch(index).or_else(|why| entry.fault(why))?;
-        self.values.touch(index, &entry)?;
+        // A missing key or value of an entry is the zero of its type, which may be an empty message.
+        self.keys.ensure_value(index).or_else(|why| entry.fault(why))?;
+        self.values.ensure_value(index, &entry)?;
         self.values.end_row(index).or_else(|why| entry.fault(why))
     }
 
-    /// Close the open row.
+    /// Ends the open row.
     pub fn end_row(&mut self) -> std::result::Result<(), String> {
         let (start, end) = (self.rows.end(), self.keys.len());
         find_overwritten(start..end, |entry| self.keys.key(entry), &mut self.overwritten);
         self.rows.close(end)
     }
 
-    /// Append a null row.
+    /// Appends a null row.
     pub fn push_null(&mut self) {
         self.rows.push_null();
     }
 
-    /// Forget the rows from `rows` on, and the entries of an open one.
+    /// Removes the rows from `rows` on, and the entries of an open row.
     pub fn truncate(&mut self, rows: usize) {
         let entries = self.rows.truncate(rows);
         self.keys.truncate(entries);
@@ -191,20 +193,23 @@ impl MapColumn {
         }
     }
 
-    /// The maps so far; starts a new column.
+    /// Returns the maps, and starts a new column.
     pub fn finish(&mut self) -> Result<ArrayRef> {
         let nulls = self.rows.nulls.finish(self.rows.len());
         let mut offsets = self.rows.finish_offsets();
-        let refused = |e: arrow_schema::ArrowError| KernelError::payload(e.to_string());
+        let payload_error = |e: arrow_schema::ArrowError| KernelError::payload(e.to_string());
         let (keys, values) = (self.keys.finish()?, self.values.finish()?);
         let (keys, values) =
-            remove_overwritten(&mut self.overwritten, &mut offsets, keys, values).map_err(refused)?;
+            remove_overwritten(&mut self.overwritten, &mut offsets, keys, values).map_err(payload_error)?;
         let entries = map_entries(keys.data_type().clone(), values.data_type().clone());
         let DataType::Struct(pair) = entries.data_type() else {
-            return Err(KernelError::schema("map entries must be a struct"));
+            return Err(KernelError::schema(format!(
+                "expected a struct for map entries, got {}",
+                entries.data_type()
+            )));
         };
-        let pairs = StructArray::try_new(pair.clone(), vec![keys, values], None).map_err(refused)?;
+        let pairs = StructArray::try_new(pair.clone(), vec![keys, values], None).map_err(payload_error)?;
         let offsets = OffsetBuffer::new(offsets.into());
-        Ok(Arc::new(MapArray::try_new(entries, offsets, pairs, nulls, false).map_err(refused)?))
+        Ok(Arc::new(MapArray::try_new(entries, offsets, pairs, nulls, false).map_err(payload_error)?))
     }
 }

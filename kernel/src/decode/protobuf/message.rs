@@ -1,4 +1,4 @@
-//! Messages as structs under construction.
+//! Columns of messages under construction, which become structs.
 
 use std::sync::Arc;
 
@@ -11,40 +11,41 @@ use super::nulls::Nulls;
 use crate::error::{KernelError, Result};
 use crate::protobuf::{self, FieldPlan, GROUP_END, ProtobufPlan, Shape};
 
-/// Numbers below it are found by a table.
-const TABLE: u32 = 256;
-const NONE: u16 = u16::MAX;
+/// Limit of the field numbers that are found by a table.
+const TABLE_SIZE: u32 = 256;
+const NO_SLOT: u16 = u16::MAX;
 
 /// A field of the message.
 #[derive(Debug)]
 struct FieldSlot {
     name: String,
     number: u32,
-    /// The tag under which most writers send it.
+    /// Tag that most writers use for the field.
     tag: u32,
-    /// Slots of the same oneof that it takes back.
+    /// Other slots of the same oneof, whose values this field removes.
     siblings: Vec<usize>,
-    /// A message without it is none of its type.
+    /// True if a message without the field is an error.
     required: bool,
     node: FieldColumn,
 }
 
-/// The fields of a message type, and which rows have none of them.
+/// A column of messages, with a column for each field.
 #[derive(Debug)]
 pub struct MessageColumn {
     slots: Vec<FieldSlot>,
+    /// Index of the slot for each field number, or `NO_SLOT`.
     table: Vec<u16>,
     nulls: Nulls,
     rows: usize,
 }
 
 impl MessageColumn {
-    /// With all fields of `message`.
+    /// Creates a column with all fields of `message`.
     pub fn new(plan: &ProtobufPlan, message: &protobuf::MessagePlan, depth: usize) -> Result<Self> {
         Self::with_fields(plan, message, depth, |_| true)
     }
 
-    /// With the `wanted` fields of `message`; the others are passed over.
+    /// Creates a column with the fields of `message` that `selects` accepts; other fields are skipped.
     pub fn with_fields(
         plan: &ProtobufPlan,
         message: &protobuf::MessagePlan,
@@ -63,24 +64,28 @@ impl MessageColumn {
             let required = field.shape == Shape::Required;
             slots.push((field.oneof, FieldSlot { name, number, tag, siblings, required, node }));
         }
-        // Most writers send fields by number.
+        // Most writers write fields in the order of their numbers.
         slots.sort_by_key(|(_, slot)| slot.number);
         let oneofs: Vec<Option<usize>> = slots.iter().map(|(oneof, _)| *oneof).collect();
         let mut slots: Vec<FieldSlot> = slots.into_iter().map(|(_, slot)| slot).collect();
         for (i, slot) in slots.iter_mut().enumerate() {
-            let mine = oneofs.get(i).copied().flatten();
+            let own = oneofs.get(i).copied().flatten();
             let others =
-                oneofs.iter().enumerate().filter(|(j, other)| *j != i && mine.is_some() && **other == mine);
+                oneofs.iter().enumerate().filter(|(j, other)| *j != i && own.is_some() && **other == own);
             slot.siblings = others.map(|(j, _)| j).collect();
         }
-        let mut table =
-            vec![
-                NONE;
-                slots.iter().map(|s| s.number).filter(|n| *n < TABLE).max().map_or(0, |n| n as usize + 1)
-            ];
+        let mut table = vec![
+            NO_SLOT;
+            slots
+                .iter()
+                .map(|s| s.number)
+                .filter(|n| *n < TABLE_SIZE)
+                .max()
+                .map_or(0, |n| n as usize + 1)
+        ];
         for (i, slot) in slots.iter().enumerate() {
             if let Some(entry) = table.get_mut(slot.number as usize) {
-                *entry = u16::try_from(i).unwrap_or(NONE);
+                *entry = u16::try_from(i).unwrap_or(NO_SLOT);
             }
         }
         Ok(Self { slots, table, nulls: Nulls::default(), rows: 0 })
@@ -89,25 +94,25 @@ impl MessageColumn {
     #[inline]
     fn find(&self, number: u32) -> Option<usize> {
         match self.table.get(number as usize) {
-            Some(&NONE) | None => self.slots.binary_search_by_key(&number, |slot| slot.number).ok(),
+            Some(&NO_SLOT) | None => self.slots.binary_search_by_key(&number, |slot| slot.number).ok(),
             Some(&index) => Some(index.into()),
         }
     }
 
-    /// Rows, with the open one where it has a value.
+    /// Returns the number of rows, including the open row if it has a value.
     pub fn len(&self) -> usize {
         self.rows
     }
 
-    /// Let `row` have a value.
+    /// Makes `row` a message instead of null.
     #[inline]
-    pub fn touch(&mut self, row: usize) {
+    pub fn ensure_value(&mut self, row: usize) {
         self.rows = self.rows.max(row + 1);
     }
 
-    /// Merge the bytes of a message into `row`.
+    /// Merges the bytes of a message into `row`.
     pub fn read(&mut self, row: usize, cursor: &mut ProtobufCursor<'_>) -> ProtobufResult<()> {
-        self.touch(row);
+        self.ensure_value(row);
         let mut next = 0;
         while !cursor.is_empty() {
             let tag = cursor.tag()?;
@@ -116,14 +121,14 @@ impl MessageColumn {
         Ok(())
     }
 
-    /// Merge what lies between the tags of group `number` into `row`.
+    /// Merges the fields up to the end of the group `number` into `row`.
     pub fn read_group(
         &mut self,
         row: usize,
         number: u32,
         cursor: &mut ProtobufCursor<'_>,
     ) -> ProtobufResult<()> {
-        self.touch(row);
+        self.ensure_value(row);
         let mut next = 0;
         loop {
             let tag = cursor.tag()?;
@@ -134,7 +139,7 @@ impl MessageColumn {
         }
     }
 
-    /// `next` is the slot that probably follows.
+    /// Reads a field into `row`; `next` is the slot that probably follows.
     #[inline]
     fn read_field(
         &mut self,
@@ -150,16 +155,16 @@ impl MessageColumn {
                 None => return cursor.skip(tag),
             },
         };
-        self.take_back_siblings(row, index);
+        self.remove_siblings(row, index);
         let Some(slot) = self.slots.get_mut(index) else { return Ok(()) };
         *next =
             if matches!(slot.node, FieldColumn::List(_) | FieldColumn::Map(_)) { index } else { index + 1 };
         slot.node.read(row, tag, cursor).map_err(|fault| fault.below(&slot.name))
     }
 
-    /// Of a oneof only the last member counts.
+    /// Removes the values of other members of a oneof, because only the last member counts.
     #[inline]
-    fn take_back_siblings(&mut self, row: usize, index: usize) {
+    fn remove_siblings(&mut self, row: usize, index: usize) {
         let count = self.slots.get(index).map_or(0, |slot| slot.siblings.len());
         for i in 0..count {
             let sibling = self.slots.get(index).and_then(|slot| slot.siblings.get(i)).copied();
@@ -169,7 +174,7 @@ impl MessageColumn {
         }
     }
 
-    /// Close `row`.
+    /// Ends `row`; without a value, it becomes null.
     pub fn end_row(&mut self, row: usize) -> std::result::Result<(), String> {
         if self.rows <= row {
             self.push_null();
@@ -177,14 +182,14 @@ impl MessageColumn {
         }
         for slot in &mut self.slots {
             if slot.required && slot.node.len() <= row {
-                return Err(format!("{}: expected a value, as the field is required, got none", slot.name));
+                return Err(format!("{}: expected a value of a required field, got none", slot.name));
             }
             slot.node.end_row(row).map_err(|why| format!("{}: {why}", slot.name))?;
         }
         Ok(())
     }
 
-    /// Append a null row.
+    /// Appends a null row.
     pub fn push_null(&mut self) {
         self.nulls.push(self.rows);
         self.rows += 1;
@@ -193,7 +198,7 @@ impl MessageColumn {
         }
     }
 
-    /// Forget the rows from `rows` on.
+    /// Removes the rows from `rows` on.
     pub fn truncate(&mut self, rows: usize) {
         self.rows = self.rows.min(rows);
         self.nulls.truncate(rows);
@@ -202,19 +207,23 @@ impl MessageColumn {
         }
     }
 
-    /// The column of one field so far; starts a new one.
+    /// Returns the column of a field, and starts a new column.
     pub fn finish_field(&mut self, name: &str) -> Result<ArrayRef> {
         let slot = self.slots.iter_mut().find(|slot| slot.name == name);
-        slot.ok_or_else(|| KernelError::schema(format!("column {name} was not decoded")))?.node.finish()
+        slot.ok_or_else(|| {
+            KernelError::schema(format!("expected a decoded column {name}, got none; report this as a bug"))
+        })?
+        .node
+        .finish()
     }
 
-    /// All fields are finished: start with the first row again.
+    /// Starts with the first row again, after `finish_field` was called for all fields.
     pub fn restart(&mut self) {
         self.rows = 0;
         self.nulls = Nulls::default();
     }
 
-    /// The structs so far; starts a new column.
+    /// Returns the structs, and starts a new column.
     pub fn finish(&mut self) -> Result<ArrayRef> {
         let nulls = self.nulls.finish(self.rows);
         let rows = std::mem::take(&mut self.rows);

@@ -1,8 +1,7 @@
-//! Protobuf payloads to columns.
+//! The decoder from Protobuf payloads to columns.
 //!
-//! The plan of the query's own schema reads every message, whatever version wrote it: a field is known by
-//! its number, and what is not known is passed over. Versions are only checked for fields whose bytes would
-//! be taken for something else.
+//! The plan of the query's own schema reads the messages of every version, because fields have numbers, and unknown
+//! fields are skipped. A version is only checked for fields whose bytes would have another meaning.
 
 mod bytes;
 pub mod completeness;
@@ -35,13 +34,13 @@ pub struct ProtobufValues {
 }
 
 impl ProtobufValues {
-    /// `output` fields must all be fields of the plan's first message.
+    /// Creates the columns `output`, which must all be fields of the plan's first message.
     pub fn new(output: Vec<FieldRef>, definition: &str) -> Result<Self> {
         let plan = ProtobufPlan::parse(definition)?;
         let fields = &plan.root()?.fields;
         if let Some(unknown) = output.iter().find(|column| fields.iter().all(|f| f.name != *column.name())) {
             return Err(KernelError::schema(format!(
-                "column {} is not in the topic's schema",
+                "column {} is not in the topic's schema; check the name",
                 unknown.name()
             )));
         }
@@ -50,12 +49,12 @@ impl ProtobufValues {
         Ok(Self { plan, columns: output, root, rows: 0, versions: HashSet::new() })
     }
 
-    /// Whether `add_version` was called with it.
+    /// Returns whether `add_version` was called with the version.
     pub fn knows(&self, version: &[u8]) -> bool {
         self.versions.contains(version)
     }
 
-    /// Check that messages of a version can be read. The same version again is ignored.
+    /// Checks that messages of a version can be read; does nothing if the version is known.
     pub fn add_version(&mut self, version: &[u8], definition: &str) -> Result<()> {
         if !self.knows(version) {
             self.plan.check_reads(&ProtobufPlan::parse(definition)?)?;
@@ -64,7 +63,7 @@ impl ProtobufValues {
         Ok(())
     }
 
-    /// Add one message; `None` is a null value.
+    /// Adds a message; `None` is a null value.
     pub fn append(&mut self, payload: Option<&[u8]>, version: &[u8]) -> Result<()> {
         let row = self.rows;
         match payload {
@@ -75,7 +74,9 @@ impl ProtobufValues {
                 )));
             }
             Some(payload) => {
-                self.root.read(row, &mut ProtobufCursor::new(payload)).map_err(|fault| refused(&fault))?;
+                self.root
+                    .read(row, &mut ProtobufCursor::new(payload))
+                    .map_err(|fault| payload_error(&fault))?;
                 self.root.end_row(row).map_err(KernelError::payload)?;
             }
         }
@@ -83,7 +84,7 @@ impl ProtobufValues {
         Ok(())
     }
 
-    /// The columns so far; starts new ones.
+    /// Returns the columns, and starts new columns.
     pub fn finish(&mut self) -> Result<Vec<ArrayRef>> {
         self.rows = 0;
         self.root.restart();
@@ -96,7 +97,10 @@ impl ProtobufValues {
     }
 }
 
-fn refused(fault: &ProtobufFault) -> KernelError {
+fn payload_error(fault: &ProtobufFault) -> KernelError {
     let field = if fault.path.is_empty() { String::new() } else { format!("field {}, ", fault.path) };
-    KernelError::payload(format!("not Protobuf of its schema: {field}byte {}: {}", fault.position, fault.why))
+    KernelError::payload(format!(
+        "the bytes are not Protobuf of the message's schema: {field}byte {}: {}",
+        fault.position, fault.why
+    ))
 }

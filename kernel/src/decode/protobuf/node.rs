@@ -1,9 +1,10 @@
-//! A field's column under construction, of whatever shape.
+//! The column of a field under construction, of any shape.
 //!
-//! Fields come in any order, several times, and in pieces. So a row stays open until its message ends: until
-//! then scalars may be set again, messages merge, lists grow, and the member of a oneof may be taken back.
-//! A node whose length is above the open row has a value for it; lists and maps, whose items are appended
-//! at once, close a row by its offset.
+//! A message may contain fields in any order, several times, and in pieces. So a row stays open until its message ends.
+//! Until then, scalars may be set again, messages merge, lists grow, and the member of a oneof may be removed.
+//!
+//! If the length of a node exceeds the open row, the node has a value for this row. Lists and maps append their items
+//! immediately, and end a row by its offset.
 
 use arrow_array::ArrayRef;
 
@@ -17,7 +18,7 @@ use crate::protobuf::{
     DELIMITED, FieldPlan, GROUP, Kind, Meaning, ProtobufPlan, Shape, VARINT, nested, wrapped,
 };
 
-/// One column.
+/// The column of a field.
 #[derive(Debug)]
 pub enum FieldColumn {
     /// A scalar.
@@ -28,18 +29,18 @@ pub enum FieldColumn {
     Times(TimeColumn),
     /// A message as a struct.
     Message(Box<MessageColumn>),
-    /// A message between group tags.
+    /// A message between group tags, with the field number.
     Group(Box<MessageColumn>, u32),
     /// A repeated field.
     List(Box<RepeatedColumn>),
     /// A map.
     Map(Box<MapColumn>),
-    /// Not wanted; only there as a member of a oneof, which takes its siblings back.
+    /// A field without a column, which is only needed as a member of a oneof that removes its siblings.
     Skipped,
 }
 
 impl FieldColumn {
-    /// For all of `field`.
+    /// Creates a column for the whole `field`.
     pub fn new(plan: &ProtobufPlan, field: &FieldPlan, depth: usize) -> Result<Self> {
         Ok(match field.shape {
             Shape::Repeated => Self::List(Box::new(RepeatedColumn::new(Self::item(plan, field, depth)?))),
@@ -54,7 +55,7 @@ impl FieldColumn {
         })
     }
 
-    /// For one item of `field`.
+    /// Creates a column for single items of `field`.
     fn item(plan: &ProtobufPlan, field: &FieldPlan, depth: usize) -> Result<Self> {
         let depth = nested(field, depth)?;
         let (Kind::Message(index) | Kind::Group(index)) = field.kind else {
@@ -72,7 +73,7 @@ impl FieldColumn {
         })
     }
 
-    /// The wire type in which a single value comes.
+    /// Returns the wire type of a single value.
     pub fn wire(&self) -> u32 {
         match self {
             Self::Leaf(leaf) => leaf.wire,
@@ -83,7 +84,7 @@ impl FieldColumn {
         }
     }
 
-    /// Rows, with the open one where it has a value; of lists and maps the closed ones.
+    /// Returns the number of rows, including the open row if it has a value; for lists and maps, only closed rows.
     pub fn len(&self) -> usize {
         match self {
             Self::Leaf(leaf) | Self::Wrapped(leaf) => leaf.len(),
@@ -95,7 +96,7 @@ impl FieldColumn {
         }
     }
 
-    /// Take one occurrence of the field, whose tag was read, into `row`.
+    /// Reads one occurrence of the field into `row`; the cursor must be after its tag.
     #[inline]
     pub fn read(&mut self, row: usize, tag: u32, cursor: &mut ProtobufCursor<'_>) -> ProtobufResult<()> {
         let wire = tag & 7;
@@ -112,24 +113,24 @@ impl FieldColumn {
         }
     }
 
-    /// Let `row` have a value: an empty one, if it has none.
-    pub fn touch(&mut self, row: usize, cursor: &ProtobufCursor<'_>) -> ProtobufResult<()> {
+    /// Sets the value of `row` to an empty value if it has none.
+    pub fn ensure_value(&mut self, row: usize, cursor: &ProtobufCursor<'_>) -> ProtobufResult<()> {
         match self {
             Self::Leaf(leaf) => leaf.end_row(row).or_else(|why| cursor.fault(why)),
-            Self::Wrapped(leaf) => leaf.touch(row).or_else(|why| cursor.fault(why)),
+            Self::Wrapped(leaf) => leaf.ensure_value(row).or_else(|why| cursor.fault(why)),
             Self::Times(times) => {
-                times.touch(row);
+                times.ensure_value(row);
                 Ok(())
             }
             Self::Message(message) | Self::Group(message, _) => {
-                message.touch(row);
+                message.ensure_value(row);
                 Ok(())
             }
             Self::List(_) | Self::Map(_) | Self::Skipped => Ok(()),
         }
     }
 
-    /// Close `row`: what it has not got is null or the field's default.
+    /// Ends `row`; without a value, it gets the field's default or null.
     #[inline]
     pub fn end_row(&mut self, row: usize) -> std::result::Result<(), String> {
         match self {
@@ -149,7 +150,7 @@ impl FieldColumn {
         }
     }
 
-    /// Append a null row.
+    /// Appends a null row.
     pub fn push_null(&mut self) {
         match self {
             Self::Leaf(leaf) | Self::Wrapped(leaf) => leaf.push_null(),
@@ -161,7 +162,7 @@ impl FieldColumn {
         }
     }
 
-    /// Forget the rows from `rows` on, and what an open row has got.
+    /// Removes the rows from `rows` on, and the items of an open row.
     pub fn truncate(&mut self, rows: usize) {
         match self {
             Self::Leaf(leaf) | Self::Wrapped(leaf) => leaf.truncate(rows),
@@ -173,7 +174,7 @@ impl FieldColumn {
         }
     }
 
-    /// The column so far; starts a new one.
+    /// Returns the column, and starts a new column.
     pub fn finish(&mut self) -> Result<ArrayRef> {
         match self {
             Self::Leaf(leaf) | Self::Wrapped(leaf) => leaf.finish(),
@@ -186,18 +187,18 @@ impl FieldColumn {
     }
 }
 
-/// A value of the leaf's own wire type.
+/// Reads a value of the leaf's own wire type into `row`.
 #[inline]
 pub fn read_leaf(leaf: &mut ScalarColumn, row: usize, cursor: &mut ProtobufCursor<'_>) -> ProtobufResult<()> {
-    let done = match leaf.wire {
+    let outcome = match leaf.wire {
         DELIMITED => leaf.set_bytes(row, cursor.delimited()?),
         wire => leaf.set_number(row, cursor.number(wire)?),
     };
-    done.or_else(|why| cursor.fault(why))
+    outcome.or_else(|why| cursor.fault(why))
 }
 
 fn read_wrapped(leaf: &mut ScalarColumn, row: usize, mut message: ProtobufCursor<'_>) -> ProtobufResult<()> {
-    leaf.touch(row).or_else(|why| message.fault(why))?;
+    leaf.ensure_value(row).or_else(|why| message.fault(why))?;
     while !message.is_empty() {
         let tag = message.tag()?;
         if tag == (1 << 3 | leaf.wire) {

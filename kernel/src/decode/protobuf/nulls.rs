@@ -1,27 +1,27 @@
-//! Which rows of a column are null.
+//! The null rows of a column.
 
 use arrow_buffer::{BooleanBufferBuilder, NullBuffer};
 
-/// Positions of the nulls, ascending: most columns have few or none.
+/// Numbers of the null rows, ascending; most columns have few null rows.
 #[derive(Debug, Default)]
 pub struct Nulls {
     rows: Vec<usize>,
 }
 
 impl Nulls {
-    /// `row` is null; it is above all others.
+    /// Marks `row` as null; it must be higher than all marked rows.
     pub fn push(&mut self, row: usize) {
         self.rows.push(row);
     }
 
-    /// Forget the rows from `rows` on.
+    /// Removes the rows from `rows` on.
     pub fn truncate(&mut self, rows: usize) {
         while self.rows.last().is_some_and(|row| *row >= rows) {
             self.rows.pop();
         }
     }
 
-    /// As Arrow has it, for `rows` rows; starts anew.
+    /// Returns Arrow's null buffer for `rows` rows, and empties the set.
     pub fn finish(&mut self, rows: usize) -> Option<NullBuffer> {
         if self.rows.is_empty() {
             return None;

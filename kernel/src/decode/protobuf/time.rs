@@ -1,4 +1,4 @@
-//! `google.protobuf.Timestamp` and `Duration` as microseconds.
+//! Columns of `google.protobuf.Timestamp` and `Duration`, in microseconds.
 
 use std::sync::Arc;
 
@@ -6,46 +6,46 @@ use arrow_array::types::{DurationMicrosecondType, TimestampMicrosecondType};
 use arrow_array::{ArrayRef, PrimitiveArray};
 
 use super::cursor::{ProtobufCursor, ProtobufResult};
-use super::leaf::renew;
+use super::leaf::take_values;
 use super::nulls::Nulls;
 use crate::protobuf::VARINT;
 
 const SECONDS: u32 = 1 << 3 | VARINT;
 const NANOS: u32 = 2 << 3 | VARINT;
 
-/// One column of times.
+/// A column of times.
 #[derive(Debug)]
 pub struct TimeColumn {
     micros: Vec<i64>,
     nulls: Nulls,
-    /// What the open row has so far: messages of one field merge.
+    /// Seconds of the open row, which several messages of the field may set, like `nanos`.
     seconds: i64,
     nanos: i32,
     is_duration: bool,
 }
 
 impl TimeColumn {
-    /// An empty column.
+    /// Creates an empty column.
     pub fn new(is_duration: bool) -> Self {
         Self { micros: Vec::new(), nulls: Nulls::default(), seconds: 0, nanos: 0, is_duration }
     }
 
-    /// Rows, with the open one where it has a value.
+    /// Returns the number of rows, including the open row if it has a value.
     pub fn len(&self) -> usize {
         self.micros.len()
     }
 
-    /// Let `row` have a value: zero, if it has none.
-    pub fn touch(&mut self, row: usize) {
+    /// Sets the value of `row` to zero if it has none.
+    pub fn ensure_value(&mut self, row: usize) {
         if self.micros.len() <= row {
             (self.seconds, self.nanos) = (0, 0);
             self.micros.push(0);
         }
     }
 
-    /// Merge a message into the value of `row`.
+    /// Merges a message into the value of `row`.
     pub fn read(&mut self, row: usize, mut message: ProtobufCursor<'_>) -> ProtobufResult<()> {
-        self.touch(row);
+        self.ensure_value(row);
         while !message.is_empty() {
             match message.tag()? {
                 SECONDS => self.seconds = message.varint()? as i64,
@@ -56,7 +56,7 @@ impl TimeColumn {
                 tag => message.skip(tag)?,
             }
         }
-        // Digits below a microsecond are cut: from a time towards the past, from a duration towards zero.
+        // A time is rounded down to microseconds, towards the past, but a duration is rounded towards zero.
         let below = if self.is_duration { self.nanos / 1000 } else { self.nanos.div_euclid(1000) };
         let micros = self.seconds.checked_mul(1_000_000).and_then(|micros| micros.checked_add(below.into()));
         let Some(micros) = micros else {
@@ -71,22 +71,22 @@ impl TimeColumn {
         Ok(())
     }
 
-    /// Append a null.
+    /// Appends a null.
     pub fn push_null(&mut self) {
         self.nulls.push(self.micros.len());
         self.micros.push(0);
     }
 
-    /// Forget the rows from `rows` on.
+    /// Removes the rows from `rows` on.
     pub fn truncate(&mut self, rows: usize) {
         self.micros.truncate(rows);
         self.nulls.truncate(rows);
     }
 
-    /// The column so far; starts a new one.
+    /// Returns the column, and starts a new column.
     pub fn finish(&mut self) -> ArrayRef {
         let nulls = self.nulls.finish(self.micros.len());
-        let micros = renew(&mut self.micros).into();
+        let micros = take_values(&mut self.micros).into();
         if self.is_duration {
             return Arc::new(PrimitiveArray::<DurationMicrosecondType>::new(micros, nulls));
         }

@@ -1,35 +1,37 @@
-//! The parts of a SequenceFile's bytes, one after the other.
+//! A cursor over the bytes of a SequenceFile that were read until now.
 
 use crate::error::{KernelError, Result};
 use crate::wire::split_u32;
 
-/// Longest name of a class or text of the header.
+/// Length limit in bytes for a text of the header, such as the name of a class.
 const MAX_TEXT: usize = 4096;
 
-/// A place in bytes of which the end may not have come yet: `None` when they do not reach.
+/// A position in bytes that may be incomplete; its methods return `None` if bytes are missing at the end.
 #[derive(Clone, Copy)]
 pub struct ByteCursor<'a> {
-    /// All bytes.
+    /// The available bytes.
     pub data: &'a [u8],
-    /// How many of them were taken.
-    pub at: usize,
+    /// Offset of the next byte to read.
+    pub offset: usize,
 }
 
 impl<'a> ByteCursor<'a> {
-    /// The next `count` bytes.
+    /// Reads the next `count` bytes.
     pub fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
-        let taken = self.data.get(self.at..)?.get(..count)?;
-        self.at += count;
-        Some(taken)
+        let bytes = self.data.get(self.offset..)?.get(..count)?;
+        self.offset += count;
+        Some(bytes)
     }
 
-    /// Big endian.
+    /// Reads a big-endian `u32`.
     pub fn u32(&mut self) -> Option<u32> {
         self.bytes(4).and_then(split_u32).map(|(value, _)| value)
     }
 
-    /// A vint that is a length or a count. The first byte is the number itself from -112 to 127; below, it says the
-    /// sign and how many bytes follow.
+    /// Reads a vint that is a length or a count.
+    ///
+    /// A first byte from -112 to 127 is the number itself. A lower first byte encodes the sign, and the number of
+    /// bytes that follow.
     pub fn length(&mut self) -> Result<Option<usize>> {
         let Some(&[first]) = self.bytes(1).and_then(|b| b.first_chunk::<1>()) else { return Ok(None) };
         let first = first as i8;
@@ -47,11 +49,13 @@ impl<'a> ByteCursor<'a> {
         }
     }
 
-    /// A text of the header.
+    /// Reads a text of the header.
     pub fn text(&mut self) -> Result<Option<String>> {
         let Some(length) = self.length()? else { return Ok(None) };
         if length > MAX_TEXT {
-            return Err(KernelError::corrupt(format!("a text of {length} bytes in the file's header")));
+            return Err(KernelError::corrupt(format!(
+                "expected texts of at most {MAX_TEXT} bytes in the file's header, got {length} bytes"
+            )));
         }
         Ok(self.bytes(length).map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
     }

@@ -1,41 +1,41 @@
-//! The header of a SequenceFile; `super` says how it lies in bytes.
+//! The header of a SequenceFile; the head of `super` documents its bytes.
 
 use super::cursor::ByteCursor;
 use crate::error::{ErrorKind, KernelError, Result};
 
-/// Bytes of a sync.
+/// Length of the sync bytes.
 pub const SYNC_LENGTH: usize = 16;
 const KEY_CLASS: &str = "org.apache.hadoop.io.LongWritable";
 const CODEC: &str = "org.apache.hadoop.io.compress.DefaultCodec";
 
-/// How the values are compressed.
+/// The compression of a SequenceFile's records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
-    /// Not at all.
+    /// No compression.
     None,
-    /// Each value by itself.
+    /// Compression of each value by itself.
     Record,
-    /// Many records together, keys and values apart.
+    /// Compression of many records together, with keys and values separate.
     Block,
 }
 
-/// What a file says about itself at its beginning.
+/// The header at the beginning of a SequenceFile.
 #[derive(Debug, Clone)]
 pub struct Header {
-    /// How the values are compressed.
+    /// Compression of the records.
     pub compression: Compression,
-    /// Class of the values.
+    /// Java class of the values.
     pub value_class: String,
-    /// Bytes of the header; records begin behind them.
+    /// Length of the header in bytes; the records follow.
     pub length: usize,
-    /// What stands before each block, and now and then between records.
+    /// Sync bytes of this file, which precede each block, and are at intervals between records.
     pub(super) sync: [u8; SYNC_LENGTH],
 }
 
 impl Header {
-    /// From the first bytes of a file, which must hold all of the header.
+    /// Parses the first bytes of a file, which must contain the whole header.
     pub fn parse(data: &[u8]) -> Result<Self> {
-        let mut cursor = ByteCursor { data, at: 0 };
+        let mut cursor = ByteCursor { data, offset: 0 };
         let header = parse_header(&mut cursor)?;
         header.ok_or_else(|| {
             KernelError::corrupt(format!(
@@ -80,5 +80,5 @@ fn parse_header(cursor: &mut ByteCursor<'_>) -> Result<Option<Header>> {
     let Some(sync) = cursor.bytes(SYNC_LENGTH).and_then(|b| b.first_chunk()).copied() else {
         return Ok(None);
     };
-    Ok(Some(Header { compression, value_class, length: cursor.at, sync }))
+    Ok(Some(Header { compression, value_class, length: cursor.offset, sync }))
 }

@@ -1,12 +1,17 @@
-//! Hadoop's SequenceFile, version 6: pairs of a key and a value, as much of it as Pulsar's file system offloader uses.
+//! Hadoop's SequenceFile, version 6: pairs of a key and a value.
 //!
-//! Header: `"SEQ" | u8 6 | key class | value class | u8 compressed | u8 in blocks | codec class, if compressed |
-//! i32 n | n pairs of texts | 16 bytes of sync`; a text is a vint length and UTF-8. Then records
-//! `{i32 length of key and value | i32 length of key | key | value}`, where a length of -1 announces the sync bytes;
-//! or blocks `{i32 -1 | sync | vint n | lengths of keys | keys | lengths of values | values}`, each of the four a
-//! vint length and so many compressed bytes. Keys are `LongWritable`, 8 bytes, big endian. The codec is
-//! `DefaultCodec`, zlib. After <https://hadoop.apache.org/docs/stable/api/org/apache/hadoop/io/SequenceFile.html> and
-//! `WritableUtils.readVLong`.
+//! This module reads the part of the format that Pulsar's file system offloader uses. Keys are `LongWritable`: 8 bytes,
+//! big endian. The codec is `DefaultCodec`, which is zlib. The sources of the format are
+//! <https://hadoop.apache.org/docs/stable/api/org/apache/hadoop/io/SequenceFile.html> and `WritableUtils.readVLong`.
+//!
+//! The header is `"SEQ" | u8 6 | key class | value class | u8 compressed | u8 in blocks | codec class, if compressed |
+//! i32 n | n pairs of texts | 16 bytes of sync`. A class name or text is a vint length and UTF-8.
+//!
+//! Without block compression, the records `{i32 length of key and value | i32 length of key | key | value}` follow. A
+//! length of -1 announces the sync bytes, and the record follows these bytes.
+//!
+//! With block compression, the blocks `{i32 -1 | sync | vint n | lengths of keys | keys | lengths of values | values}`
+//! follow. Each of the last four parts is a vint length and this number of compressed bytes.
 
 mod cursor;
 mod header;
@@ -26,17 +31,17 @@ const KEY_LENGTH: usize = 8;
 /// The key under which the offloader stores the ledger's metadata, before the first entry.
 const METADATA_KEY: i64 = -1;
 
-/// What becomes of the records of a file.
+/// A consumer of the records of a file.
 pub(super) trait Sink {
-    /// Whether values of keys up to `last` are of use; if not, they are left compressed.
+    /// Returns whether any key up to `last` is wanted; values of unwanted keys are not decompressed.
     fn wants(&self, last: i64) -> bool;
-    /// Whether the rest of the file is of no use.
+    /// Returns whether no more records are wanted.
     fn is_done(&self) -> bool;
-    /// Whether what was taken has to go out before more is.
+    /// Returns whether the parser must stop until the caller has received the records.
     fn is_full(&self) -> bool;
-    /// Take a record; `value` is as its class writes it.
+    /// Consumes a record; `value` is in the format of the value class.
     fn record(&mut self, key: i64, value: &[u8]) -> Result<()>;
-    /// Leave records out whose values are not wanted.
+    /// Consumes the keys of records whose values are not wanted.
     fn skipped(&mut self, keys: &mut dyn Iterator<Item = i64>) -> Result<()>;
 }
 
@@ -59,9 +64,10 @@ impl Sink for EntryRange {
             return Ok(());
         }
         check_key(key)?;
-        // BytesWritable says its length again.
-        let (length, data) =
-            split_u32(value).ok_or_else(|| KernelError::corrupt("a value that ends inside its length"))?;
+        // BytesWritable repeats the length of its bytes.
+        let (length, data) = split_u32(value).ok_or_else(|| {
+            KernelError::corrupt(format!("the value of entry {key} ends inside its length field"))
+        })?;
         if length as usize != data.len() {
             return Err(KernelError::corrupt(format!(
                 "expected {length} bytes in the value of entry {key}, got {}",
@@ -75,7 +81,7 @@ impl Sink for EntryRange {
         for key in keys.filter(|key| *key != METADATA_KEY) {
             check_key(key)?;
             if let Some(expected) = self.expected.filter(|expected| *expected != key) {
-                return Err(self.missing(expected, &format!("entry {key} follows in its place")));
+                return Err(self.missing(expected, &format!("entry {key} follows")));
             }
             self.expected = Some(key.saturating_add(1));
         }
@@ -85,12 +91,12 @@ impl Sink for EntryRange {
 
 fn check_key(key: i64) -> Result<()> {
     if key < 0 {
-        return Err(KernelError::corrupt(format!("expected the id of an entry as key, got {key}")));
+        return Err(KernelError::corrupt(format!("expected an entry id as the key, got {key}")));
     }
     Ok(())
 }
 
-/// Goes over the records of a file, from any record, block or sync on.
+/// A parser of the records of a file, which can begin at any record, block or sync.
 #[derive(Debug)]
 pub struct Records {
     header: Header,
@@ -101,10 +107,12 @@ impl Records {
         Self { header }
     }
 
-    /// Handle what is complete of `data`, which begins where the last call ended; `used` counts its bytes.
+    /// Passes the complete records of `data` from byte `used` on to `sink`, and moves `used` past them.
+    ///
+    /// `data` begins at the first byte that the previous call did not parse.
     pub(super) fn split(&self, data: &[u8], sink: &mut impl Sink, used: &mut usize) -> Result<()> {
         while !sink.is_done() {
-            let mut cursor = ByteCursor { data, at: *used };
+            let mut cursor = ByteCursor { data, offset: *used };
             let complete = match self.header.compression {
                 Compression::Block => self.block(&mut cursor, sink)?,
                 _ => self.record(&mut cursor, sink)?,
@@ -112,7 +120,7 @@ impl Records {
             if complete.is_none() {
                 return Ok(());
             }
-            *used = cursor.at;
+            *used = cursor.offset;
             if sink.is_full() {
                 return Ok(());
             }
@@ -127,17 +135,18 @@ impl Records {
             if self.sync(cursor)?.is_none() {
                 return Ok(None);
             }
-            let Some(behind) = cursor.u32() else { return Ok(None) };
-            length = behind;
+            let Some(next) = cursor.u32() else { return Ok(None) };
+            length = next;
         }
         let Some(key_length) = cursor.u32() else { return Ok(None) };
         if key_length as usize != KEY_LENGTH || length < key_length {
             return Err(KernelError::corrupt(format!(
-                "expected a record with a key of {KEY_LENGTH} bytes, got {key_length} of {length}"
+                "expected a record with a key of {KEY_LENGTH} bytes, got a key of {key_length} bytes in {length} bytes"
             )));
         }
         let Some(record) = cursor.bytes(bounded(length as usize)?) else { return Ok(None) };
-        let (key, value) = split_i64(record).ok_or_else(|| KernelError::corrupt("a record without a key"))?;
+        let (key, value) = split_i64(record)
+            .ok_or_else(|| KernelError::corrupt("expected a record with a key, got none"))?;
         if !sink.wants(key) {
             sink.skipped(&mut std::iter::once(key))?;
         } else if self.header.compression == Compression::Record {
@@ -167,7 +176,9 @@ impl Records {
         // A vint below 128 is one byte.
         if exactly(key_lengths, count, "lengths of keys")?.iter().any(|length| *length as usize != KEY_LENGTH)
         {
-            return Err(KernelError::corrupt(format!("expected keys of {KEY_LENGTH} bytes, got others")));
+            return Err(KernelError::corrupt(format!(
+                "expected keys of {KEY_LENGTH} bytes, got other lengths"
+            )));
         }
         let keys = exactly(keys, bounded(count.saturating_mul(KEY_LENGTH))?, "keys")?;
         let mut keys = keys.chunks_exact(KEY_LENGTH).filter_map(split_i64).map(|(key, _)| key);
@@ -182,13 +193,15 @@ impl Records {
     fn sync(&self, cursor: &mut ByteCursor<'_>) -> Result<Option<()>> {
         match cursor.bytes(SYNC_LENGTH) {
             Some(sync) if sync == self.header.sync => Ok(Some(())),
-            Some(_) => Err(KernelError::corrupt("expected the sync bytes of the file's header, got others")),
+            Some(_) => {
+                Err(KernelError::corrupt("expected the sync bytes of the file's header, got other bytes"))
+            }
             None => Ok(None),
         }
     }
 }
 
-/// The records of one block.
+/// Decompresses the values of one block, and passes its records to `sink`.
 fn records(
     keys: &mut impl Iterator<Item = i64>,
     lengths: &[u8],
@@ -197,12 +210,12 @@ fn records(
 ) -> Result<()> {
     let lengths = inflate(lengths, MAX_STORED)?;
     let values = inflate(values, MAX_STORED)?;
-    let mut lengths = ByteCursor { data: &lengths, at: 0 };
-    let mut values = ByteCursor { data: &values, at: 0 };
+    let mut lengths = ByteCursor { data: &lengths, offset: 0 };
+    let mut values = ByteCursor { data: &values, offset: 0 };
     for key in keys {
         let value = lengths.length()?.and_then(|length| values.bytes(length));
         let value =
-            value.ok_or_else(|| KernelError::corrupt(format!("a block that lacks the value of {key}")))?;
+            value.ok_or_else(|| KernelError::corrupt(format!("the block lacks the value of entry {key}")))?;
         sink.record(key, value)?;
         if sink.is_done() {
             break;
@@ -213,7 +226,7 @@ fn records(
 
 fn bounded(length: usize) -> Result<usize> {
     if length > MAX_STORED {
-        let text = format!("a record or block of {length} bytes; the limit is {MAX_STORED}");
+        let text = format!("expected a record or block of at most {MAX_STORED} bytes, got {length} bytes");
         return Err(KernelError::new(ErrorKind::Unsupported, text));
     }
     Ok(length)
@@ -227,10 +240,10 @@ fn exactly(data: &[u8], length: usize, what: &str) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// One whole zlib stream of at most `most` bytes.
+/// Decompresses one whole zlib stream into at most `most` bytes.
 fn inflate(data: &[u8], most: usize) -> Result<Vec<u8>> {
-    let damaged = |why: &str| KernelError::corrupt(format!("zlib data that cannot be decompressed: {why}"));
-    // zlib's best ratio is 1032: a damaged length never decides how much memory is taken.
+    let damaged = |why: &str| KernelError::corrupt(format!("cannot decompress the zlib data: {why}"));
+    // A damaged length must not determine the size of the buffer; zlib compresses at most 1032 to 1.
     let mut out =
         Vec::with_capacity(data.len().saturating_mul(4).clamp(64, 4 << 20).min(most.saturating_add(1)));
     let mut inflater = Decompress::new(true);
@@ -241,7 +254,7 @@ fn inflate(data: &[u8], most: usize) -> Result<Vec<u8>> {
             .decompress_vec(input, &mut out, FlushDecompress::None)
             .map_err(|e| damaged(&e.to_string()))?;
         if out.len() > most {
-            return Err(damaged(&format!("more than {most} bytes come out")));
+            return Err(damaged(&format!("expected at most {most} decompressed bytes, got more")));
         }
         if status == Status::StreamEnd {
             return Ok(out);
@@ -249,7 +262,7 @@ fn inflate(data: &[u8], most: usize) -> Result<Vec<u8>> {
         if out.len() == out.capacity() {
             out.reserve(out.capacity());
         } else if before == (inflater.total_in(), out.len()) {
-            return Err(damaged("it ends too early"));
+            return Err(damaged("the stream ends too early"));
         }
     }
 }
