@@ -20,7 +20,6 @@ Protocol: CommandFlow, CommandGetLastMessageId, CommandAck, CommandCloseConsumer
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -28,20 +27,13 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark_pulsar.client.broker.connection.commands import (
-    ACK,
-    CLOSE_CONSUMER,
-    FLOW,
-    GET_LAST_MESSAGE_ID,
-    frame,
-    signed,
-)
+from pyspark_pulsar.client.broker.connection.commands import frame, signed
 from pyspark_pulsar.client.broker.connection.connection import Connection, EntryBatch, await_answer
+from pyspark_pulsar.client.broker.open_consumer import OpenConsumer, mark_delete_position
 from pyspark_pulsar.client.wire import commands_pb2 as wire
-from pyspark_pulsar.errors import ConnectionFailed, DeadlineExceeded
+from pyspark_pulsar.errors import DeadlineExceeded
 from pyspark_pulsar.model.position import EARLIEST, Position, after_entry
 
-_CUMULATIVE = 1
 _POLL_SECONDS = 0.5
 
 
@@ -56,48 +48,18 @@ class LogEnd:
     expire, when an operator clears or skips messages, and to the position after removed entries."""
 
 
-class EntryConsumer:
+class EntryConsumer(OpenConsumer):
     """An open consumer, from `subscribe.subscribe`. One thread reads; the connection's thread delivers."""
 
     def __init__(self, connection: Connection, consumer_id: int, topic: str, request_seconds: float) -> None:
-        self.connection = connection
-        self.consumer_id = consumer_id
-        self._topic = topic
-        self._request_seconds = request_seconds
-        self._changed = threading.Condition()
+        super().__init__(connection, consumer_id, topic, request_seconds)
         self._arrivals = 0
-        self._failure: ConnectionFailed | None = None
         self._held: deque[EntryBatch] = deque()
-
-    @property
-    def is_open(self) -> bool:
-        """Return whether neither the broker has closed the consumer nor the connection has ended."""
-        return self._failure is None
-
-    # Methods of `Listener`, for the connection's receiving thread
-
-    def on_command(self, command: wire.BaseCommand) -> None:
-        if command.type == CLOSE_CONSUMER:
-            self.on_closed(
-                ConnectionFailed(f"{self._topic}: the broker closed the consumer; the topic moves")
-            )
 
     def on_entries(self) -> None:
         with self._changed:
             self._arrivals += 1
             self._changed.notify_all()
-
-    def on_closed(self, reason: ConnectionFailed) -> None:
-        with self._changed:
-            self._failure = self._failure or reason
-            self._changed.notify_all()
-
-    # Methods for the reading thread
-
-    def add_permits(self, messages: int) -> None:
-        """Allow the broker to send this many more messages (FLOW)."""
-        flow = wire.CommandFlow(consumer_id=self.consumer_id, messagePermits=messages)
-        self.connection.send_bytes(frame(wire.BaseCommand(type=FLOW, flow=flow)))
 
     def take(self, wait_seconds: float) -> EntryBatch | None:
         """Return the entries received so far, or wait for the first ones.
@@ -174,20 +136,16 @@ class EntryConsumer:
 
         """
         last = self._await(answer, self._reading_log_end, deadline, make_room)
-        last_message, passed = last.last_message_id, last.consumer_mark_delete_position
-        mark_delete = EARLIEST
-        if last.HasField("consumer_mark_delete_position") and signed(passed.ledgerId) >= 0:
-            mark_delete = Position(passed.ledgerId, signed(passed.entryId) + 1)
-        return LogEnd(after_entry(signed(last_message.ledgerId), signed(last_message.entryId)), mark_delete)
+        last_entry = signed(last.last_message_id.ledgerId), signed(last.last_message_id.entryId)
+        return LogEnd(after_entry(*last_entry), mark_delete_position(last) or EARLIEST)
 
     def log_end_request(self) -> tuple[wire.BaseCommand, str]:
         """Return the command for `request_log_end`, and its name in errors."""
-        request = wire.CommandGetLastMessageId(consumer_id=self.consumer_id, request_id=0)
-        return wire.BaseCommand(type=GET_LAST_MESSAGE_ID, getLastMessageId=request), self._reading_log_end
+        return self._last_message_request(), self._reading_log_end
 
     @property
     def _reading_log_end(self) -> str:
-        return f"reading the last message id of {self._topic}"
+        return f"reading the last message id of {self._where}"
 
     def _await(self, answer: Future[Any], where: str, deadline: float, make_room: Callable[[], None]) -> Any:
         while True:
@@ -218,36 +176,8 @@ class EntryConsumer:
             ConnectionFailed: The connection is closed or breaks.
 
         """
-        if position.ledger < 0 or position.entry == 0:
-            return
-        passed = wire.MessageIdData(ledgerId=position.ledger, entryId=position.entry - 1)
-        ack = wire.CommandAck(consumer_id=self.consumer_id, ack_type=_CUMULATIVE, message_id=[passed])
-        self.connection.send_bytes(frame(wire.BaseCommand(type=ACK, ack=ack)))
-
-    def close(self, wait_seconds: float = 0.0) -> None:
-        """Close the consumer. Never raise if the connection has already ended.
-
-        Args:
-            wait_seconds: How long to wait for the broker, because an exclusive subscription refuses its next consumer
-                until then.
-
-        """
-        self.connection.remove_consumer(self.consumer_id)
-        if not self.connection.is_open or self._failure is not None:
-            return
-        request = wire.CommandCloseConsumer(consumer_id=self.consumer_id, request_id=0)
-        try:
-            answer = self.connection.submit(
-                wire.BaseCommand(type=CLOSE_CONSUMER, close_consumer=request), self._closing
-            )
-            if wait_seconds > 0:
-                await_answer(answer, self._closing, wait_seconds)
-        except ConnectionFailed:
-            return
-
-    @property
-    def _closing(self) -> str:
-        return f"closing the consumer of {self._topic}"
+        if position.ledger >= 0 and position.entry > 0:
+            self.connection.send_bytes(frame(self._acknowledgement(position)))
 
 
 def request_log_ends(consumers: Sequence[EntryConsumer]) -> list[Future[Any]]:

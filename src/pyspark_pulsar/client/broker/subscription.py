@@ -17,70 +17,42 @@ Sources: `AbstractBaseDispatcher.filterEntriesForConsumer`, `ReplicatedSubscript
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from concurrent.futures import Future
 from typing import Any, Final
 
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.connection.commands import (
-    ACK,
-    CLOSE_CONSUMER,
-    FLOW,
-    GET_LAST_MESSAGE_ID,
-    SUBSCRIBE,
-    frame,
-    signed,
-)
+from pyspark_pulsar.client.broker.connection.commands import SUBSCRIBE
 from pyspark_pulsar.client.broker.connection.connection import Connection, await_answer
 from pyspark_pulsar.client.broker.connection.server_error import server_error
+from pyspark_pulsar.client.broker.open_consumer import OpenConsumer, mark_delete_position
 from pyspark_pulsar.client.wire import commands_pb2 as wire
-from pyspark_pulsar.errors import ConnectionFailed, ProtocolError, PulsarError
-from pyspark_pulsar.model.position import EARLIEST, Position
+from pyspark_pulsar.errors import ProtocolError
+from pyspark_pulsar.model.position import Position
 
-_EXCLUSIVE, _FROM_EARLIEST, _CUMULATIVE = 0, 1, 1
+_EXCLUSIVE, _FROM_EARLIEST = 0, 1
 _FEW: Final = 1_000
 _MORE: Final = 4
 _MOST: Final = 16_000
 _REST_SECONDS: Final = 5.0
 
 
-class Cursor:
+class Cursor(OpenConsumer):
     """A cursor that this process holds, from `hold_cursor`.
 
     One thread uses the cursor. The connection's thread reports its end.
     """
 
     def __init__(self, connection: Connection, topic: str, subscription: str, request_seconds: float) -> None:
-        self._connection = connection
-        self._consumer_id = connection.new_id()
-        self._where = f"subscription {subscription!r} of {topic}"
-        self._request_seconds = request_seconds
+        where = f"subscription {subscription!r} of {topic}"
+        super().__init__(connection, connection.new_id(), where, request_seconds)
         self._lock = threading.Lock()
-        self._failure: ConnectionFailed | None = None
         self._permits = 0
         self._flow_size = 0
         self._following = (-1, -1)
         self._paused_until = 0.0
-        connection.add_consumer(self._consumer_id, self)
-
-    @property
-    def is_open(self) -> bool:
-        """Return whether the cursor is usable.
-
-        A cursor becomes unusable if the connection ends, or if the broker closes the consumer. A broker closes the
-        consumer if the topic moves, or if the subscription or the topic is deleted.
-        """
-        return self._failure is None and self._connection.is_open
-
-    # Methods of `Listener`, for the connection's receiving thread
-
-    def on_command(self, command: wire.BaseCommand) -> None:
-        if command.type == CLOSE_CONSUMER:
-            self.on_closed(
-                ConnectionFailed(f"{self._where}: the broker closed the consumer; the topic moves")
-            )
+        connection.add_consumer(self.consumer_id, self)
 
     def on_entries(self) -> None:
         """Drop all entries, and record whether ids between them are missing.
@@ -88,7 +60,7 @@ class Cursor:
         Brokers send whole batches of entries, so more messages than requested may arrive. All of them must be taken,
         because remaining entries fill the connection, and then nothing else arrives.
         """
-        entries = self._connection.take_entries(self._consumer_id)
+        entries = self.connection.take_entries(self.consumer_id)
         if entries is None or entries.last is None:
             return
         with self._lock:
@@ -99,10 +71,6 @@ class Cursor:
             ledger, entry = entries.last
             self._following = (ledger, entry + 1)
 
-    def on_closed(self, reason: ConnectionFailed) -> None:
-        with self._lock:
-            self._failure = self._failure or reason
-
     # Methods for the caller's thread
 
     def subscribe(self, topic: str, subscription: str, *, is_replicated: bool = False) -> None:
@@ -111,7 +79,7 @@ class Cursor:
             topic=topic,
             subscription=subscription,
             subType=_EXCLUSIVE,
-            consumer_id=self._consumer_id,
+            consumer_id=self.consumer_id,
             request_id=0,
             durable=True,
             initialPosition=_FROM_EARLIEST,
@@ -122,15 +90,12 @@ class Cursor:
 
     def position(self) -> Position:
         """Return the position of the next message to acknowledge, after all acknowledged entries."""
-        request = wire.CommandGetLastMessageId(consumer_id=self._consumer_id, request_id=0)
-        answer = self._request(wire.BaseCommand(type=GET_LAST_MESSAGE_ID, getLastMessageId=request))
-        if not answer.HasField("consumer_mark_delete_position"):
+        position = mark_delete_position(self._request(self._last_message_request()))
+        if position is None:
             raise ProtocolError(
                 f"{self._where}: expected the position of its cursor, got none; this needs Pulsar 2.8 or later"
             )
-        marked = answer.consumer_mark_delete_position
-        ledger, entry = signed(marked.ledgerId), signed(marked.entryId)
-        return EARLIEST if ledger < 0 else Position(ledger, entry + 1)
+        return position
 
     def acknowledge(self, position: Position) -> Future[Any]:
         """Acknowledge all entries before the one of `position`. Pass the result to `settle`.
@@ -140,15 +105,7 @@ class Cursor:
         with self._lock:
             # Entries that the broker skips because of this are not missing.
             self._following = max(self._following, (position.ledger, position.entry))
-        # The entry id may be -1, "before the first entry", which the protocol carries as an unsigned long.
-        entry = (position.entry - 1) % 2**64
-        request = wire.CommandAck(
-            consumer_id=self._consumer_id,
-            ack_type=_CUMULATIVE,
-            message_id=[wire.MessageIdData(ledgerId=position.ledger, entryId=entry)],
-            request_id=0,
-        )
-        return self._connection.submit(wire.BaseCommand(type=ACK, ack=request), self._where)
+        return self.connection.submit(self._acknowledgement(position, request_id=0), self._where)
 
     def look_ahead(self) -> None:
         """Let the broker read ahead in a replicated subscription until it passes a snapshot. Do not wait.
@@ -163,8 +120,7 @@ class Cursor:
             self._flow_size = min(max(_FEW, _MORE * self._flow_size), _MOST)
             # The last batch may have brought more messages than were requested.
             self._permits += self._flow_size
-            flow = wire.CommandFlow(consumer_id=self._consumer_id, messagePermits=self._flow_size)
-        self._connection.send_bytes(frame(wire.BaseCommand(type=FLOW, flow=flow)))
+        self.add_permits(self._flow_size)
 
     def settle(self, answer: Future[Any]) -> None:
         """Wait until the broker has accepted an acknowledgement. Raise its refusal, or `ConnectionFailed`."""
@@ -172,18 +128,8 @@ class Cursor:
         if answered.HasField("error"):
             raise server_error(answered.error, answered.message, f"acknowledging in {self._where}")
 
-    def close(self) -> None:
-        """Release the subscription for others, without waiting. Never raise."""
-        self._connection.remove_consumer(self._consumer_id)
-        if not self.is_open:
-            return
-        request = wire.CommandCloseConsumer(consumer_id=self._consumer_id, request_id=0)
-        command = wire.BaseCommand(type=CLOSE_CONSUMER, close_consumer=request)
-        with contextlib.suppress(PulsarError):
-            self._connection.submit(command, f"closing {self._where}")
-
     def _request(self, command: wire.BaseCommand) -> Any:
-        return self._connection.request(command, f"opening {self._where}", self._request_seconds)
+        return self.connection.request(command, f"opening {self._where}", self._request_seconds)
 
 
 def hold_cursor(
