@@ -267,5 +267,5 @@ def test_what_it_is_not_told_right(outage: Outage, tmp_path: Path) -> None:
     (tmp_path / "offset").write_text('{"version": 1, "positions": {"public/default/never-there": "1:2"}}')
     code, _, output = pair.failover(WEST, tmp_path / "offset")
     assert code == 1
-    missing = "expected all topic partitions of the query in this cluster, got none of"
+    missing = "this cluster lacks topic partitions of the query:"
     assert f"{missing} persistent://public/default/never-there;" in output

@@ -114,8 +114,8 @@ def _check_present(client: BrokerClient, partitions: Iterable[TopicPartition]) -
     ]
     if missing:
         raise TopicNotFoundError(
-            f"expected all topic partitions of the query in this cluster, got none of {', '.join(missing)}; check "
-            f"that their namespaces are replicated"
+            f"this cluster lacks topic partitions of the query: {', '.join(missing)}; check that their namespaces are "
+            f"replicated"
         )
 
 
