@@ -38,6 +38,7 @@ myst_links_external_new_tab = False
 default_role = "code"  # docstrings write `names` with single backticks
 # Docstrings are the same without the kernel, so a clone in which it was not compiled builds the site too.
 autodoc_mock_imports = [] if find_spec("pyspark_pulsar._kernel") else ["pyspark_pulsar._kernel"]
+napoleon_use_ivar = True  # attributes as a list; autodoc documents each of them
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
