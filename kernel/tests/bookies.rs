@@ -296,5 +296,7 @@ fn compacted_entries_get_their_own_ids() {
         assert!(unwrapped(&[good[0][..length].to_vec()], None).is_err());
     }
     assert!(unwrapped(&[[good[0].as_slice(), b"x"].concat()], None).is_err());
-    assert!(unwrapped(&[vec![0; 8]], None).unwrap_err().contains("without ledger or entry"));
+    assert!(
+        unwrapped(&[vec![0; 8]], None).unwrap_err().contains("expected a message id with ledger and entry")
+    );
 }

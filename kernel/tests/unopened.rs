@@ -100,8 +100,7 @@ fn by_default_the_limit_is_in_proportion_to_what_brokers_take() {
     let zeros = vec![0; limit + 1];
     let stored = Compressor::new(Codec::Zstd).compress(&zeros).unwrap().to_vec();
     let data = packed(3, zeros.len() as u64, None, &stored);
-    let why =
-        format!("at most {limit} bytes uncompressed, got {} bytes of Zstd that say they are", stored.len());
+    let why = format!("at most {limit} bytes uncompressed, got {} bytes of Zstd for", stored.len());
     is_unopened(data.clone(), &stored, ErrorKind::TooLarge, &why, IntakeOptions::default());
     let mut options = text_options(BadRows::Fail);
     options.intake.max_uncompressed = Some(zeros.len());

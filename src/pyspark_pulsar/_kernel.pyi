@@ -254,7 +254,7 @@ class StoredEntries:
         """The first wanted entry that did not come out yet."""
 
     @property
-    def done(self) -> bool:
+    def is_done(self) -> bool:
         """All wanted entries came out; what follows need not be fed."""
 
     @property

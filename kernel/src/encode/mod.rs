@@ -28,7 +28,7 @@ pub use options::{Batching, EncoderOptions, Producing};
 pub use row_digest::RowDigest;
 use value_kind::ValueKind;
 
-/// Encodes batches of one schema for one topic.
+/// An encoder of batches with one schema, for one topic.
 #[derive(Debug)]
 pub struct Encoder {
     kind: ValueKind,
@@ -36,13 +36,13 @@ pub struct Encoder {
     producing: Producing,
     cipher: Option<EntryCipher>,
     producers: Vec<Option<Producer>>,
-    /// Partition of the next message without a key.
+    /// The partition of the next message without a key.
     round: Option<usize>,
     digest: Option<RowDigest>,
 }
 
 impl Encoder {
-    /// Raises "schema" when the options contradict each other.
+    /// Creates an encoder. Fails with "schema" if the options contradict each other.
     pub fn new(options: &EncoderOptions) -> Result<Self> {
         if options.partitions == 0 {
             return Err(KernelError::schema("partitions: expected at least 1, got 0"));
@@ -66,15 +66,15 @@ impl Encoder {
         })
     }
 
-    /// Say how messages become entries, otherwise than by default.
+    /// Sets how messages become entries, instead of the default.
     pub fn set_producing(&mut self, producing: Producing) {
         self.limits.by_key = producing.batching == Batching::ByKey;
         self.limits.chunk_bytes = producing.chunk_bytes;
         self.producing = producing;
     }
 
-    /// Encrypt every entry with a data key of 32 bytes, which no other encoder may have; `wrapped` are the name of
-    /// a key pair and the data key wrapped with it.
+    /// Encrypts every entry with a data key of 32 bytes, which no other encoder may use. `wrapped` contains
+    /// the name of each key pair and the data key wrapped with it.
     pub fn set_data_key(&mut self, key: &[u8], wrapped: &[(String, Vec<u8>)]) -> Result<()> {
         let cipher = EntryCipher::new(key, wrapped)?;
         self.limits.encryption_bytes = cipher.overhead();
@@ -82,7 +82,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Set who sends to a partition.
+    /// Sets the producer of a partition.
     pub fn set_producer(&mut self, partition: usize, producer: Producer) -> Result<()> {
         let partitions = self.producers.len();
         let slot = self.producers.get_mut(partition).ok_or_else(|| {
@@ -92,7 +92,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Encode all rows. After an error nothing has happened: sequence ids are as before.
+    /// Encodes all rows. After an error the encoder is unchanged, including its sequence ids.
     pub fn encode(&mut self, batch: &RecordBatch, publish_time: u64) -> Result<Vec<SendFrames>> {
         let input = Input::new(batch, &self.kind)?;
         let producers = self.producers.iter().enumerate().map(|(partition, producer)| {
@@ -132,7 +132,7 @@ impl Encoder {
     }
 }
 
-/// Partitions take turns in messages without a key.
+/// The turn of a partition. Partitions take turns for messages without a key.
 struct Round {
     partition: usize,
     partitions: usize,
@@ -146,14 +146,14 @@ impl Round {
     }
 }
 
-/// One call of `encode`.
+/// The state of one call of `encode`.
 struct EncodeCall<'a> {
     input: &'a Input,
     writers: Vec<PartitionWriter<'a>>,
     round: Round,
     packing: Packing<'a>,
     producing: Producing,
-    /// The value of a row; and an empty list: memory that is used for every row.
+    /// The value of a row, and an empty list: memory that each row reuses.
     payload: Vec<u8>,
     properties: Vec<Property<'a>>,
     digest: Option<RowDigest>,
@@ -221,7 +221,7 @@ impl EncodeCall<'_> {
         Ok(())
     }
 
-    /// Whose turn it is, when the message has no key.
+    /// Returns the partition whose turn it is, for a message without a key.
     fn next_of_round(&mut self, weight: usize) -> Result<usize> {
         let open = self.writers.get_mut(self.round.partition);
         if let Some(full) = open.filter(|writer| writer.must_close_before(weight)) {
@@ -233,7 +233,7 @@ impl EncodeCall<'_> {
     }
 }
 
-/// The memory of a list for a list of another lifetime: collecting in place keeps it.
+/// Returns an empty list for another lifetime with the same memory, which collecting in place keeps.
 fn emptied<'a>(mut properties: Vec<Property<'_>>) -> Vec<Property<'a>> {
     properties.clear();
     properties.into_iter().map(|_| (&[][..], &[][..])).collect()

@@ -54,7 +54,7 @@ def entries_in(stored: StoredEntries, pieces: Iterable[bytes], where: str) -> It
             if not stored.has_more:
                 break
             data = b""
-        if stored.done:
+        if stored.is_done:
             return
     with _damage(where):
         stored.finish()
