@@ -12,11 +12,12 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
 
 /**
- * The file in which the Python of one task says what it has counted (`spark/task_counts.py`): made before it begins, taken
- * when it has ended, on the executor. Where it cannot be had the task is none the worse: its counts are missing.
+ * The file into which the Python of one task writes its counts (`spark/task_counts.py`), on the executor. It
+ * is created before Python starts, and read after Python has ended. If it cannot be created or read, the
+ * counts are missing, and the task is not affected.
  */
 record CountsFile(Path path) {
-  /** Nothing is asked. */
+  /** No file, for a task whose counts are not needed. */
   static final CountsFile NONE = new CountsFile(null);
 
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -28,12 +29,13 @@ record CountsFile(Path path) {
       String name = "pyspark-pulsar-" + TaskContext.get().taskAttemptId() + ".counts";
       return new CountsFile(Files.createFile(folder.resolve(name)));
     } catch (IOException | RuntimeException | LinkageError fault) {
-      // Such as a second source in the same task, whose counts go into the file of the first.
+      // For example, the file of a second source in the same task exists. Its counts go into the file of the
+      // first.
       return NONE;
     }
   }
 
-  /** What it says, once; it is gone then. */
+  /** Returns the counts, and deletes the file. */
   List<Map<String, Long>> take() {
     List<Map<String, Long>> counts = new ArrayList<>();
     if (path == null) {
@@ -45,7 +47,7 @@ record CountsFile(Path path) {
       }
       Files.delete(path);
     } catch (IOException fault) {
-      // Of a task that was ended while it wrote.
+      // The task was ended while it wrote.
       path.toFile().delete();
     }
     return counts;
