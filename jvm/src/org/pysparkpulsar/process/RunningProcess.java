@@ -20,9 +20,9 @@ import java.util.concurrent.atomic.AtomicLong;
 /**
  * A run of a Python process: its pipes, and the calls that wait for an answer.
  *
- * <p>Frames are the same in both directions. A frame begins with the lengths of its header and its body (4 bytes
- * each, big endian), a header in JSON, and a body of raw bytes. A call has an `id`, which its answer repeats. The
- * first frame and its answer have none. `pyspark_pulsar.spark.service` documents the protocol.
+ * <p>Frames are the same in both directions: two lengths, a header in JSON, and a body of raw bytes. First is the
+ * length of the header, then the length of the body, with 4 bytes each, big endian. A call has an `id`, which its
+ * answer repeats. The first frame and its answer have none. `pyspark_pulsar.spark.service` documents the protocol.
  */
 final class RunningProcess {
   private static final ObjectMapper JSON = new ObjectMapper();
