@@ -38,7 +38,6 @@ pub(crate) enum Role {
     #[default]
     InRange,
     /// A chunk before the chunk that completes a message, found by looking back. It produces no row itself.
-    /// itself.
     EarlierChunk,
     /// An entry that `InRange` would also describe, after all earlier entries that exist were read. A chunk
     /// that is missing now does not exist.

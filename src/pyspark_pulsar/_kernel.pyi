@@ -532,7 +532,7 @@ class DecoderOptions(Protocol):
 
         A message is a bad row if its value cannot be decoded ("payload"). So is a message whose metadata do not
         fit a metadata column, which is then null. An entry is one bad row if its payload cannot be opened ("payload",
-        "unsupported", "too_large"). It has batch index -1 and the payload as stored. Damaged entries always raise.
+        "unsupported", "too_large"). Such a row has batch index -1 and the payload as stored. Damaged entries always raise.
         """
 
     @property

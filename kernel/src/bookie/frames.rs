@@ -67,12 +67,12 @@ pub const DAMAGED: i32 = -1;
 /// An answer that the caller must see: a refusal, damage, or the result of a BATCH_READ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadOutcome {
-    /// The id of a `batch_request`, whose answers are all reported, also without a failure.
+    /// The id of a `batch_request`, and `None` for `read_requests`. Each answer to a `batch_request` is reported.
     pub request_id: Option<i64>,
     /// The requested entry, or the first one of a BATCH_READ.
     pub entry: i64,
-    /// The code of the bookie, or [`DAMAGED`]. [`OK`] with `request_id` `None` means that the bookie did not
-    /// reach the entry, which is after another failed entry of its group.
+    /// The code of the bookie, or [`DAMAGED`]. For an entry of a group, [`OK`] means that the bookie did not reach
+    /// the entry after an earlier one failed.
     pub code: i32,
     /// Number of good entries in the answer to a BATCH_READ; with [`DAMAGED`], those before the damaged
     /// entry.

@@ -66,7 +66,7 @@ impl Encoder {
         })
     }
 
-    /// Sets how messages become entries, instead of the default.
+    /// Sets how messages become entries. Without a call the defaults apply.
     pub fn set_producing(&mut self, producing: Producing) {
         self.limits.by_key = producing.batching == Batching::ByKey;
         self.limits.chunk_bytes = producing.chunk_bytes;
@@ -132,7 +132,7 @@ impl Encoder {
     }
 }
 
-/// The turn of a partition. Partitions take turns for messages without a key.
+/// The partition for messages without a key, which changes from entry to entry.
 struct Round {
     partition: usize,
     partitions: usize,

@@ -9,7 +9,7 @@ use crate::error::{KernelError, Result};
 use crate::payload_schema::PayloadSchema;
 use crate::protobuf::ProtobufPlan;
 
-/// The format of written values.
+/// The format in which values are written.
 #[derive(Debug)]
 pub enum ValueKind {
     /// The column `value`, as this type.

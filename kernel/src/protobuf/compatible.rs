@@ -74,7 +74,7 @@ fn message_of(field: &FieldPlan) -> Option<usize> {
     }
 }
 
-/// Returns a number for kinds that can be read as each other, cut to the reader's width.
+/// Returns the same number for kinds whose values can be read as each other, cut to the reader's width.
 fn family(kind: Kind) -> u8 {
     match kind {
         Kind::Int32 | Kind::Int64 | Kind::UInt32 | Kind::UInt64 | Kind::Bool => 0,

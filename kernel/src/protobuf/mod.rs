@@ -37,9 +37,9 @@ pub const FIXED32: u32 = 5;
 pub struct ProtobufPlan {
     /// The version in the registry, as users write it; empty if there is none.
     pub version: String,
-    /// The message types. Kinds refer to them by index.
+    /// The message types, to which kinds refer by index.
     pub messages: Vec<MessagePlan>,
-    /// The enum types. Kinds refer to them by index.
+    /// The enum types, to which kinds refer by index.
     pub enums: Vec<Arc<EnumNames>>,
 }
 

@@ -16,7 +16,7 @@ class RowFilter:
     """The filter on metadata of messages, whose attributes the kernel reads. The default selects all
     messages.
 
-    A filtered message is not decoded, so it never causes an error. A damaged message does, because its
+    A filtered message is not decoded, so it never causes an error. A damaged message causes one, because its
     metadata cannot show whether it is selected.
     """
 

@@ -87,7 +87,6 @@ impl BoundUnion {
 
     /// Returns whether a reader would mistake a written value for NaN or an infinity, although the value is
     /// not a number.
-    /// a number.
     pub fn is_odd_number(&self, values: &Bound, written: &[u8]) -> bool {
         let number = |values: &Bound| matches!(values, Bound::Float(_) | Bound::Double(_));
         matches!(written, b"\"NaN\"" | b"\"Infinity\"" | b"\"-Infinity\"")

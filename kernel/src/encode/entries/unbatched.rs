@@ -71,8 +71,8 @@ impl PartitionWriter<'_> {
             let overhead = first.len() + uuid.len() + limits.encryption_bytes + SPARE_BYTES;
             let pieces = pieces(packed.payload, overhead, &limits, row)?;
             for (index, piece) in pieces.iter().enumerate() {
-                // Each chunk has a sequence id of its own. A broker that loads the topic again continues from
-                // the last id in the topic, and would drop a chunk with the same id as a duplicate.
+                // Each chunk has a sequence id of its own. A broker that loads the topic again continues from the
+                // last id in the topic. It would drop a chunk with the same id as a duplicate.
                 let (mut metadata, _) = head(self);
                 if pieces.len() > 1 {
                     put_chunk(&mut metadata, &uuid, pieces.len(), packed.payload.len(), index);

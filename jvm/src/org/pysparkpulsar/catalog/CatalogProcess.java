@@ -16,7 +16,7 @@ import org.pysparkpulsar.process.Refusal;
 import org.pysparkpulsar.process.Service;
 import org.pysparkpulsar.source.PulsarException;
 
-/** The Python process that accesses Pulsar. Catalogs with equal settings share one process. */
+/** The Python process of the catalog, which accesses Pulsar. Catalogs with equal settings share one process. */
 final class CatalogProcess {
   private static final ObjectMapper JSON = new ObjectMapper();
   /**

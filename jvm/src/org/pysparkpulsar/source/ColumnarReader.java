@@ -40,7 +40,7 @@ final class ColumnarReader implements PartitionReader<ColumnarBatch> {
   private final Iterator<ColumnarBatch> batches;
   private final TaskCounts counts;
   private final CountsFile counted;
-  /** The lock of the thread that is inside Spark's runner, or copies what the runner has read. */
+  /** The lock that a thread has while it is inside Spark's runner, or copies what the runner has read. */
   private final ReentrantLock inRunner = new ReentrantLock();
   private volatile Thread reading;
   private volatile boolean taskEnded;
