@@ -7,11 +7,11 @@
 //! # An entry
 //!
 //! ```text
-//! | state    | meaning                                  | ends with                                              |
-//! |----------|------------------------------------------|--------------------------------------------------------|
-//! | missing  | at or after `next`, and not received     | an answer whose digest fits                            |
-//! | received | verified and copied, perhaps after a gap | a call of `take`, after all before it are received     |
-//! | taken    | before `next`                            |                                                        |
+//! | state    | meaning                                  | ends with                                          |
+//! |----------|------------------------------------------|----------------------------------------------------|
+//! | missing  | at or after `next`, and not received     | an answer whose digest fits                        |
+//! | received | verified and copied, perhaps after a gap | a call of `take`, after all before it are received |
+//! | taken    | before `next`                            |                                                    |
 //! ```
 //!
 //! A pending request is no state here. A request may be lost with its connection, be repeated, or be sent to
@@ -26,11 +26,11 @@
 //! decides how the answer is reported:
 //!
 //! ```text
-//! | request                           | id in the frame                   | reported as [`ReadOutcome`]                         |
-//! |-----------------------------------|-----------------------------------|-----------------------------------------------------|
-//! | READ_ENTRY (`read_requests`)      | none                              | only a refusal, or [`DAMAGED`]                      |
-//! | a group of them (`read_requests`) | minus the number of entries in it | each entry that it lacks, as for READ_ENTRY         |
-//! | BATCH_READ (`batch_request`)      | the caller's, 0 or more           | always, with the number of good entries             |
+//! | request                           | id in the frame                   | reported as [`ReadOutcome`]                 |
+//! |-----------------------------------|-----------------------------------|---------------------------------------------|
+//! | READ_ENTRY (`read_requests`)      | none                              | only a refusal, or [`DAMAGED`]              |
+//! | a group of them (`read_requests`) | minus the number of entries in it | each entry that it lacks, as for READ_ENTRY |
+//! | BATCH_READ (`batch_request`)      | the caller's, 0 or more           | always, with the number of good entries     |
 //! ```
 //!
 //! A group is a BATCH_READ whose only purpose is to save frames. The negative id returns the size of the

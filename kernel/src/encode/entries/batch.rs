@@ -5,15 +5,15 @@
 //! the messages of a batch that is not yet a frame.
 //!
 //! ```text
-//! | state | event                                                    | effect                                              |
-//! |-------|----------------------------------------------------------|-----------------------------------------------------|
-//! | none  | a message that may share an entry                        | opens an entry                                      |
-//! | open  | a message that may share an entry and fits               | joins the entry                                     |
-//! | open  | a message that does not fit (`must_close_before`)        | closes the entry, and opens the next one            |
-//! | open  | the entry reaches `max_messages` or `max_bytes`          | closes the entry, with the message that filled it   |
-//! | any   | a message that may not share one, or must be chunked     | closes the open entry, and is sent (`unbatched`)    |
-//! | open  | the next key begins, with batching by key                | closes the entry                                    |
-//! | open  | the call ends (`finish`)                                 | closes the entry, so that all messages are returned |
+//! | state | event                                                | effect                                              |
+//! |-------|------------------------------------------------------|-----------------------------------------------------|
+//! | none  | a message that may share an entry                    | opens an entry                                      |
+//! | open  | a message that may share an entry and fits           | joins the entry                                     |
+//! | open  | a message that does not fit (`must_close_before`)    | closes the entry, and opens the next one            |
+//! | open  | the entry reaches `max_messages` or `max_bytes`      | closes the entry, with the message that filled it   |
+//! | any   | a message that may not share one, or must be chunked | closes the open entry, and is sent (`unbatched`)    |
+//! | open  | the next key begins, with batching by key            | closes the entry                                    |
+//! | open  | the call ends (`finish`)                             | closes the entry, so that all messages are returned |
 //! ```
 //!
 //! A message may not share an entry if batching is off. The same applies to a message with a delivery time,

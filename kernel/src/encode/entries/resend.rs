@@ -13,11 +13,11 @@
 //! confirmed.
 //!
 //! ```text
-//! | the connection breaks                        | the broker stores        | the producer sends                           |
-//! |----------------------------------------------|--------------------------|----------------------------------------------|
-//! | before any chunk was sent                    | no part of the message   | the message unchanged                        |
-//! | before all chunks but the last are confirmed | some chunks, never all   | all chunks, with the uuid of the next attempt|
-//! | after that                                   | all but perhaps the last | the last chunk, with the same uuid           |
+//! | the connection breaks                        | the broker stores        | the producer sends                            |
+//! |----------------------------------------------|--------------------------|-----------------------------------------------|
+//! | before any chunk was sent                    | no part of the message   | the message unchanged                         |
+//! | before all chunks but the last are confirmed | some chunks, never all   | all chunks, with the uuid of the next attempt |
+//! | after that                                   | all but perhaps the last | the last chunk, with the same uuid            |
 //! ```
 //!
 //! In the second row no reader can have joined the first attempt, because its last chunk was never sent. Its

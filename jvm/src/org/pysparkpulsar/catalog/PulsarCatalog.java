@@ -204,7 +204,8 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, Pr
     if (loadTable(table) instanceof PulsarTable found) {
       return found.upTo(Math.floorDiv(timestamp, MICROSECONDS));
     }
-    throw PulsarException.raised("table " + table + ": expected no TIMESTAMP AS OF, because a system table shows the current state");
+    throw PulsarException.raised(
+        "table " + table + ": expected no TIMESTAMP AS OF, because a system table shows the current state");
   }
 
   @Override
@@ -232,7 +233,8 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, Pr
       }
       throw noSuchNamespace(refusal, table.namespace());
     } catch (NoSuchTableException gone) {
-      throw PulsarException.raised("table " + table + ": expected the created table to exist, but it was dropped: " + gone.getMessage());
+      throw PulsarException.raised(
+          "table " + table + ": expected the created table to exist, but it was dropped: " + gone.getMessage());
     }
   }
 
@@ -240,7 +242,8 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, Pr
   public Table createTable(Identifier table, TableInfo info)
       throws TableAlreadyExistsException, NoSuchNamespaceException {
     if (info.constraints().length > 0) {
-      throw PulsarException.raised("table " + table + ": expected no constraints, because Pulsar does not check them; leave them out");
+      throw PulsarException.raised(
+          "table " + table + ": expected no constraints, because Pulsar does not check them; leave them out");
     }
     return createTable(table, info.schema(), info.partitions(), info.properties());
   }

@@ -117,7 +117,8 @@ final class PulsarProcedure implements UnboundProcedure, BoundProcedure {
     for (int i = 0; i < parameters.length; i++) {
       if (given.isNullAt(i)) {
         throw PulsarException.raised(
-            "CALL " + name() + ": expected a value for " + parameters[i].name() + ", got NULL; set a value, or leave the argument out");
+            "CALL " + name() + ": expected a value for " + parameters[i].name() + ", got NULL; set a value, or leave the "
+                + "argument out");
       }
     }
     ObjectNode named = table.apply(given.getUTF8String(0).toString()).put("name", name());

@@ -133,7 +133,8 @@ final class TierScanRule extends Rule<LogicalPlan> {
     JsonNode answer = table.tierScan(options, schema(columns));
     String refused = answer.has("refused") ? answer.get("refused").asText() : TierScan.refusal(answer, session);
     if (refused != null) {
-      LOG.info("Reading the topic's table with the data source, because {}: {}", refused, table.name());
+      LOG.info(
+          "Reading a topic's table with the data source instead of Spark's Parquet scan ({}): {}", refused, table.name());
       return null;
     }
     return new TierScan(answer, session);
