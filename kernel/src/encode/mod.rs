@@ -37,7 +37,7 @@ pub struct Encoder {
     cipher: Option<EntryCipher>,
     producers: Vec<Option<Producer>>,
     /// The partition of the next message without a key.
-    round: Option<usize>,
+    turn: Option<usize>,
     digest: Option<RowDigest>,
 }
 
@@ -61,7 +61,7 @@ impl Encoder {
             producing: Producing::default(),
             cipher: None,
             producers: vec![None; options.partitions],
-            round: None,
+            turn: None,
             digest: None,
         })
     }
@@ -102,22 +102,22 @@ impl Encoder {
         });
         let producers = producers.collect::<Result<Vec<_>>>()?;
         let writers = producers.iter().map(|p| PartitionWriter::new(p, self.limits, publish_time)).collect();
-        let round = self.round.unwrap_or_else(|| {
+        let turn = self.turn.unwrap_or_else(|| {
             let name = producers.first().map_or("", |p| p.producer_name.as_str());
             route::first_partition(name, producers.len())
         });
-        let round = Round { partition: round, partitions: producers.len(), used: false };
+        let turn = Turn { partition: turn, partitions: producers.len(), used: false };
         let packing = Packing::new(self.limits.codec, self.cipher.as_mut());
         let (payload, properties) = (Vec::new(), Vec::new());
         let producing = self.producing;
         let digest = self.digest;
         let mut run =
-            EncodeCall { input: &input, writers, round, packing, producing, payload, properties, digest };
+            EncodeCall { input: &input, writers, turn, packing, producing, payload, properties, digest };
         run.all(batch.num_rows())?;
-        if run.round.used {
-            run.round.advance();
+        if run.turn.used {
+            run.turn.advance();
         }
-        let (round, digest) = (run.round.partition, run.digest);
+        let (turn, digest) = (run.turn.partition, run.digest);
         let mut out = Vec::new();
         for (partition, writer) in run.writers.into_iter().enumerate() {
             out.extend(writer.finish(partition, &mut run.packing)?);
@@ -127,19 +127,19 @@ impl Encoder {
                 producer.next_sequence_id = frames.last_sequence_id.wrapping_add(1);
             }
         }
-        (self.round, self.digest) = (Some(round), digest);
+        (self.turn, self.digest) = (Some(turn), digest);
         Ok(out)
     }
 }
 
 /// The partition for messages without a key, which changes from entry to entry.
-struct Round {
+struct Turn {
     partition: usize,
     partitions: usize,
     used: bool,
 }
 
-impl Round {
+impl Turn {
     fn advance(&mut self) {
         self.partition = (self.partition + 1).checked_rem(self.partitions).unwrap_or(0);
         self.used = false;
@@ -150,7 +150,7 @@ impl Round {
 struct EncodeCall<'a> {
     input: &'a Input,
     writers: Vec<PartitionWriter<'a>>,
-    round: Round,
+    turn: Turn,
     packing: Packing<'a>,
     producing: Producing,
     /// The value of a row, and an empty list: memory that each row reuses.
@@ -191,7 +191,7 @@ impl EncodeCall<'_> {
             (None, Some((text, _))) => Some(self.producing.hashing.partition_of(text, self.writers.len())),
             (chosen, _) => chosen,
         };
-        let partition = chosen.map_or_else(|| self.next_of_round(weight), Ok)?;
+        let partition = chosen.map_or_else(|| self.partition_in_turn(weight), Ok)?;
         let own_fields = UnbatchedFields {
             deliver_at: self.input.deliver_at(row)?,
             replicate_to: self.input.replicate_to(row)?,
@@ -216,20 +216,20 @@ impl EncodeCall<'_> {
         }
         self.properties = emptied(single.properties);
         if full && chosen.is_none() {
-            self.round.advance();
+            self.turn.advance();
         }
         Ok(())
     }
 
     /// Returns the partition whose turn it is, for a message without a key.
-    fn next_of_round(&mut self, weight: usize) -> Result<usize> {
-        let open = self.writers.get_mut(self.round.partition);
+    fn partition_in_turn(&mut self, weight: usize) -> Result<usize> {
+        let open = self.writers.get_mut(self.turn.partition);
         if let Some(full) = open.filter(|writer| writer.must_close_before(weight)) {
             full.close(&mut self.packing)?;
-            self.round.advance();
+            self.turn.advance();
         }
-        self.round.used = true;
-        Ok(self.round.partition)
+        self.turn.used = true;
+        Ok(self.turn.partition)
     }
 }
 

@@ -66,10 +66,7 @@ public final class CheckpointFileSystem extends FileSystem {
     store.takeOver(absolute);
   }
 
-  /**
-   * Returns a stream for a new file. When it is closed, the file replaces an existing one, or fails unless
-   * `overwrite`.
-   */
+  /** Returns a stream for a new file. Closing it replaces an existing file, or fails if `overwrite` is false. */
   CheckpointOutputStream written(Path path, boolean overwrite) {
     Path absolute = absolute(path);
     checkInCheckpoint(absolute, "create");

@@ -97,9 +97,8 @@ final class BatchRunner {
   }
 
   /**
-   * Ends the Python worker of a task that needs no more rows, before Spark's runner closes its connection.
-   * The worker would log a traceback of the broken pipe, and end. If Spark keeps the worker elsewhere, the
-   * worker does that.
+   * Ends the Python worker of a task that needs no more rows, before Spark's runner closes its connection. Otherwise
+   * the worker would log a traceback of the broken pipe before it ends.
    */
   static void endWorker(Iterator<ColumnarBatch> given) {
     Iterator<?> batches = given instanceof InterruptibleIterator<?> outer ? outer.delegate() : given;
