@@ -56,8 +56,8 @@ fn is_unopened(data: Vec<u8>, stored: &[u8], kind: ErrorKind, why: &str, intake:
 #[test]
 fn an_entry_that_cannot_be_opened_is_one_bad_row() {
     let any = IntakeOptions::default();
-    is_unopened(packed(9, 4, None, b"abcd"), b"abcd", ErrorKind::Unsupported, "compression type 9", any);
-    is_unopened(packed(9, 4, Some(2), b"abcd"), b"abcd", ErrorKind::Unsupported, "compression type 9", any);
+    is_unopened(packed(9, 4, None, b"abcd"), b"abcd", ErrorKind::Unsupported, "4 SNAPPY, got 9", any);
+    is_unopened(packed(9, 4, Some(2), b"abcd"), b"abcd", ErrorKind::Unsupported, "4 SNAPPY, got 9", any);
     let text = b"some text, some text, some text, some text".repeat(3);
     for codec in CODECS {
         let stored = Compressor::new(codec).compress(&text).unwrap().to_vec();
