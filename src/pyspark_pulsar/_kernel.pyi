@@ -531,8 +531,9 @@ class DecoderOptions(Protocol):
         out.
 
         A message is a bad row if its value cannot be decoded ("payload"). So is a message whose metadata do not
-        fit a metadata column, which is then null. An entry is one bad row if its payload cannot be opened ("payload",
-        "unsupported", "too_large"). Such a row has batch index -1 and the payload as stored. Damaged entries always raise.
+        fit a metadata column, which is then null. An entry is one bad row if its payload cannot be opened
+        ("payload", "unsupported", "too_large"). Such a row has batch index -1 and the payload as stored. Damaged
+        entries always raise.
         """
 
     @property
