@@ -1,5 +1,5 @@
 #!/bin/bash
-# What a container does: `driver` and `executor` as Spark asks for them on Kubernetes, else the command that it is given.
+# Entry point of the container. Spark on Kubernetes runs it with `driver` or `executor`; other arguments are a command.
 set -euo pipefail
 
 case "${1-}" in
@@ -9,7 +9,7 @@ case "${1-}" in
       --conf "spark.driver.bindAddress=$SPARK_DRIVER_BIND_ADDRESS" "$@"
     ;;
   executor)
-    # Spark counts the options of this JVM: SPARK_JAVA_OPT_0, SPARK_JAVA_OPT_1 and so on.
+    # Spark numbers the options of this JVM: SPARK_JAVA_OPT_0, SPARK_JAVA_OPT_1 and so on.
     options=()
     while name="SPARK_JAVA_OPT_${#options[@]}" && [ -n "${!name+set}" ]; do
       options+=("${!name}")

@@ -1,6 +1,8 @@
-"""Builds the wheel: the catalog's jar with javac, against the PySpark that is installed, then the rest with maturin.
+"""Build backend for the wheel: javac compiles the catalog's jar against the installed PySpark, maturin builds
+the rest.
 
-A build backend (PEP 517, PEP 660) in the tree; `python jvm/build_jar.py` makes the jar alone. Needs a JDK 17 or later.
+The backend (PEP 517, PEP 660) is in the tree. `python jvm/build_jar.py` builds the jar alone. A JDK 17 or
+later is required.
 """
 
 from __future__ import annotations
@@ -20,13 +22,18 @@ import maturin
 _ROOT = Path(__file__).resolve().parent.parent
 _SOURCES = _ROOT / "jvm" / "src"
 _JAR = _ROOT / "src" / "pyspark_pulsar" / "jars" / "pyspark-pulsar-catalog.jar"
-_BYTECODE = "17"  # the oldest Java that Spark 4 runs on
-# The same sources give the same jar, byte by byte.
+_BYTECODE = "17"  # The oldest Java that Spark 4 runs on.
+# A fixed time makes the jar of equal sources equal, byte by byte.
 _MOMENT = (2020, 1, 1, 0, 0, 0)
 
 
 def build_jar() -> Path:
-    """Compile the catalog. Raises SystemExit with what to install where something is missing."""
+    """Compile the catalog, and return the path of the jar.
+
+    Raises:
+        SystemExit: A prerequisite is missing. The text names what to install.
+
+    """
     home = os.environ.get("JAVA_HOME")
     javac = shutil.which("javac", path=f"{home}/bin" if home else None)
     if javac is None:
@@ -39,7 +46,8 @@ def build_jar() -> Path:
         command += ["-classpath", f"{_spark_jars()}/*", *sources]
         subprocess.run(command, check=True)
         _JAR.parent.mkdir(exist_ok=True)
-        # Renamed into place, since a JVM that runs reads on in the file that it has opened.
+        # The new jar replaces the old one in one step, because a running JVM reads on from the file that it
+        # has opened.
         made = _JAR.with_suffix(".made")
         with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as jar:
             for each in sorted(Path(classes).rglob("*.class")):
@@ -53,7 +61,7 @@ def _spark_jars() -> Path:
     found = find_spec("pyspark")
     if found is None or found.origin is None:
         raise SystemExit(
-            "expected PySpark beside the build, whose jars the catalog is compiled against, got none"
+            "expected PySpark in the build environment, whose jars the catalog is compiled against, got none"
         )
     return Path(found.origin).parent / "jars"
 

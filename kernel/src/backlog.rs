@@ -1,4 +1,4 @@
-//! How many messages lie where: numbers of entries, without the entries.
+//! Count the messages and bytes of a range of entries, without keeping the entries.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use crate::entry::{Entry, EntryBatch};
 use crate::selection::Position;
 use crate::selection::row_filter::RowFilter;
 
-/// What is left of one entry.
+/// The messages of one entry that count, and the entry's size.
 #[derive(Debug, Clone, Copy)]
 struct Count {
     ledger: i64,
@@ -15,18 +15,18 @@ struct Count {
     bytes: u32,
 }
 
-/// A part of a range, from its start on.
+/// The first part of a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BacklogSlice {
-    /// Behind it.
+    /// Position after the last message of the slice.
     pub end: Position,
-    /// Messages in it.
+    /// Number of messages in the slice.
     pub messages: u64,
-    /// Stored bytes: of an entry that is cut, its messages' share.
+    /// Stored bytes. Each message has an equal share of its entry's bytes.
     pub bytes: u64,
 }
 
-/// Entries of one topic partition, in order: of each, how many messages a reader may get and how large it is.
+/// The counted entries of one topic partition, in order.
 #[derive(Debug, Default)]
 pub struct Backlog {
     counts: VecDeque<Count>,
@@ -34,12 +34,13 @@ pub struct Backlog {
 }
 
 impl Backlog {
-    /// Messages that `filter` does not want by their entry's metadata do not count.
+    /// Creates an empty backlog. Messages that `filter` refuses by their entry's metadata do not count.
     pub fn new(filter: RowFilter) -> Self {
         Self { counts: VecDeque::new(), filter }
     }
 
-    /// Count entries behind those counted before; the others came twice. Returns their messages and bytes.
+    /// Counts entries and returns the numbers of their messages and bytes. Entries that were counted before
+    /// are ignored.
     pub fn add(&mut self, entries: &mut EntryBatch) -> (u64, u64) {
         let (mut messages, mut bytes) = (0, 0);
         for entry in entries.take() {
@@ -55,7 +56,8 @@ impl Backlog {
         (messages, bytes)
     }
 
-    /// An entry that cannot be read counts as one message, which fails the task that reads it.
+    /// Counts the messages of an entry. An unreadable entry counts as one message, and fails the task that
+    /// reads it.
     fn count(&self, entry: &Entry) -> Count {
         let messages = entry.parts().map_or(1, |parts| {
             let metadata = &parts.metadata;
@@ -69,7 +71,7 @@ impl Backlog {
         Count { ledger: entry.ledger, entry: entry.entry, messages, bytes }
     }
 
-    /// Forget entries before that of the position.
+    /// Removes the entries before the entry of the position.
     pub fn drop_before(&mut self, position: Position) {
         while self.counts.front().is_some_and(|first| (first.ledger, first.entry) < (position.0, position.1))
         {
@@ -77,15 +79,18 @@ impl Backlog {
         }
     }
 
-    /// As much of what was counted from `start` to `end` as neither limit forbids; what is taken ends between
-    /// entries unless the limit of messages, or bytes in the first entry, ends inside one. With `at_least_one` the
-    /// first message, or the first entry if it has none, is taken whatever its size.
+    /// Returns the longest slice from `start` to `end` (exclusive) that was counted and is within `most`
+    /// messages and bytes.
+    ///
+    /// The slice ends between entries, with two exceptions. The limit of messages may end the slice inside
+    /// any entry, and the limit of bytes inside its first entry. With `at_least_one` the slice contains the
+    /// first message, or the first entry if that entry has no messages, whatever its size.
     pub fn take(&self, start: Position, end: Position, most: (u64, u64), at_least_one: bool) -> BacklogSlice {
         let mut taken = BacklogSlice { end: start, messages: 0, bytes: 0 };
         let mut must = at_least_one;
         let from = self.counts.partition_point(|count| (count.ledger, count.entry) < (start.0, start.1));
         for count in self.counts.range(from..) {
-            let Some(part) = Part::of(count, start, end) else { break };
+            let Some(part) = Part::in_range(count, start, end) else { break };
             let left = (most.0.saturating_sub(taken.messages), most.1.saturating_sub(taken.bytes));
             let fitting = part.fitting(left, taken.messages == 0, must);
             must = false;
@@ -103,7 +108,7 @@ impl Backlog {
     }
 }
 
-/// The messages of an entry that lie in a range.
+/// The messages of an entry that are in a range.
 struct Part {
     first: u32,
     messages: u32,
@@ -111,8 +116,8 @@ struct Part {
 }
 
 impl Part {
-    /// None for an entry behind the range.
-    fn of(count: &Count, start: Position, end: Position) -> Option<Self> {
+    /// Returns the messages from `start` to `end`, or `None` if the entry is after the range.
+    fn in_range(count: &Count, start: Position, end: Position) -> Option<Self> {
         let place = (count.ledger, count.entry);
         if (count.ledger, count.entry, 0) >= end {
             return None;
@@ -123,7 +128,7 @@ impl Part {
         Some(Self { first, messages: behind.saturating_sub(first), whole: *count })
     }
 
-    /// The share of so many messages in the entry's bytes; an entry without messages is taken whole.
+    /// Returns the share of `messages` in the bytes of the entry, or all bytes if the entry has no messages.
     fn bytes_of(&self, messages: u32) -> u64 {
         let bytes = u64::from(self.whole.bytes);
         match u64::from(self.whole.messages) {
@@ -132,10 +137,11 @@ impl Part {
         }
     }
 
-    /// How many of the messages may be taken when so many messages and bytes are left; None: the entry not at all.
+    /// Returns how many of the messages fit into the limits that are left, or `None` if the entry does not
+    /// fit.
     fn fitting(&self, left: (u64, u64), is_first: bool, must: bool) -> Option<u32> {
         if self.messages == 0 {
-            // Nothing of it is in the range, or it holds no message: only its bytes count.
+            // The entry has no message in the range, so only its bytes count.
             let fits = self.bytes_of(0) <= left.1 && left.0 > 0;
             return (must || fits || self.whole.messages > 0).then_some(0);
         }

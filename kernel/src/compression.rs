@@ -1,35 +1,36 @@
-//! The codecs of a payload.
+//! Compression and decompression of payloads.
 //!
-//! A size field that is damaged, or lies, must never decide how much memory is taken: a limit and each codec's best
-//! possible ratio bound it before anything is allocated, and what unpacks to more than it says is refused.
+//! A damaged or forged size field must never decide how much memory is allocated. A limit and the best
+//! possible ratio of each codec bound the size before the allocation. A payload that unpacks to more than its
+//! stated size is an error.
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 use lz4_flex::block::{CompressError, CompressTable, compress_into_with_table, get_maximum_output_size};
 
 use crate::error::{ErrorKind, KernelError, Result};
 
-/// Largest payload that is decompressed, whatever the limit: 1 GiB. Arrow's 32-bit offsets end at 2 GiB.
+/// Largest decompressed payload, whatever the limit: 1 GiB. Arrow's 32-bit offsets end at 2 GiB.
 pub const MAX_UNCOMPRESSED: usize = 1 << 30;
-/// More than any codec makes of an empty payload.
+/// More bytes than any codec needs for an empty payload.
 const MAX_STUB: usize = 32;
 
-/// `CompressionType` of PulsarApi.proto.
+/// The codecs of `CompressionType` in PulsarApi.proto.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Codec {
-    /// 0
+    /// Number 0.
     None,
-    /// 1, a raw block
+    /// Number 1, a raw block.
     Lz4,
-    /// 2
+    /// Number 2.
     Zlib,
-    /// 3, a frame
+    /// Number 3, a frame.
     Zstd,
-    /// 4, raw
+    /// Number 4, without a frame.
     Snappy,
 }
 
 impl Codec {
-    /// From the number in the metadata.
+    /// Returns the codec with the number that the metadata contains.
     pub fn from_number(number: u64) -> Result<Self> {
         [Self::None, Self::Lz4, Self::Zlib, Self::Zstd, Self::Snappy]
             .into_iter()
@@ -37,12 +38,14 @@ impl Codec {
             .ok_or_else(|| {
                 KernelError::new(
                     ErrorKind::Unsupported,
-                    format!("compression type {number}; known are 0 NONE, 1 LZ4, 2 ZLIB, 3 ZSTD, 4 SNAPPY"),
+                    format!(
+                        "compression type: expected 0 NONE, 1 LZ4, 2 ZLIB, 3 ZSTD or 4 SNAPPY, got {number}"
+                    ),
                 )
             })
     }
 
-    /// From the name in the options.
+    /// Returns the codec with the name that the options contain.
     pub fn from_name(name: &str) -> Result<Self> {
         Ok(match name {
             "NONE" => Self::None,
@@ -58,7 +61,7 @@ impl Codec {
         })
     }
 
-    /// The number in the metadata.
+    /// Returns the number that the metadata contains.
     pub fn number(self) -> u64 {
         match self {
             Self::None => 0,
@@ -70,13 +73,14 @@ impl Codec {
     }
 }
 
-/// Decompress to exactly `size` bytes, at most `limit`; anything else is an error, "too_large" for what is above the
-/// limit.
+/// Decompresses to exactly `size` bytes. Fails with "too_large" if `size` is above `limit`, and with
+/// "corrupt" for any other size of the result.
 pub fn decompress(codec: Codec, data: &[u8], size: usize, limit: usize) -> Result<Vec<u8>> {
     decompress_in(Vec::new(), codec, data, size, limit)
 }
 
-/// As [`decompress`], in the memory of `spare` where the codec can use it; its content does not matter.
+/// Decompresses like [`decompress`], into the memory of `spare` if the codec can use it. The content of
+/// `spare` is ignored.
 pub fn decompress_in(
     spare: Vec<u8>,
     codec: Codec,
@@ -93,7 +97,7 @@ pub fn decompress_in(
         return Err(KernelError::new(
             ErrorKind::TooLarge,
             format!(
-                "expected a payload of at most {limit} bytes uncompressed, got {packed} bytes of {codec:?} that say they are {size}"
+                "expected a payload of at most {limit} bytes uncompressed, got {packed} bytes of {codec:?} for {size} bytes"
             ),
         ));
     }
@@ -110,7 +114,8 @@ pub fn decompress_in(
     Ok(out)
 }
 
-/// Java writes stub bytes for an empty payload that not every codec accepts; but what has a content is not empty.
+/// Accepts the stub bytes that Java writes for an empty payload, which not every codec can decompress. Fails
+/// if the data decompress to any content.
 fn empty(codec: Codec, data: &[u8]) -> Result<Vec<u8>> {
     let has_content = data.len() > MAX_STUB
         || match codec {
@@ -136,7 +141,7 @@ fn damaged(codec: Codec, why: impl std::fmt::Display) -> KernelError {
     KernelError::corrupt(format!("the {codec:?} payload cannot be decompressed: {why}"))
 }
 
-/// Refuse a size that `data` cannot unpack to, at `ratio` output bytes per input byte.
+/// Refuses a size that `data` cannot unpack to, at `ratio` output bytes per input byte.
 fn check_ratio(codec: Codec, data: &[u8], size: usize, ratio: usize) -> Result<()> {
     if size > data.len().saturating_mul(ratio).saturating_add(64) {
         return Err(damaged(codec, format!("{} bytes cannot hold {size}", data.len())));
@@ -147,7 +152,7 @@ fn check_ratio(codec: Codec, data: &[u8], size: usize, ratio: usize) -> Result<(
 fn lz4(mut out: Vec<u8>, data: &[u8], size: usize) -> Result<Vec<u8>> {
     check_ratio(Codec::Lz4, data, size, 255)?;
     if out.capacity() < size {
-        // Zeroes of a new allocation are cheaper than those of a grown one.
+        // A new allocation gets its zeros more cheaply than a grown one.
         out = vec![0; size];
     } else {
         out.resize(size, 0);
@@ -161,18 +166,22 @@ fn snappy(data: &[u8], size: usize) -> Result<Vec<u8>> {
     check_ratio(Codec::Snappy, data, size, 64)?;
     let announced = snap::raw::decompress_len(data).map_err(|e| damaged(Codec::Snappy, e))?;
     if announced != size {
-        return Err(damaged(Codec::Snappy, format!("it announces {announced} bytes, its metadata {size}")));
+        return Err(damaged(
+            Codec::Snappy,
+            format!("expected {size} bytes as in its metadata, got a header for {announced} bytes"),
+        ));
     }
     snap::raw::Decoder::new().decompress_vec(data).map_err(|e| damaged(Codec::Snappy, e))
 }
 
 fn zstd_frame(data: &[u8], size: usize) -> Result<Vec<u8>> {
-    // In one piece: a stream would take as much memory as the frame says that its window is.
+    // Decompressing in one piece bounds the memory. A stream would use as much memory as the window size in
+    // the frame.
     zstd::bulk::decompress(data, size).map_err(|e| damaged(Codec::Zstd, e))
 }
 
-/// Java's client ends with a sync flush and writes neither final block nor Adler checksum, so the end of
-/// the stream is where the input ends.
+/// Inflates until the input ends. Java's client ends with a sync flush, and writes neither a final block nor
+/// the Adler checksum.
 fn zlib(data: &[u8], size: usize) -> Result<Vec<u8>> {
     check_ratio(Codec::Zlib, data, size, 1040)?;
     let mut out = Vec::with_capacity(size + 1);
@@ -190,7 +199,7 @@ fn zlib(data: &[u8], size: usize) -> Result<Vec<u8>> {
     }
 }
 
-/// Compresses payloads, with memory that it keeps from one to the next.
+/// A compressor of payloads that reuses its memory.
 pub struct Compressor {
     codec: Codec,
     table: CompressTable,
@@ -198,12 +207,12 @@ pub struct Compressor {
 }
 
 impl Compressor {
-    /// For one codec.
+    /// Creates a compressor for one codec.
     pub fn new(codec: Codec) -> Self {
         Self { codec, table: CompressTable::default(), out: Vec::new() }
     }
 
-    /// Compress a payload.
+    /// Compresses a payload.
     pub fn compress<'a>(&'a mut self, data: &'a [u8]) -> Result<&'a [u8]> {
         let codec = self.codec;
         let failed = |e: &dyn std::fmt::Display| {

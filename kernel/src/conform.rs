@@ -1,7 +1,7 @@
-//! Rebuild an array in a target type: the last step of decoding and the first of encoding.
+//! Rebuild an array in a target type: the last step of decoding and the first step of encoding.
 //!
-//! Where only the label differs (time zone, field names, nullability) buffers are shared; where the
-//! values differ `arrow-cast` converts them, and a value that does not fit is an error, never a null.
+//! If only a label differs (time zone, field names, nullability), the result shares the buffers of the
+//! source. Otherwise `arrow-cast` converts the values. A value that does not fit is an error, never a null.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use arrow_buffer::NullBuffer;
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, TimeUnit};
 
-/// What Arrow's own functions may refuse.
+/// The result of functions that fail with an error of Arrow.
 pub type ArrowResult<T> = Result<T, ArrowError>;
 
-/// `array` as `field`; an error when it holds a null that `field` forbids.
+/// Converts `array` to the type of `field`. Fails if the array contains a null that `field` forbids.
 pub fn conform(array: &ArrayRef, field: &Field) -> ArrowResult<ArrayRef> {
     let out = conform_type(array, field.data_type())?;
     if !field.is_nullable() && out.logical_null_count() > 0 {
@@ -31,7 +31,7 @@ pub fn conform(array: &ArrayRef, field: &Field) -> ArrowResult<ArrayRef> {
     Ok(out)
 }
 
-/// `array` as `target`.
+/// Converts `array` to the type `target`.
 pub fn conform_type(array: &ArrayRef, target: &DataType) -> ArrowResult<ArrayRef> {
     if array.data_type() == target {
         return Ok(array.clone());
@@ -81,7 +81,7 @@ pub fn conform_type(array: &ArrayRef, target: &DataType) -> ArrowResult<ArrayRef
 }
 
 fn cast(array: &ArrayRef, target: &DataType) -> ArrowResult<ArrayRef> {
-    // `safe` would turn what does not fit into nulls: silent loss.
+    // With `safe`, arrow would replace values that do not fit by nulls, and so lose them silently.
     cast_with_options(array, target, &CastOptions { safe: false, ..CastOptions::default() })
 }
 
@@ -89,12 +89,13 @@ fn mismatch(array: &ArrayRef, target: &DataType) -> ArrowError {
     ArrowError::CastError(format!("expected {target}, got {}", array.data_type()))
 }
 
-/// The same buffers under another type of the same layout.
+/// Returns the same buffers under another type with the same layout.
 fn relabel(array: &ArrayRef, target: &DataType) -> ArrowResult<ArrayRef> {
     Ok(arrow_array::make_array(array.to_data().into_builder().data_type(target.clone()).build()?))
 }
 
-/// A zone is only a label here; arrow would want a time zone database to read it.
+/// Converts between time units. A zone is only a label here, because arrow would need a time zone database to
+/// read it.
 fn timestamp(
     array: &ArrayRef,
     from: TimeUnit,
@@ -107,7 +108,7 @@ fn timestamp(
     }
     let (from_ticks, to_ticks) = (per_second(from), per_second(to));
     if from_ticks > to_ticks {
-        // Digits are cut towards the past, before 1970 too: arrow would cut towards 1970.
+        // Digits are cut towards the past, before 1970 too. Arrow would cut them towards 1970.
         let numbers = relabel(array, &DataType::Int64)?;
         let cut = numbers
             .as_primitive::<Int64Type>()
@@ -118,7 +119,7 @@ fn timestamp(
     relabel(&cast(&plain, &DataType::Timestamp(to, None))?, target)
 }
 
-/// How many of a unit make up a second.
+/// Returns the number of ticks of a unit in a second.
 pub fn per_second(unit: TimeUnit) -> i64 {
     match unit {
         TimeUnit::Second => 1,
@@ -128,7 +129,7 @@ pub fn per_second(unit: TimeUnit) -> i64 {
     }
 }
 
-/// Numbers of the unit since midnight; Spark has no time outside of a day.
+/// Converts ticks since midnight. A value outside of one day is an error, because Spark has no such time.
 fn time_of_day(array: &ArrayRef, unit: TimeUnit, target: &DataType) -> ArrowResult<ArrayRef> {
     let limit = 86_400 * per_second(unit);
     let numbers = cast(array, &DataType::Int64)?;
@@ -140,12 +141,12 @@ fn time_of_day(array: &ArrayRef, unit: TimeUnit, target: &DataType) -> ArrowResu
     cast(array, target)
 }
 
-/// Children by name, or by position when no name fits; a field the source lacks becomes null.
+/// Rebuilds a struct with children found by name. A field that the source lacks becomes null.
 fn structure(array: &StructArray, fields: &Fields) -> ArrowResult<ArrayRef> {
     let columns = fields
         .iter()
         .map(|field| match array.column_by_name(field.name()) {
-            // A child may hold nulls below a null parent, whatever it says of itself.
+            // A child may contain nulls below a null parent, even if its field is not nullable.
             Some(column) if array.null_count() > 0 => {
                 conform_type(&masked(column, array.nulls())?, field.data_type())
             }
@@ -159,7 +160,8 @@ fn structure(array: &StructArray, fields: &Fields) -> ArrowResult<ArrayRef> {
     Ok(Arc::new(StructArray::try_new(fields.clone(), columns, array.nulls().cloned())?))
 }
 
-/// `column`, null wherever its parent is: some writers leave empty values there, which need not fit.
+/// Returns `column` with nulls wherever `parent` is null. Some writers leave empty values there, which need
+/// not fit the target type.
 pub fn masked(column: &ArrayRef, parent: Option<&NullBuffer>) -> ArrowResult<ArrayRef> {
     let Some(parent) = parent else { return Ok(column.clone()) };
     if column.data_type() == &DataType::Null || column.nulls().is_some_and(|own| own.contains(parent)) {
@@ -191,7 +193,7 @@ fn uuid_texts(array: &ArrayRef) -> ArrowResult<arrow_array::StringArray> {
     Ok(out.finish())
 }
 
-/// Hexadecimal digits with hyphens.
+/// Returns the hexadecimal digits of a UUID with hyphens.
 pub fn uuid_text(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(36);
     for (i, byte) in bytes.iter().enumerate() {

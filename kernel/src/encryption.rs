@@ -1,9 +1,12 @@
 //! End-to-end encryption of payloads, as Pulsar's Java and C++ clients do it.
 //!
-//! The producer compresses, cuts into chunks, and then encrypts what goes into each entry with AES-GCM: 12
-//! bytes of nonce in `encryption_param`, 16 bytes of tag behind the ciphertext, no associated data. The data
-//! key lies in the metadata, wrapped once for each key name in `encryption_keys`. Who holds the private keys
-//! unwraps it; here arrive only data keys. Source: MessageCryptoBc of apache/pulsar, 4.0.8.
+//! The producer compresses the payload, cuts it into chunks, and encrypts the payload of each entry with
+//! AES-GCM. The nonce has 12 bytes and is in `encryption_param`; the tag has 16 bytes and follows the
+//! ciphertext. There is no associated data.
+//!
+//! The metadata contains the data key, wrapped once for each key name in `encryption_keys`. The caller has
+//! the private keys and unwraps the data key; the kernel only receives data keys. Source: MessageCryptoBc of
+//! apache/pulsar, 4.0.8.
 
 use std::collections::HashMap;
 
@@ -18,29 +21,31 @@ use crate::metadata::MessageMetadata;
 use crate::wire::WireFields;
 
 const NONCE_BYTES: usize = 12;
-/// Producers make a new data key every few hours; above this number the oldest are asked for again.
+/// Largest number of data keys that are kept. Producers make a new data key every few hours. When the limit
+/// is reached, all keys are dropped and requested again as needed.
 const MAX_KEYS: usize = 4096;
-/// Far fewer than `MAX_KEYS`, or those of one entry would drive each other out, and it would wait for ever.
+/// Largest number of wrapped keys of one entry. If it were close to `MAX_KEYS`, the keys of an entry would
+/// replace each other, and the entry would wait without end.
 const MAX_KEYS_OF_ENTRY: usize = 1000;
-/// Names of keys that an error repeats.
+/// Largest number of key names in an error.
 const MAX_NAMED: usize = 10;
-/// Name of the property that says how the payload of a row is encrypted.
+/// Name of the property that describes the encryption of a row's payload.
 pub const CONTEXT_PROPERTY: &[u8] = b"__encryption";
 
-/// What to do with an entry that cannot be decrypted.
+/// The handling of an entry that cannot be decrypted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OnFailure {
-    /// An error.
+    /// Raise an error.
     #[default]
     Fail,
-    /// No row; counted.
+    /// Produce no row, and count the entry.
     Discard,
-    /// One row for the entry, with the encrypted payload.
+    /// Produce one row for the entry, with the encrypted payload.
     Consume,
 }
 
 impl OnFailure {
-    /// From `FAIL`, `DISCARD` or `CONSUME`.
+    /// Parses `FAIL`, `DISCARD` or `CONSUME`.
     pub fn from_name(name: &str) -> Result<Self> {
         match name {
             "FAIL" => Ok(Self::Fail),
@@ -53,14 +58,14 @@ impl OnFailure {
     }
 }
 
-/// A data key as it lies in the metadata.
+/// A wrapped data key in an entry's metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrappedKey {
-    /// Name of the key pair that it is wrapped with.
+    /// Name of the key pair that wraps the data key.
     pub name: String,
     /// The wrapped bytes.
     pub wrapped: Vec<u8>,
-    /// What the producer's key reader said of the key pair.
+    /// Name and value pairs that the producer's key reader attached to the key pair.
     pub metadata: Vec<(String, String)>,
 }
 
@@ -97,12 +102,12 @@ fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The wrapped data keys of an entry.
+/// Returns the wrapped data keys of an entry.
 pub fn wrapped_keys(metadata: &MessageMetadata<'_>) -> Result<Vec<WrappedKey>> {
     metadata.encryption_keys.iter().map(|bytes| WrappedKey::parse(bytes)).collect()
 }
 
-/// An unwrapped data key, ready for use; its memory is wiped when it is dropped.
+/// An unwrapped data key, ready for use. Dropping it wipes its memory.
 enum DataKey {
     Aes128(Box<Aes128Gcm>),
     Aes256(Box<Aes256Gcm>),
@@ -117,7 +122,7 @@ impl DataKey {
         }
     }
 
-    /// `None` when the payload does not authenticate.
+    /// Returns the decrypted payload, or `None` if the payload does not authenticate.
     fn decrypt(&self, nonce: &[u8; NONCE_BYTES], payload: &[u8]) -> Option<Vec<u8>> {
         let nonce = Nonce::from(*nonce);
         match self {
@@ -127,31 +132,31 @@ impl DataKey {
     }
 }
 
-/// What became of an encrypted payload.
+/// The result of decrypting a payload.
 pub enum Decrypted {
     /// The payload, still compressed.
     Clear(Vec<u8>),
-    /// None of those that are known fits, and these have not been unwrapped or refused yet.
+    /// No known data key fits, and these wrapped keys have been neither unwrapped nor refused yet.
     Unknown(Vec<WrappedKey>),
-    /// It cannot be decrypted, and why.
+    /// The payload cannot be decrypted, for this reason.
     Undecryptable(String),
 }
 
-/// Data keys by their wrapped form.
+/// Data keys, by their wrapped form.
 #[derive(Default)]
 pub struct Keyring {
     keys: HashMap<Vec<u8>, std::result::Result<DataKey, String>>,
 }
 
 impl Keyring {
-    /// Make a data key known. A length that AES does not have is refused as `refuse` does.
+    /// Adds a data key. A key whose length does not fit AES is refused, as with `refuse`.
     pub fn add(&mut self, wrapped: &[u8], key: &[u8]) {
         let known = DataKey::new(key)
             .ok_or_else(|| format!("the unwrapped data key has {} bytes, expected 16 or 32", key.len()));
         self.insert(wrapped, known);
     }
 
-    /// Say that a data key cannot be unwrapped, and why.
+    /// Records that a data key cannot be unwrapped, and why.
     pub fn refuse(&mut self, wrapped: &[u8], why: &str) {
         self.insert(wrapped, Err(why.to_owned()));
     }
@@ -163,7 +168,7 @@ impl Keyring {
         self.keys.insert(wrapped.to_vec(), key);
     }
 
-    /// Decrypt with the first data key that is known and fits; every name wraps the same one.
+    /// Decrypts with the first known data key that fits. All names of an entry wrap the same data key.
     pub fn decrypt(&self, metadata: &MessageMetadata<'_>, payload: &[u8]) -> Result<Decrypted> {
         let wrapped = wrapped_keys(metadata)?;
         if wrapped.len() > MAX_KEYS_OF_ENTRY {
@@ -203,7 +208,7 @@ impl Keyring {
     }
 }
 
-/// The error for an entry that cannot be decrypted.
+/// Returns the error for an entry that cannot be decrypted.
 pub fn undecryptable_error(metadata: &MessageMetadata<'_>, why: &str) -> KernelError {
     let keys = wrapped_keys(metadata).unwrap_or_default();
     let names: Vec<String> = keys.into_iter().take(MAX_NAMED).map(|key| key.name).collect();
@@ -213,8 +218,10 @@ pub fn undecryptable_error(metadata: &MessageMetadata<'_>, why: &str) -> KernelE
     )
 }
 
-/// What a consumer needs to decrypt the payload itself, as JSON: the fields of the Java client's
-/// `EncryptionContext`, and the chunk that the entry is. Bytes are base64.
+/// Returns all that a consumer needs to decrypt the payload itself, as JSON.
+///
+/// The JSON has the fields of the Java client's `EncryptionContext`, and for a chunk its place in the
+/// message. Bytes are base64.
 pub fn context_json(metadata: &MessageMetadata<'_>) -> Result<String> {
     let keys: Vec<Value> = wrapped_keys(metadata)?
         .into_iter()

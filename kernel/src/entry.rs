@@ -1,8 +1,10 @@
-//! Entries: what a bookie stores and a MESSAGE frame carries behind its command.
+//! Entries: the bytes that a bookie stores, and that a MESSAGE frame contains after its command.
 //!
 //! `[0x0e02 | u32 n | BrokerEntryMetadata] [0x0e01 | u32 crc32c of all that follows]
-//! u32 metadata size | MessageMetadata | payload`, big endian. A payload is compressed as a whole; in a
-//! batched entry it holds `{u32 n | SingleMessageMetadata | payload_size bytes}` per message.
+//! u32 metadata size | MessageMetadata | payload`, big endian.
+//!
+//! A payload is compressed as a whole. In a batched entry it contains `{u32 n | SingleMessageMetadata |
+//! payload_size bytes}` for each message.
 
 use crate::error::{KernelError, MessageRef, Result};
 use crate::metadata::{BrokerMetadata, MessageMetadata};
@@ -10,67 +12,68 @@ use crate::selection::{Range, Selection};
 use crate::wire::split_u32;
 
 const BROKER_METADATA_MAGIC: [u8; 2] = [0x0e, 0x02];
-/// Announces the checksum of an entry.
+/// The magic bytes before the checksum of an entry.
 pub const CHECKSUM_MAGIC: [u8; 2] = [0x0e, 0x01];
 
-/// One entry and where it is stored.
+/// An entry, with its ledger and entry id.
 #[derive(Debug)]
 pub struct Entry {
-    /// BookKeeper ledger.
+    /// The BookKeeper ledger.
     pub ledger: i64,
-    /// Entry in the ledger.
+    /// The entry in the ledger.
     pub entry: i64,
     /// The bytes of the entry.
     pub data: Vec<u8>,
-    /// What the decoder is to do with it.
+    /// Why the entry is in the decoder's queue.
     pub(crate) role: Role,
-    /// It comes from where messages of aborted transactions are as well.
+    /// True if the source of the entry also returns messages of aborted transactions.
     pub(crate) unfiltered: bool,
     verified: bool,
 }
 
-/// Why an entry is in the decoder's queue.
+/// The reason why an entry is in the decoder's queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// For the messages in it.
+    /// The entry's messages become rows.
     #[default]
     InRange,
-    /// Looked back for: a chunk before the one that completes a message; gives no row itself.
+    /// A chunk before the chunk that completes a message, found by looking back. It produces no row itself.
     EarlierChunk,
-    /// As `InRange`, after all that could be found before it: what is missing now is missing for good.
+    /// An entry that `InRange` would also describe, after all earlier entries that exist were read. A chunk
+    /// that is missing now does not exist.
     AfterLookBack,
 }
 
-/// An entry taken apart; everything is borrowed from it.
+/// The parts of an entry, borrowed from its bytes.
 #[derive(Debug)]
 pub struct EntryParts<'a> {
-    /// Metadata of the entry.
+    /// The metadata of the entry.
     pub metadata: MessageMetadata<'a>,
-    /// Payload, still compressed.
+    /// The payload, still compressed.
     pub payload: &'a [u8],
-    /// `BrokerEntryMetadata`; empty where the broker added none.
+    /// The bytes of the `BrokerEntryMetadata`; empty if the broker added none.
     broker: &'a [u8],
 }
 
 impl EntryParts<'_> {
-    /// What the broker that stored the entry added to it.
+    /// Parses the metadata that the broker added when it stored the entry.
     pub fn broker_metadata(&self) -> Result<BrokerMetadata> {
         BrokerMetadata::parse(self.broker)
     }
 }
 
 impl Entry {
-    /// Store `data` as the entry `entry` of `ledger`; nothing is looked at yet.
+    /// Creates the entry `entry` of `ledger` from its bytes, without reading them.
     pub fn new(ledger: i64, entry: i64, data: Vec<u8>) -> Self {
         Self { ledger, entry, data, role: Role::default(), unfiltered: false, verified: false }
     }
 
-    /// The entry as a whole, for error messages.
+    /// Returns the position of the entry as a whole, for error messages.
     pub fn reference(&self) -> MessageRef {
         MessageRef { ledger: self.ledger, entry: self.entry, batch_index: -1 }
     }
 
-    /// Verify the checksum, once: later calls only look the result up.
+    /// Verifies the checksum. Later calls use the result of the first.
     pub fn verify(&mut self) -> Result<()> {
         if !self.verified {
             verify_checksum(&self.data).map_err(|e| e.at(self.reference()))?;
@@ -79,8 +82,8 @@ impl Entry {
         Ok(())
     }
 
-    /// Verify the checksum, or for an entry without one that its metadata can be read: what a flipped bit in the
-    /// announcement of the checksum leaves.
+    /// Verifies the checksum. If the entry has none, verifies that its metadata can be read, because a
+    /// flipped bit may have removed the magic bytes of the checksum.
     pub fn verify_whole(&mut self) -> Result<()> {
         self.verify()?;
         match split_checksum(&self.data) {
@@ -89,40 +92,40 @@ impl Entry {
         }
     }
 
-    /// Whether its bytes were compared with a checksum: then they are what the producer sent.
+    /// Returns whether the bytes were compared with a checksum, and so are what the producer sent.
     pub fn is_proven(&self) -> bool {
         self.verified && matches!(split_checksum(&self.data), Ok((Some(_), _)))
     }
 
-    /// Metadata and payload, without looking at the checksum.
+    /// Splits the entry into metadata and payload, without verifying the checksum.
     pub fn parts(&self) -> Result<EntryParts<'_>> {
         parse(&self.data).map_err(|e| e.at(self.reference()))
     }
 }
 
-/// Whole entries in the order in which they were pushed.
+/// Whole entries, in the order of their `push` calls.
 #[derive(Debug, Default)]
 pub struct EntryBatch {
     /// The entries, oldest first.
     pub entries: Vec<Entry>,
-    /// The entries come from storage and not from a broker, which hides the messages of aborted transactions.
+    /// True if the entries come from storage. A broker would hide the messages of aborted transactions.
     pub unfiltered: bool,
     nbytes: usize,
 }
 
 impl EntryBatch {
-    /// Add one entry at the end.
+    /// Appends an entry.
     pub fn push(&mut self, entry: Entry) {
         self.nbytes = self.nbytes.saturating_add(entry.data.len());
         self.entries.push(entry);
     }
 
-    /// Bytes of all entries.
+    /// Returns the number of bytes of all entries.
     pub fn nbytes(&self) -> usize {
         self.nbytes
     }
 
-    /// Drop whole entries that cannot have messages in `range`.
+    /// Removes whole entries that cannot contain messages in `range`.
     pub fn trim(&mut self, range: &Range) {
         let outside = |e: &Entry| !range.touches(e.ledger, e.entry, i32::MAX);
         if self.entries.first().is_some_and(outside) || self.entries.last().is_some_and(outside) {
@@ -131,8 +134,8 @@ impl EntryBatch {
         }
     }
 
-    /// Where ids are missing from `following` on: the first that is, and the one that came instead. A `following`
-    /// below 0 is followed by anything.
+    /// Returns the gaps in the ids from `following` on: for each, the first missing id and the id that
+    /// follows the gap. If the ledger of `following` is below 0, the first entry follows it without a gap.
     pub fn gaps(&self, following: (i64, i64)) -> Vec<((i64, i64), (i64, i64))> {
         let mut gaps = Vec::new();
         let mut next = following;
@@ -146,7 +149,7 @@ impl EntryBatch {
         gaps
     }
 
-    /// Take the entries out.
+    /// Removes and returns the entries.
     pub fn take(&mut self) -> Vec<Entry> {
         self.nbytes = 0;
         let mut entries = std::mem::take(&mut self.entries);
@@ -154,7 +157,8 @@ impl EntryBatch {
         entries
     }
 
-    /// The earliest and the latest publish time, in Unix milliseconds; entries that cannot be read tell none.
+    /// Returns the earliest and the latest publish time, in Unix milliseconds. Entries that cannot be read
+    /// are ignored.
     pub fn published(&self) -> Option<(i64, i64)> {
         let times =
             self.entries.iter().filter_map(|e| e.parts().ok()).map(|parts| parts.metadata.publish_time);
@@ -167,7 +171,8 @@ impl EntryBatch {
         span.map(|(first, last)| (signed(first), signed(last)))
     }
 
-    /// Messages as a broker counts permits; an entry that cannot be read counts as one.
+    /// Returns the number of messages, as a broker counts permits. An entry that cannot be read counts as one
+    /// message.
     pub fn num_messages(&self) -> usize {
         let count = |e: &Entry| match e.parts() {
             Ok(parts) => parts.metadata.num_messages_in_batch.unwrap_or(1).max(1) as usize,
@@ -176,11 +181,13 @@ impl EntryBatch {
         self.entries.iter().map(count).fold(0, usize::saturating_add)
     }
 
-    /// Distinct schema versions of the entries that may have wanted messages, in order of first sight;
-    /// empty bytes stand for none. Verifies the checksums of those entries. Markers have none.
+    /// Returns the distinct schema versions of entries that may contain selected messages, in order of first
+    /// appearance. Empty bytes mean that messages name no version. Markers have no version.
+    ///
+    /// Verifies the checksums of the entries in the range.
     pub fn schema_versions(&mut self, selection: &Selection) -> Result<Vec<Vec<u8>>> {
         let mut versions: Vec<Vec<u8>> = Vec::new();
-        // What lies outside is not read: it may be damaged, or of a version that the reader cannot resolve.
+        // Entries outside of the range may be damaged, or have a version that the reader cannot resolve.
         let inside = |e: &&mut Entry| selection.range.touches(e.ledger, e.entry, i32::MAX);
         for entry in self.entries.iter_mut().filter(inside) {
             entry.verify()?;
@@ -197,7 +204,7 @@ impl EntryBatch {
     }
 }
 
-/// The `BrokerEntryMetadata`, empty where there is none, and what follows.
+/// Splits off the bytes of the `BrokerEntryMetadata`, which are empty if the entry has none.
 fn split_broker_metadata(data: &[u8]) -> Result<(&[u8], &[u8])> {
     let Some(rest) = data.strip_prefix(&BROKER_METADATA_MAGIC) else {
         return Ok((&[], data));
@@ -207,7 +214,7 @@ fn split_broker_metadata(data: &[u8]) -> Result<(&[u8], &[u8])> {
         .ok_or_else(|| KernelError::corrupt("the broker entry metadata is longer than the entry"))
 }
 
-/// The checksummed part of an entry and its checksum, when it has one.
+/// Splits off the checksum, if the entry has one, and returns the bytes that it covers.
 fn split_checksum(data: &[u8]) -> Result<(Option<u32>, &[u8])> {
     let (_, data) = split_broker_metadata(data)?;
     let Some(rest) = data.strip_prefix(&CHECKSUM_MAGIC) else {
@@ -222,7 +229,7 @@ fn verify_checksum(data: &[u8]) -> Result<()> {
     let (checksum, rest) = split_checksum(data)?;
     match checksum.map(|expected| (expected, crc32c::crc32c(rest))) {
         Some((expected, got)) if expected != got => Err(KernelError::corrupt(format!(
-            "checksum mismatch: the entry says {expected:#010x}, its bytes give {got:#010x}"
+            "checksum mismatch: expected {expected:#010x} from the entry, got {got:#010x} from its bytes"
         ))),
         _ => Ok(()),
     }

@@ -1,29 +1,30 @@
-//! The one error of the kernel. What a user sees is made from it in Python, which adds the topic.
+//! The only error type of the kernel. Python adds the topic to it, and raises the error that users see.
 
 use std::fmt;
 
-/// Bytes of a message: some repeat the value that does not fit, which may be megabytes.
+/// Largest length of an error message, in bytes. Some errors repeat the value that does not fit, which may be
+/// megabytes.
 const MAX_MESSAGE: usize = 2000;
 
-/// Who has to act on an error.
+/// The kind of an error, which decides who has to act.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// A checksum, length or codec that does not fit: the bytes are damaged.
+    /// A checksum, length or codec does not fit: the bytes are damaged.
     Corrupt,
-    /// Whole bytes, but a value that does not fit its schema.
+    /// The bytes are whole, but a value does not fit its schema.
     Payload,
-    /// Valid, but beyond what this version decodes.
+    /// The bytes are valid, but this version cannot decode them.
     Unsupported,
-    /// Encrypted, and not to be decrypted with the keys given.
+    /// The message is encrypted, and the data keys do not decrypt it.
     Encrypted,
-    /// A schema that cannot be used, or an unknown schema version.
+    /// The schema cannot be used, or its version is unknown.
     Schema,
-    /// One message above the maximum message size.
+    /// A message is larger than the maximum message size.
     TooLarge,
 }
 
 impl ErrorKind {
-    /// The name under which Python sees the kind.
+    /// Returns the name of the kind in Python.
     pub fn name(self) -> &'static str {
         match self {
             Self::Corrupt => "corrupt",
@@ -36,14 +37,14 @@ impl ErrorKind {
     }
 }
 
-/// Which message an error is about.
+/// The position of a message, for errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageRef {
-    /// BookKeeper ledger.
+    /// The BookKeeper ledger.
     pub ledger: i64,
-    /// Entry in the ledger.
+    /// The entry in the ledger.
     pub entry: i64,
-    /// Index in the batched entry; -1 outside a batch or for the entry as a whole.
+    /// The index in the batched entry; -1 outside of a batch, or for the entry as a whole.
     pub batch_index: i32,
 }
 
@@ -57,22 +58,22 @@ impl fmt::Display for MessageRef {
     }
 }
 
-/// What the kernel refuses, and where.
+/// An error of the kernel, with its position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct KernelError {
-    /// Who has to act.
+    /// The kind, which decides who has to act.
     pub kind: ErrorKind,
-    /// Expected, got and where, in one sentence.
+    /// A sentence with what was expected, what was found, and where.
     pub message: String,
-    /// The message, when there is one.
+    /// The message that the error is about, if there is one.
     pub at: Option<MessageRef>,
-    /// Row of the record batch given to the encoder.
+    /// The row of the record batch that was passed to the encoder.
     pub row: Option<usize>,
 }
 
 impl KernelError {
-    /// An error that is not about one message.
+    /// Creates an error without a message or row. Messages are cut to `MAX_MESSAGE` bytes.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         let mut message = message.into();
         if message.len() > MAX_MESSAGE {
@@ -83,22 +84,22 @@ impl KernelError {
         Self { kind, message, at: None, row: None }
     }
 
-    /// Damaged bytes.
+    /// Creates an error for damaged bytes.
     pub fn corrupt(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Corrupt, message)
     }
 
-    /// A schema that cannot be used.
+    /// Creates an error for a schema that cannot be used.
     pub fn schema(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Schema, message)
     }
 
-    /// A value that does not fit its schema.
+    /// Creates an error for a value that does not fit its schema.
     pub fn payload(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Payload, message)
     }
 
-    /// Name the message, unless a closer place is already named.
+    /// Adds the message, unless the error already names one.
     pub fn at(mut self, at: MessageRef) -> Self {
         if self.at.is_none() {
             self.message = format!("message {at}: {}", self.message);
@@ -107,13 +108,13 @@ impl KernelError {
         self
     }
 
-    /// Name the part of the message, such as its key.
+    /// Adds the part of the message, such as its key.
     pub fn within(mut self, part: &str) -> Self {
         self.message = format!("{part}: {}", self.message);
         self
     }
 
-    /// Name the row of the input batch.
+    /// Adds the row of the input batch, unless the error already names one.
     pub fn in_row(mut self, row: usize) -> Self {
         if self.row.is_none() {
             self.message = format!("row {row}: {}", self.message);
@@ -123,5 +124,5 @@ impl KernelError {
     }
 }
 
-/// Result of a kernel operation.
+/// The result of a kernel operation.
 pub type Result<T> = std::result::Result<T, KernelError>;

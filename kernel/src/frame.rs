@@ -1,8 +1,8 @@
-//! Splits the byte stream of a broker connection into frames.
+//! The frames of a broker connection.
 //!
-//! `u32 total size | u32 command size | BaseCommand | rest`, sizes without themselves, big endian.
-//! MESSAGE frames stay inside as entries of the consumers that were added, and are dropped for all others; all other
-//! commands are handed out as bytes.
+//! A frame is `u32 total size | u32 command size | BaseCommand | rest`, big endian. Neither size includes its
+//! own field. MESSAGE frames of added consumers are kept as entries, and MESSAGE frames of other consumers
+//! are dropped. [`FrameDecoder::feed`] returns all other commands as bytes.
 
 use std::collections::HashMap;
 
@@ -14,24 +14,24 @@ const TYPE_FIELD: u32 = 1;
 const MESSAGE_FIELD: u32 = 9;
 const MESSAGE_TYPE: u64 = 9;
 
-/// Frames of one connection.
+/// The decoder of one connection's bytes into frames.
 #[derive(Debug)]
 pub struct FrameDecoder {
     max_frame_bytes: usize,
     pending: Vec<u8>,
-    /// One queue for each consumer that was added and not dropped.
+    /// A queue for each consumer that was added and not dropped.
     queues: HashMap<u64, EntryBatch>,
-    /// Bytes in all queues.
+    /// Number of bytes in all queues.
     buffered: usize,
 }
 
 impl FrameDecoder {
-    /// Refuse frames above `max_frame_bytes` (their total size field).
+    /// Creates a decoder that refuses frames whose total size field is above `max_frame_bytes`.
     pub fn new(max_frame_bytes: usize) -> Self {
         Self { max_frame_bytes, pending: Vec::new(), queues: HashMap::new(), buffered: 0 }
     }
 
-    /// Take what the socket gave; returns the commands that became complete, without MESSAGE.
+    /// Reads bytes from the socket, and returns the commands that they complete, except MESSAGE commands.
     pub fn feed(&mut self, data: &[u8]) -> Result<Vec<Vec<u8>>> {
         let mut commands = Vec::new();
         if self.pending.is_empty() {
@@ -47,7 +47,7 @@ impl FrameDecoder {
         Ok(commands)
     }
 
-    /// All entries queued for the consumer, oldest first.
+    /// Removes and returns all entries queued for the consumer, oldest first.
     pub fn take_entries(&mut self, consumer_id: u64) -> Option<EntryBatch> {
         let queue = self.queues.get_mut(&consumer_id)?;
         if queue.entries.is_empty() {
@@ -57,42 +57,42 @@ impl FrameDecoder {
         Some(std::mem::take(queue))
     }
 
-    /// Ledger and entry of the oldest entry queued for the consumer.
+    /// Returns ledger and entry of the oldest entry queued for the consumer.
     pub fn first_entry(&self, consumer_id: u64) -> Option<(i64, i64)> {
         let oldest = self.queues.get(&consumer_id)?.entries.first()?;
         Some((oldest.ledger, oldest.entry))
     }
 
-    /// Bytes of the entries that wait inside.
+    /// Returns the number of bytes of all queued entries.
     pub fn buffered_bytes(&self) -> usize {
         self.buffered
     }
 
-    /// Keep the entries that arrive for the consumer from now on.
+    /// Starts to keep the entries that arrive for the consumer.
     pub fn add_consumer(&mut self, consumer_id: u64) {
         self.queues.entry(consumer_id).or_default();
     }
 
-    /// Forget the consumer, with its entries. What still arrives for it is dropped.
+    /// Removes the consumer and its entries. Entries that still arrive for the consumer are dropped.
     pub fn drop_consumer(&mut self, consumer_id: u64) {
         if let Some(queue) = self.queues.remove(&consumer_id) {
             self.buffered -= queue.nbytes();
         }
     }
 
-    /// The number of consumers that were added and not dropped.
+    /// Returns the number of consumers that were added and not dropped.
     pub fn consumers(&self) -> usize {
         self.queues.len()
     }
 
-    /// Handle all complete frames of `data`; returns how many bytes they took.
+    /// Handles all complete frames of `data`, and returns their length in bytes.
     fn split(&mut self, data: &[u8], commands: &mut Vec<Vec<u8>>) -> Result<usize> {
         let mut rest = data;
         while let Some((total, after)) = split_u32(rest) {
             let total = total as usize;
             if total > self.max_frame_bytes {
                 return Err(KernelError::corrupt(format!(
-                    "a frame of {total} bytes, above the limit of {}: not a Pulsar broker, or a lost byte",
+                    "expected a frame of at most {} bytes, got {total}: the server is not a Pulsar broker, or a byte was lost",
                     self.max_frame_bytes
                 )));
             }
@@ -110,7 +110,7 @@ impl FrameDecoder {
             split_u32(frame).and_then(|(size, rest)| rest.split_at_checked(size as usize))
         else {
             return Err(KernelError::corrupt(format!(
-                "a command that does not fit its frame of {} bytes",
+                "expected a command that fits its frame of {} bytes, got a longer one",
                 frame.len()
             )));
         };
@@ -128,7 +128,7 @@ impl FrameDecoder {
     }
 }
 
-/// The bytes of CommandMessage when the BaseCommand is one.
+/// Returns the bytes of the CommandMessage if the BaseCommand contains one.
 fn message_command(command: &[u8]) -> Result<Option<&[u8]>> {
     let mut fields = WireFields::new(command);
     let (mut is_message, mut message) = (false, None);
@@ -145,12 +145,12 @@ fn message_command(command: &[u8]) -> Result<Option<&[u8]>> {
         }
     }
     if is_message && message.is_none() {
-        return Err(KernelError::corrupt("a MESSAGE frame without its command"));
+        return Err(KernelError::corrupt("expected a CommandMessage in a MESSAGE frame, got none"));
     }
     Ok(message.filter(|_| is_message))
 }
 
-/// Which consumer a MESSAGE is for, and which entry it is.
+/// The consumer and the entry of a MESSAGE frame.
 struct MessageTarget {
     consumer_id: u64,
     ledger: i64,
@@ -169,7 +169,9 @@ impl MessageTarget {
             }
         }
         let (Some(consumer_id), Some(id)) = (consumer_id, id) else {
-            return Err(KernelError::corrupt("a MESSAGE frame without consumer or message id"));
+            return Err(KernelError::corrupt(
+                "expected a consumer id and a message id in a MESSAGE frame, got none",
+            ));
         };
         let (mut ledger, mut entry) = (0, 0);
         let mut fields = WireFields::new(id);

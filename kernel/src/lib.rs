@@ -1,11 +1,12 @@
 //! Pulsar entries to Arrow record batches and back.
 //!
-//! Everything that happens once per message happens here, and nothing else does: no socket, no clock,
-//! no thread. `python` (behind the feature of that name) is the only module that knows an interpreter;
-//! the rest is plain Rust and is tested without one.
+//! The crate does all work that happens once per message, and nothing else: no socket, no clock, no thread.
+//! Only the module `python`, which the feature of that name enables, uses an interpreter. All other modules
+//! are plain Rust, and their tests need no interpreter.
 //!
-//! Reading: [`frame`] splits what a broker sends, [`bookie`] what bookies send, [`entry`] finds metadata and
-//! payload in an entry, [`decode`] turns messages into columns. Writing: [`encode`] turns columns into SEND frames.
+//! To read, [`frame`] splits the bytes of a broker and [`bookie`] the bytes of bookies. [`entry`] finds
+//! metadata and payload in an entry, and [`decode`] turns messages into columns. To write, [`encode`] turns
+//! columns into SEND frames.
 #![deny(unsafe_code)]
 #![deny(missing_docs)]
 

@@ -1,4 +1,5 @@
-//! `MessageMetadata` and `SingleMessageMetadata` of PulsarApi.proto, read and written by hand.
+//! The messages `MessageMetadata`, `SingleMessageMetadata` and `BrokerEntryMetadata` of Pulsar, read and
+//! written by hand.
 //!
 //! Field numbers: apache/pulsar, pulsar-common/src/main/proto/PulsarApi.proto.
 
@@ -11,7 +12,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use crate::error::{KernelError, Result};
 use crate::wire::{WireFields, bytes_field_size, put_bytes, put_number, put_varint};
 
-/// As `java.util.Base64` decodes: without padding, and with any last bits.
+/// Decodes base64 like `java.util.Base64`: without padding, and with any last bits.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new()
@@ -19,20 +20,20 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// Key and value of one property, as the producer wrote them.
+/// The key and value of a property, as the producer wrote them.
 pub type Property<'a> = (&'a [u8], &'a [u8]);
 
-/// A message key as it lies in the metadata.
+/// A message key, as the metadata stores it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Key<'a> {
-    /// Text, or the base64 of a binary key.
+    /// The text of the key, or the base64 text of a binary key.
     pub text: &'a [u8],
-    /// Whether `text` is base64.
+    /// True if `text` is base64.
     pub base64: bool,
 }
 
 impl<'a> Key<'a> {
-    /// The bytes the producer gave as key; `None` when they are not the base64 that they claim to be.
+    /// Returns the bytes of the key that the producer set; `None` if the text should be base64 and is not.
     pub fn decoded(&self) -> Option<Cow<'a, [u8]>> {
         match self.base64 {
             true => LENIENT.decode(self.text).ok().map(Cow::Owned),
@@ -40,23 +41,23 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// The same, and text that claims to be base64 but is not as it lies.
+    /// Returns the bytes of the key, or the stored text if the text should be base64 and is not.
     pub fn bytes(&self) -> Cow<'a, [u8]> {
         self.decoded().unwrap_or(Cow::Borrowed(self.text))
     }
 }
 
-/// `BrokerEntryMetadata`: what brokers with `brokerEntryMetadataInterceptors` put before an entry.
+/// The fields that brokers with `brokerEntryMetadataInterceptors` add before an entry.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct BrokerMetadata {
-    /// 1, Unix milliseconds by the broker's clock
+    /// Field 1: Unix milliseconds by the broker's clock.
     pub timestamp: Option<u64>,
-    /// 2, the index in the topic of the entry's last message
+    /// Field 2: index in the topic of the entry's last message.
     pub index: Option<u64>,
 }
 
 impl BrokerMetadata {
-    /// Read from the bytes of exactly one `BrokerEntryMetadata`.
+    /// Parses the bytes of exactly one `BrokerEntryMetadata`.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let mut metadata = Self::default();
         let mut fields = WireFields::new(bytes);
@@ -70,68 +71,68 @@ impl BrokerMetadata {
         Ok(metadata)
     }
 
-    /// That of the message `nth`, counted from 0, in an entry of `count`.
+    /// Returns the metadata of message `nth`, counted from 0, in an entry of `count` messages.
     pub fn of_message(self, nth: i32, count: i32) -> Self {
         let before_last = u64::try_from(i64::from(count) - 1 - i64::from(nth)).unwrap_or(0);
         Self { index: self.index.and_then(|last| last.checked_sub(before_last)), ..self }
     }
 }
 
-/// The fields of an entry's `MessageMetadata` that matter to a reader.
+/// The fields of an entry's `MessageMetadata` that a reader needs.
 #[derive(Debug, Default, Clone)]
 pub struct MessageMetadata<'a> {
-    /// 1
+    /// Field 1: name of the producer.
     pub producer_name: &'a [u8],
-    /// 2
+    /// Field 2: sequence id of the entry's first message.
     pub sequence_id: u64,
-    /// 3, Unix milliseconds by the producer's clock
+    /// Field 3: Unix milliseconds by the producer's clock.
     pub publish_time: u64,
-    /// 4
+    /// Field 4: properties of an unbatched message.
     pub properties: Vec<Property<'a>>,
-    /// 5, the cluster in which it was produced, when it came by replication
+    /// Field 5: the cluster in which a replicated entry was produced.
     pub replicated_from: Option<&'a [u8]>,
-    /// 6
+    /// Field 6: key of an unbatched message.
     pub partition_key: Option<&'a [u8]>,
-    /// 8
+    /// Field 8: number of the codec.
     pub compression: u64,
-    /// 9
+    /// Field 9: length of the decompressed payload, in bytes.
     pub uncompressed_size: u32,
-    /// 11; the entry is a batch when the field is there, whatever its value
+    /// Field 11: number of messages. The entry is a batch if this field is set, to any value.
     pub num_messages_in_batch: Option<i32>,
-    /// 12, Unix milliseconds; 0 is none
+    /// Field 12: Unix milliseconds; 0 means that the message has no event time.
     pub event_time: u64,
-    /// 13, an `EncryptionKeys` message each; none when the payload is not encrypted
+    /// Field 13: an `EncryptionKeys` message for each key name; empty if the payload is not encrypted.
     pub encryption_keys: Vec<&'a [u8]>,
-    /// 14
+    /// Field 14: name of the encryption algorithm.
     pub encryption_algo: &'a [u8],
-    /// 15, the nonce of this entry
+    /// Field 15: the nonce of this entry.
     pub encryption_param: &'a [u8],
-    /// 16
+    /// Field 16: version of the schema in the registry.
     pub schema_version: Option<&'a [u8]>,
-    /// 17
+    /// Field 17: whether the key is base64.
     pub partition_key_base64: bool,
-    /// 18
+    /// Field 18: ordering key of an unbatched message.
     pub ordering_key: Option<&'a [u8]>,
-    /// 20
+    /// Field 20: type of the marker; `None` for an entry with messages.
     pub marker_type: Option<u64>,
-    /// 22, of the id of the transaction that the message belongs to
+    /// Field 22: least significant bits of the id of the message's transaction.
     pub txn_least: Option<u64>,
-    /// 23
+    /// Field 23: most significant bits of that id.
     pub txn_most: Option<u64>,
-    /// 25
+    /// Field 25: whether the value of an unbatched message is null.
     pub null_value: bool,
-    /// 26, the same in all chunks of a message
+    /// Field 26: name of a chunked message, the same in all its chunks.
     pub uuid: &'a [u8],
-    /// 27; the entry is a chunk when it is above 1
+    /// Field 27: number of chunks. The entry is a chunk if this is above 1.
     pub num_chunks: u64,
-    /// 28, bytes of all chunks together, before encryption
+    /// Field 28: bytes of all chunks together, before encryption.
     pub total_chunk_size: u64,
-    /// 29, from 0
+    /// Field 29: index of the chunk, from 0.
     pub chunk_id: u64,
 }
 
 impl<'a> MessageMetadata<'a> {
-    /// Read from the bytes of exactly one `MessageMetadata`.
+    /// Parses the bytes of exactly one `MessageMetadata`.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         let mut metadata = Self::default();
         let mut fields = WireFields::new(bytes);
@@ -170,23 +171,23 @@ impl<'a> MessageMetadata<'a> {
         }
         if required != 0b1110 {
             return Err(KernelError::corrupt(
-                "message metadata without its required producer_name, sequence_id and publish_time",
+                "expected message metadata with producer_name, sequence_id and publish_time, got metadata that lacks one",
             ));
         }
         Ok(metadata)
     }
 
-    /// The key of an unbatched message.
+    /// Returns the key of an unbatched message.
     pub fn key(&self) -> Option<Key<'a>> {
         self.partition_key.map(|text| Key { text, base64: self.partition_key_base64 })
     }
 
-    /// Most and least significant bits of the transaction that the message, or marker, belongs to.
+    /// Returns the most and least significant bits of the transaction of the message or marker.
     pub fn transaction(&self) -> Option<(u64, u64)> {
         Some((self.txn_most?, self.txn_least?))
     }
 
-    /// Append as protobuf. Fields at their default are left out.
+    /// Appends the metadata as Protobuf, without fields that have their default.
     pub fn write(&self, out: &mut Vec<u8>, highest_sequence_id: u64) {
         put_bytes(out, 1, self.producer_name);
         put_number(out, 2, self.sequence_id);
@@ -209,33 +210,33 @@ impl<'a> MessageMetadata<'a> {
     }
 }
 
-/// `SingleMessageMetadata`: what a message inside a batched entry carries itself.
+/// The metadata of one message in a batched entry.
 #[derive(Debug, Default, Clone)]
 pub struct SingleMetadata<'a> {
-    /// 1
+    /// Field 1: properties of the message.
     pub properties: Vec<Property<'a>>,
-    /// 2
+    /// Field 2: key of the message.
     pub partition_key: Option<&'a [u8]>,
-    /// 3
+    /// Field 3: length of the message's payload, in bytes.
     pub payload_size: u32,
-    /// 4
+    /// Field 4: whether compaction removed the message.
     pub compacted_out: bool,
-    /// 5, Unix milliseconds; 0 is none
+    /// Field 5: Unix milliseconds; 0 means that the message has no event time.
     pub event_time: u64,
-    /// 6
+    /// Field 6: whether the key is base64.
     pub partition_key_base64: bool,
-    /// 7
+    /// Field 7: ordering key of the message.
     pub ordering_key: Option<&'a [u8]>,
-    /// 8
+    /// Field 8: sequence id of the message.
     pub sequence_id: Option<u64>,
-    /// 9
+    /// Field 9: whether the value is null.
     pub null_value: bool,
-    /// 10: the key of a separated key-value message is null
+    /// Field 10: whether the key of a separated key-value message is null.
     pub null_partition_key: bool,
 }
 
 impl<'a> SingleMetadata<'a> {
-    /// Read from the bytes of exactly one `SingleMessageMetadata`, reusing the property list.
+    /// Parses the bytes of exactly one `SingleMessageMetadata`, and reuses the memory of the property list.
     pub fn parse_into(&mut self, bytes: &'a [u8]) -> Result<()> {
         let mut properties = std::mem::take(&mut self.properties);
         properties.clear();
@@ -261,17 +262,19 @@ impl<'a> SingleMetadata<'a> {
             }
         }
         if !sized {
-            return Err(KernelError::corrupt("a batched message without its required payload_size"));
+            return Err(KernelError::corrupt(
+                "expected payload_size in the metadata of a batched message, got none",
+            ));
         }
         Ok(())
     }
 
-    /// The key of the message.
+    /// Returns the key of the message.
     pub fn key(&self) -> Option<Key<'a>> {
         self.partition_key.map(|text| Key { text, base64: self.partition_key_base64 })
     }
 
-    /// Append as protobuf.
+    /// Appends the metadata as Protobuf.
     pub fn write(&self, out: &mut Vec<u8>) {
         for (key, value) in &self.properties {
             put_varint(out, 1 << 3 | 2);
@@ -318,5 +321,6 @@ fn parse_property(bytes: &[u8]) -> Result<Property<'_>> {
 }
 
 fn size(value: u64) -> Result<u32> {
-    u32::try_from(value).map_err(|_| KernelError::corrupt(format!("a size of {value} bytes, above 32 bits")))
+    u32::try_from(value)
+        .map_err(|_| KernelError::corrupt(format!("expected a size of at most 32 bits, got {value} bytes")))
 }

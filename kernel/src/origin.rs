@@ -1,26 +1,27 @@
-//! The cluster in which an entry was produced, and where it lies there.
+//! The cluster in which an entry was produced, and the entry's position in that cluster.
 //!
-//! Replicators name their cluster in `replicated_from`. Those of Pulsar 3.0.11, 3.3.6, 4.0.4 and later also add a property
-//! to the entry, for deduplication: the position that it has in their cluster, as `ledger:entry`.
+//! Replicators write the name of their cluster into `replicated_from`. Replicators of Pulsar 3.0.11, 3.3.6,
+//! 4.0.4 and later also add a property for deduplication: the position of the entry in their cluster, as
+//! `ledger:entry`.
 
 use crate::entry::{Entry, EntryBatch};
 
 const SOURCE_POSITION: &[u8] = b"__MSG_PROP_REPL_SOURCE_POSITION";
 
-/// Of one entry.
+/// The origin of one entry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Origin {
-    /// Ledger and entry here.
+    /// Ledger and entry in this cluster.
     pub at: (i64, i64),
-    /// Unix milliseconds by the producer's clock; `None` where damage hides it.
+    /// Unix milliseconds by the producer's clock; `None` if the entry is damaged.
     pub published: Option<i64>,
-    /// The cluster that it was replicated from; `None` for an entry that was produced here.
+    /// The cluster that the entry was replicated from; `None` for an entry that was produced in this cluster.
     pub cluster: Option<String>,
-    /// Ledger and entry in that cluster, if its replicator told.
+    /// Ledger and entry in that cluster, if its replicator recorded them.
     pub source: Option<(i64, i64)>,
 }
 
-/// Of each entry, in their order.
+/// Returns the origin of each entry, in the same order.
 pub fn origins(entries: &EntryBatch) -> Vec<Origin> {
     entries.entries.iter().map(origin).collect()
 }
@@ -32,7 +33,8 @@ fn origin(entry: &Entry) -> Origin {
     };
     let metadata = parts.metadata;
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-    // A message that was read and written again may bring a property of its first way: the replicator's is the last.
+    // A program that reads messages and writes them again may copy the property of an earlier replication.
+    // The replicator of this entry added the last one.
     let source = metadata.properties.iter().rev().find(|(key, _)| *key == SOURCE_POSITION);
     Origin {
         at,

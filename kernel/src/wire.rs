@@ -1,11 +1,11 @@
-//! The protobuf wire format, as far as Pulsar's metadata needs it.
+//! The Protobuf wire format, as far as Pulsar's metadata needs it.
 //!
-//! Field by field over borrowed bytes: a generated parser would copy every string of every message.
-//! <https://protobuf.dev/programming-guides/encoding/>
+//! The reader yields field by field over borrowed bytes. A generated parser would copy every string of every
+//! message. <https://protobuf.dev/programming-guides/encoding/>
 
 use crate::error::{KernelError, Result};
 
-/// Value of one field.
+/// The value of one field.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum WireValue<'a> {
     /// Wire type 0.
@@ -17,7 +17,7 @@ pub enum WireValue<'a> {
 }
 
 impl<'a> WireValue<'a> {
-    /// The number of a varint field. An error for another wire type.
+    /// Returns the number of a varint field. Fails for another wire type.
     pub fn number(self, field: &'static str) -> Result<u64> {
         match self {
             Self::Varint(v) => Ok(v),
@@ -25,7 +25,7 @@ impl<'a> WireValue<'a> {
         }
     }
 
-    /// The content of a length-delimited field. An error for another wire type.
+    /// Returns the content of a length-delimited field. Fails for another wire type.
     pub fn bytes(self, field: &'static str) -> Result<&'a [u8]> {
         match self {
             Self::Bytes(v) => Ok(v),
@@ -34,19 +34,19 @@ impl<'a> WireValue<'a> {
     }
 }
 
-/// Reads the fields of one message in order; unknown fields come out like known ones.
+/// A reader of one message's fields, in order and including unknown fields.
 pub struct WireFields<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> WireFields<'a> {
-    /// Over the bytes of exactly one message.
+    /// Creates a reader of the bytes of exactly one message.
     pub fn new(message: &'a [u8]) -> Self {
         Self { rest: message }
     }
 
-    /// The next field number and value; `None` at the end of the message.
-    // Called for each field of each message: the error's size makes returning a result expensive.
+    /// Returns the next field number and value, or `None` at the end of the message.
+    // This runs for each field of each message, and the size of the error makes returning a result expensive.
     #[inline(always)]
     pub fn next_field(&mut self) -> Result<Option<(u32, WireValue<'a>)>> {
         if self.rest.is_empty() {
@@ -55,7 +55,9 @@ impl<'a> WireFields<'a> {
         let tag = self.varint()?;
         let number = u32::try_from(tag >> 3).unwrap_or(0);
         if number == 0 {
-            return Err(KernelError::corrupt("a protobuf field with an impossible number"));
+            return Err(KernelError::corrupt(
+                "expected a Protobuf field number of at least 1, got 0 or one above 32 bits",
+            ));
         }
         let value = match tag & 7 {
             0 => WireValue::Varint(self.varint()?),
@@ -67,15 +69,15 @@ impl<'a> WireFields<'a> {
             5 => self.take(4).map(|_| WireValue::Fixed)?,
             other => {
                 return Err(KernelError::corrupt(format!(
-                    "protobuf field {number} has wire type {other}, which Pulsar does not use"
+                    "Protobuf field {number}: expected a wire type that Pulsar uses, got {other}"
                 )));
             }
         };
         Ok(Some((number, value)))
     }
 
-    /// Bytes behind the last field.
-    pub fn left(&self) -> usize {
+    /// Returns the number of bytes after the last field that was read.
+    pub fn remaining(&self) -> usize {
         self.rest.len()
     }
 
@@ -99,14 +101,14 @@ impl<'a> WireFields<'a> {
                 return Ok(value);
             }
         }
-        Err(KernelError::corrupt("a protobuf varint without an end"))
+        Err(KernelError::corrupt("expected the end of a Protobuf varint within ten bytes, got none"))
     }
 
     #[inline(always)]
     fn take(&mut self, length: usize) -> Result<&'a [u8]> {
         let Some((taken, rest)) = self.rest.split_at_checked(length) else {
             return Err(KernelError::corrupt(format!(
-                "a protobuf field of {length} bytes where {} are left",
+                "expected {length} more bytes in a Protobuf field, got {}",
                 self.rest.len()
             )));
         };
@@ -115,13 +117,13 @@ impl<'a> WireFields<'a> {
     }
 }
 
-/// Append a varint.
+/// Appends a varint.
 #[inline]
 pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     if value < 0x80 {
         return out.push(value as u8);
     }
-    // Eight groups of seven bits at once, which lie in the lower 56 bits.
+    // The lower 56 bits contain eight groups of seven bits. Each step spreads all groups at the same time.
     let low = value & 0x00ff_ffff_ffff_ffff;
     let halves = low & 0x0fff_ffff | (low >> 28) << 32;
     let quarters = halves & 0x0000_3fff_0000_3fff | (halves & 0x0fff_c000_0fff_c000) << 2;
@@ -142,22 +144,22 @@ pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Bytes that [`put_bytes`] appends for a field below 16.
+/// Returns the number of bytes that [`put_bytes`] appends for a field number below 16.
 #[inline]
 pub fn bytes_field_size(value: &[u8]) -> usize {
     1 + varint_size(value.len() as u64) + value.len()
 }
 
-/// Bytes of a varint.
+/// Returns the number of bytes of a varint.
 #[inline]
 fn varint_size(value: u64) -> usize {
     (64 - (value | 1).leading_zeros() as usize).div_ceil(7)
 }
 
-/// Append a varint field.
+/// Appends a varint field.
 #[inline]
 pub fn put_number(out: &mut Vec<u8>, field: u32, value: u64) {
-    // The sizes and sequence ids of every message; the room is looked for once.
+    // Most sizes and sequence ids fit one or two bytes. These paths check the capacity of `out` only once.
     if let (0..16, 0..0x80) = (field, value) {
         return out.extend_from_slice(&[(field << 3) as u8, value as u8]);
     }
@@ -168,7 +170,7 @@ pub fn put_number(out: &mut Vec<u8>, field: u32, value: u64) {
     put_varint(out, value);
 }
 
-/// Append a length-delimited field.
+/// Appends a length-delimited field.
 #[inline]
 pub fn put_bytes(out: &mut Vec<u8>, field: u32, value: &[u8]) {
     put_varint(out, u64::from(field) << 3 | 2);
@@ -176,7 +178,7 @@ pub fn put_bytes(out: &mut Vec<u8>, field: u32, value: &[u8]) {
     out.extend_from_slice(value);
 }
 
-/// Split a big-endian `u32` off the front; `None` when fewer than four bytes are left.
+/// Splits a big-endian `u32` off the front; returns `None` if fewer than four bytes are left.
 #[inline]
 pub fn split_u32(bytes: &[u8]) -> Option<(u32, &[u8])> {
     let (head, rest) = bytes.split_first_chunk::<4>()?;

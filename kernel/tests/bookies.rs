@@ -291,10 +291,12 @@ fn compacted_entries_get_their_own_ids() {
     assert_eq!(unwrapped(&good, Some((3, 7))).unwrap(), expected);
     assert!(unwrapped(&good, Some((3, 8))).unwrap_err().contains("message 99:0"));
     let repeated = [good[0].clone(), good[0].clone()];
-    assert!(unwrapped(&repeated, None).unwrap_err().contains("message id 3:8 behind 3:8"));
+    assert!(unwrapped(&repeated, None).unwrap_err().contains("a message id above 3:8, got 3:8"));
     for length in 0..good[0].len() {
         assert!(unwrapped(&[good[0][..length].to_vec()], None).is_err());
     }
     assert!(unwrapped(&[[good[0].as_slice(), b"x"].concat()], None).is_err());
-    assert!(unwrapped(&[vec![0; 8]], None).unwrap_err().contains("without ledger or entry"));
+    assert!(
+        unwrapped(&[vec![0; 8]], None).unwrap_err().contains("expected a message id with ledger and entry")
+    );
 }

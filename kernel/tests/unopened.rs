@@ -56,8 +56,8 @@ fn is_unopened(data: Vec<u8>, stored: &[u8], kind: ErrorKind, why: &str, intake:
 #[test]
 fn an_entry_that_cannot_be_opened_is_one_bad_row() {
     let any = IntakeOptions::default();
-    is_unopened(packed(9, 4, None, b"abcd"), b"abcd", ErrorKind::Unsupported, "compression type 9", any);
-    is_unopened(packed(9, 4, Some(2), b"abcd"), b"abcd", ErrorKind::Unsupported, "compression type 9", any);
+    is_unopened(packed(9, 4, None, b"abcd"), b"abcd", ErrorKind::Unsupported, "4 SNAPPY, got 9", any);
+    is_unopened(packed(9, 4, Some(2), b"abcd"), b"abcd", ErrorKind::Unsupported, "4 SNAPPY, got 9", any);
     let text = b"some text, some text, some text, some text".repeat(3);
     for codec in CODECS {
         let stored = Compressor::new(codec).compress(&text).unwrap().to_vec();
@@ -100,8 +100,7 @@ fn by_default_the_limit_is_in_proportion_to_what_brokers_take() {
     let zeros = vec![0; limit + 1];
     let stored = Compressor::new(Codec::Zstd).compress(&zeros).unwrap().to_vec();
     let data = packed(3, zeros.len() as u64, None, &stored);
-    let why =
-        format!("at most {limit} bytes uncompressed, got {} bytes of Zstd that say they are", stored.len());
+    let why = format!("at most {limit} bytes uncompressed, got {} bytes of Zstd for", stored.len());
     is_unopened(data.clone(), &stored, ErrorKind::TooLarge, &why, IntakeOptions::default());
     let mut options = text_options(BadRows::Fail);
     options.intake.max_uncompressed = Some(zeros.len());

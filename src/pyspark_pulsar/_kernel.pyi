@@ -1,50 +1,54 @@
-"""The Rust kernel: bytes to Arrow and Arrow to bytes, for everything that happens once per message.
+"""Interface of the Rust kernel: bytes to Arrow and Arrow to bytes, for all work that happens once per
+message.
 
-Pure: no socket, no clock, no thread, no call back into Python. Every method that does real work
-releases the interpreter lock. Only `codec` and, in `client`, `bookkeeper` and `broker.transport` may import this
-module; see docs/decisions for why each side of the border lies where it does.
+The kernel has no socket, no clock and no thread, and never calls back into Python. Every method that does
+real work releases the interpreter lock. Only `codec` and, in `client`, `bookkeeper` and `broker.transport`
+may import this module. docs/decisions explains the border between the kernel and Python.
 
-Positions are `(ledger, entry, batch_index)`: the next message to read. A message that is not part of
-a batch has batch index -1 in `__messageId` (as in Pulsar's own clients) and counts as index 0 in a
-position.
+A position is `(ledger, entry, batch_index)`, and means the next message to read. A message outside of a batch
+has batch index -1 in `__messageId`, as in Pulsar's own clients, and batch index 0 in a position.
 """
 
 from collections.abc import Set as AbstractSet
 from typing import Protocol, TypeAlias
 
 class ArrowSchemaExportable(Protocol):
-    """Anything with the Arrow PyCapsule schema method, e.g. `pyarrow.Schema`."""
+    """An object with the schema method of the Arrow PyCapsule interface, such as `pyarrow.Schema`."""
 
     def __arrow_c_schema__(self) -> object: ...
 
 class ArrowArrayExportable(Protocol):
-    """Anything with the Arrow PyCapsule array method, e.g. `pyarrow.RecordBatch`."""
+    """An object with the array method of the Arrow PyCapsule interface, such as `pyarrow.RecordBatch`."""
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
 
 class PayloadSchema(Protocol):
-    """How a payload lies in bytes; `schema.payload.PayloadSchema` is one."""
+    """The format of a payload, such as a `schema.payload.PayloadSchema`."""
 
     @property
     def value_type(self) -> str:
-        """A primitive, big endian as Pulsar's Java schemas write it ("bytes", "string", "boolean", "int8",
-        "int16", "int32", "int64", "float", "double"), a record ("json", "avro", "protobuf"), or
-        two of these ("key_value")."""
+        """Name of the format.
+
+        A primitive is "bytes", "string", "boolean", "int8", "int16", "int32", "int64", "float" or "double",
+        big endian as in Pulsar's Java schemas. A record is "json", "avro" or "protobuf". A pair of two of
+        these is "key_value".
+        """
 
     @property
     def value_schema(self) -> ArrowSchemaExportable | None:
-        """For records, the fields as `definition` describes them (timestamp-millis is timestamp[ms], ...)."""
+        """The fields of a record as `definition` describes them. For example, `timestamp-millis` is
+        `timestamp[ms]`."""
 
     @property
     def definition(self) -> str | None:
-        """For records, the Avro schema; for Protobuf the plan that `schema.protobuf_plan` describes."""
+        """The definition of a record: an Avro schema, or for Protobuf the plan of `schema.protobuf.plan`."""
 
     @property
     def pair(self) -> KeyValuePair | None:
-        """For "key_value", its two sides."""
+        """The two sides of "key_value"."""
 
 class KeyValuePair(Protocol):
-    """`schema.payload.KeyValuePair` is one. `key` and `value` are primitives or records."""
+    """The sides of a pair, primitives or records, such as a `schema.payload.KeyValuePair`."""
 
     @property
     def key(self) -> PayloadSchema: ...
@@ -52,22 +56,30 @@ class KeyValuePair(Protocol):
     def value(self) -> PayloadSchema: ...
     @property
     def separated(self) -> bool:
-        """Whether the key is the message's key (SEPARATED), not a part of the payload (INLINE)."""
+        """True if the key is the message's key (SEPARATED) instead of a part of the payload (INLINE)."""
 
 Position: TypeAlias = tuple[int, int, int]
 
 class KernelError(Exception):
-    """What the kernel refuses. `codec` turns it into a `PulsarError` that names the topic.
+    """An error of the kernel. `codec` turns it into a `PulsarError` that names the topic.
 
-    `kind` is one of:
-    "corrupt": a checksum, length or codec that does not fit; the bytes are damaged.
-    "payload": the bytes are whole, but a value does not fit its schema.
-    "unsupported": something valid that this version cannot decode (a compression type, ...).
-    "encrypted": an encrypted message that cannot be decrypted with the keys given.
-    "schema": a schema or Arrow schema that cannot be used, or an unknown schema version.
-    "too_large": one message exceeds the broker's maximum message size.
-    `ledger`, `entry`, `batch_index` are -1 where they do not apply; `row` is the row of the record
-    batch given to `Encoder.encode`, -1 elsewhere.
+    Attributes:
+        kind: One of the kinds below.
+        message: What was expected, what was found, and where.
+        ledger: The ledger of the message; -1 if no message is to blame.
+        entry: The entry of the message; -1 if no message is to blame.
+        batch_index: The index in the batched entry; -1 outside of a batch, or for the entry as a whole.
+        row: The row of the record batch that was passed to `Encoder.encode`; -1 for other calls.
+
+    The kinds are:
+
+    - "corrupt": A checksum, length or codec does not fit; the bytes are damaged.
+    - "payload": The bytes are whole, but a value does not fit its schema.
+    - "unsupported": The bytes are valid, but this version cannot decode them.
+    - "encrypted": The message is encrypted, and the data keys do not decrypt it.
+    - "schema": A schema or Arrow schema cannot be used, or a schema version is unknown.
+    - "too_large": One message exceeds the broker's maximum message size.
+
     """
 
     kind: str
@@ -78,72 +90,102 @@ class KernelError(Exception):
     row: int
 
 class EntryBatch:
-    """Whole entries in the order in which they were pushed; the bytes stay on the Rust side."""
+    """Whole entries in the order of their `push` calls. Rust owns the bytes."""
 
     def __init__(self) -> None: ...
     def __len__(self) -> int: ...
     def push(self, ledger: int, entry: int, data: bytes) -> None:
-        """Add one entry: `data` is what a bookie stores and a MESSAGE frame carries behind its command,
-        `[0e02 broker entry metadata] [0e01 crc32c] metadata size, MessageMetadata, payload`."""
+        """Add one entry.
+
+        `data` is what a bookie stores, and what a MESSAGE frame contains after its command: `[0e02 broker
+        entry metadata] [0e01 crc32c] metadata size, MessageMetadata, payload`.
+        """
 
     @property
     def nbytes(self) -> int: ...
     @property
     def num_messages(self) -> int:
-        """Messages in these entries, as the broker counts permits: a batched entry counts its messages."""
+        """Number of messages in the entries, as a broker counts permits: each message of a batch counts."""
 
     @property
     def published(self) -> tuple[int, int] | None:
-        """The earliest and the latest publish time, Unix milliseconds; None where no entry tells one. Checksums are not
-        looked at."""
+        """The earliest and the latest publish time in Unix milliseconds; None if no entry has one. Checksums
+        are not verified."""
 
     @property
     def first(self) -> tuple[int, int] | None:
-        """(ledger, entry) of the first entry; None when empty."""
+        """(ledger, entry) of the first entry; None without entries."""
 
     @property
     def last(self) -> tuple[int, int] | None: ...
 
     unfiltered: bool
-    """Whether these entries come from storage (a bookie, tiered storage) and not from a broker, which hides the
-    messages of aborted transactions: the Decoder then does. False at first; stays with the entries that are pushed."""
+    """True if the entries come from storage (a bookie, tiered storage). A broker would hide the messages of
+    aborted transactions; for such entries the Decoder hides them. The default is False. `Decoder.push` keeps
+    the value for the entries that it accepts."""
 
     def schema_versions(self) -> list[bytes]:
-        """Distinct `schema_version` values of the entries, in order of first sight; b"" stands for none.
-        Raises KernelError "corrupt" for an entry whose checksum or metadata does not fit."""
+        """Return the distinct schema versions of the entries, in order of first appearance; b"" means no
+        version.
+
+        Raises:
+            KernelError: "corrupt" for an entry whose checksum or metadata does not fit.
+
+        """
 
     def trim(self, start: Position, end: Position) -> None:
-        """Drop whole entries that lie outside `start` (inclusive) to `end` (exclusive)."""
+        """Remove whole entries outside of `start` (inclusive) to `end` (exclusive)."""
 
     def gaps(self, following: tuple[int, int]) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-        """Where ids (ledger, entry) are missing from `following` on, in order: the first that is, and the one that came
-        instead. A `following` below 0 is followed by anything; what came twice is no gap."""
+        """Return the gaps in the ids (ledger, entry) from `following` on, in order.
+
+        A gap is the first missing id and the id that follows the gap. If the ledger of `following` is below
+        0, the first entry follows it without a gap. An id that is there twice is no gap.
+        """
 
     def origins(
         self,
     ) -> list[tuple[tuple[int, int], int | None, str | None, tuple[int, int] | None]]:
-        """Of each entry, in order: its (ledger, entry); its publish time, Unix milliseconds, None where damage hides
-        it; the cluster that it was replicated from, None where it was produced here; its (ledger, entry) in that
-        cluster, None where its replicator did not tell (Pulsar before 3.0.11, 3.3.6 and 4.0.4). Checksums are not
-        looked at."""
+        """Return the origin of each entry, in order. Checksums are not verified.
+
+        Returns:
+            Tuples of four parts:
+            (ledger, entry) of the entry;
+            its publish time in Unix milliseconds, or None if damage hides it;
+            the cluster that the entry was replicated from, or None if it was produced in this cluster;
+            (ledger, entry) in that cluster, or None if its replicator did not record it (Pulsar before
+                3.0.11, 3.3.6, 4.0.4).
+
+        """
 
     def unwrap_compacted(self, after: tuple[int, int] | None = None) -> None:
-        """Turn entries of a compacted ledger into those that they hold, with the ids that these had. `after`: the id
-        before the first. Raises KernelError "corrupt" for one that is not wrapped so, or out of order."""
+        """Replace the entries of a compacted ledger by the entries that they contain, with their original
+        ids.
+
+        Args:
+            after: The id before the first entry.
+
+        Raises:
+            KernelError: "corrupt" for an entry that is not wrapped in this form, or is out of order.
+
+        """
 
 class Backlog:
-    """How many messages lie where in a topic partition: entries are counted and forgotten, 24 bytes of each stay."""
+    """The counted messages and bytes of a topic partition. Of each entry 24 bytes are kept."""
 
     def __init__(self, *, published_from: int | None = None) -> None:
-        """`published_from`: messages published before this time, Unix milliseconds, count for nothing."""
+        """Create an empty backlog, which ignores messages published before `published_from` (Unix
+        milliseconds)."""
 
     def add(self, entries: EntryBatch) -> tuple[int, int]:
-        """Count the entries that lie behind those counted before; `entries` is empty afterwards. Returns how many
-        messages they have, and how many bytes they take: markers and all but the last chunk of a message have no
-        message. An entry that is damaged counts as one."""
+        """Count the entries after the last counted one, and return the numbers of their messages and bytes.
+
+        `entries` is empty afterwards. Markers, and all chunks of a message but the last, count as no message.
+        A damaged entry counts as one message.
+        """
 
     def drop_before(self, position: Position) -> None:
-        """Forget the entries before that of the position."""
+        """Remove the entries before the entry of the position."""
 
     def take(
         self,
@@ -154,23 +196,35 @@ class Backlog:
         nbytes: int = ...,
         at_least_one: bool = False,
     ) -> tuple[Position, int, int]:
-        """The longest part of `start` (inclusive) to `end` (exclusive), as far as it was counted, with no more than so
-        many messages and bytes: its end, its messages and its bytes. It ends between entries, but for the limit of
-        messages, and that of bytes in its first entry: messages of a batch have even shares of its bytes.
-        `at_least_one`: the first message, or the first entry if that has none, belongs to it whatever `nbytes` says."""
+        """Return the longest counted slice from `start` (inclusive) to `end` (exclusive) within both limits.
+
+        The slice ends between entries, with two exceptions. The limit of messages may end the slice inside
+        any entry, and the limit of bytes inside its first entry. Each message of a batch has an equal share
+        of its bytes. With `at_least_one` the slice contains the first message, or the first entry if that has
+        no messages, whatever `nbytes` is.
+
+        Returns:
+            The end of the slice, its messages and its bytes.
+
+        """
 
 class LedgerFrames:
-    """Entries `first` to `last` (inclusive) of one ledger, put in order from what any number of bookies send.
+    """The entries `first` to `last` (inclusive) of one ledger, put in order from the bytes of any number of
+    bookies.
 
-    BookKeeper's binary protocol, version 2: READ_ENTRY (operation 2) and BATCH_READ (7), never fencing. Digests are
-    verified, the headers that bookies add are taken off.
+    The class uses version 2 of BookKeeper's binary protocol: READ_ENTRY (operation 2) and BATCH_READ (7),
+    without fencing. It verifies digests, and removes the headers that bookies add.
     """
 
     def __init__(
         self, ledger: int, first: int, last: int, *, digest: str | None, max_frame_bytes: int
     ) -> None:
-        """`digest`: CRC32C, CRC32 or DUMMY; None: not known, one of the first two. Raises KernelError "unsupported"
-        for another one."""
+        """Create a buffer. `digest` is CRC32C, CRC32 or DUMMY; None means an unknown type, CRC32C or CRC32.
+
+        Raises:
+            KernelError: "unsupported" for another digest.
+
+        """
 
     @property
     def next(self) -> int:
@@ -178,195 +232,263 @@ class LedgerFrames:
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes that wait inside: entries, and beginnings of frames."""
+        """Number of buffered bytes, of entries and of beginnings of frames."""
 
     @property
     def groups(self) -> int:
-        """How many groups of more than one entry were given whole."""
+        """Number of groups of more than one entry that bookies returned completely."""
 
     def missing(self, first: int, stop: int, step: int, size: int = 1) -> int:
-        """How many entries of the run are not here yet, of groups of `size` in a row that begin with range(first, stop,
-        step) and end before `stop`."""
+        """Return the number of entries that were not received yet, of groups of `size` consecutive entries.
+
+        The groups begin at range(first, stop, step), and end before `stop`.
+        """
 
     def read_requests(self, first: int, stop: int, step: int, size: int = 1) -> bytes:
-        """A request for what is missing of each group: READ_ENTRY for one entry, else BATCH_READ, whose answer counts
-        as if each of its entries had been asked for by itself."""
+        """Build a request for the missing entries of each group of `missing`.
+
+        A single entry is requested by READ_ENTRY, otherwise by BATCH_READ. `feed` treats the answer to such a
+        BATCH_READ like answers to single requests.
+        """
 
     def batch_request(self, first: int, stop: int, request_id: int, max_bytes: int) -> bytes:
-        """One BATCH_READ request for range(first, stop), as far as it lies in the run."""
+        """Build one BATCH_READ request for the entries of the ledger in range(first, stop)."""
 
     def feed(self, connection: int, data: bytes) -> list[tuple[int | None, int, int, int]]:
-        """Take what the socket of this connection gave. Returns what is not just an entry, as (request id, entry,
-        code, count): each refused entry of `read_requests` (None, entry, why, 0), with 0 for one that the bookie did
-        not get to, behind another of its group; and the answer to each `batch_request` (its id, its first entry, 0 or
-        why not, good entries in it). Codes are BookKeeper's; -1 is an entry whose digest does not fit, or that is
-        another one. Raises KernelError "corrupt" when this is no bookie's answer to such a request:
-        close the connection and `forget` it."""
+        """Read bytes from the socket of this connection.
+
+        Returns:
+            Outcomes as (request id, entry, code, count). Codes are BookKeeper's; -1 means that the digest does
+            not fit, or that the entry is another one.
+            A refused entry of `read_requests` is (None, entry, code, 0). Its code is 0 if the bookie did not
+            reach it after another failed entry of its group.
+            An answer to `batch_request` is (its id, its first entry, code, number of good entries). Its code is
+            0 without a failure.
+
+        Raises:
+            KernelError: "corrupt" if the bytes are no bookie's answer to such a request; close the connection
+                and call `forget`.
+
+        """
 
     def forget(self, connection: int) -> None:
-        """The connection is gone: drop the beginning of the frame that it left."""
+        """Drop the beginning of a frame that a closed connection left."""
 
     def take(self) -> EntryBatch | None:
-        """The entries from `next` on, as far as they are here without a gap."""
+        """Remove and return the entries from `next` up to the first gap; None if `next` is missing."""
 
 class FrameDecoder:
-    """Splits what a broker sends into frames. Feed it whatever the socket gave, in order.
+    """The frames of a broker connection, split from the bytes of its socket in order.
 
-    Wire format: `u32 total size, u32 command size, BaseCommand[, rest]` (Pulsar binary protocol).
-    MESSAGE frames stay inside, per consumer id that was added, and are dropped for any other id; every other
-    command is handed out as the bytes of its BaseCommand. A MESSAGE's checksum is verified when it is decoded.
+    The wire format is `u32 total size, u32 command size, BaseCommand[, rest]` (Pulsar binary protocol).
+    MESSAGE frames of added consumers are kept as entries, and MESSAGE frames of other consumers are dropped.
+    `feed` returns the BaseCommand of every other frame. The checksum of a MESSAGE is verified when it is
+    decoded.
     """
 
     def __init__(self, max_frame_bytes: int) -> None: ...
     def feed(self, data: bytes) -> list[bytes]:
-        """Raises KernelError "corrupt" for a frame longer than `max_frame_bytes` or with lengths that
-        contradict each other; the connection is of no use after that."""
+        """Read bytes from the socket, and return the BaseCommands that they complete, except MESSAGE.
+
+        Raises:
+            KernelError: "corrupt" for a frame longer than `max_frame_bytes`, or with contradictory lengths.
+                The connection cannot be used after that.
+
+        """
 
     def take_entries(self, consumer_id: int) -> EntryBatch | None:
-        """All entries queued for this consumer, oldest first; None when there are none. Duplicate
-        delivery is not filtered: ranges do that in the Decoder."""
+        """Remove and return all entries queued for the consumer, oldest first; None without entries.
+
+        Entries may be delivered twice; the range of the Decoder filters them.
+        """
 
     def first_entry(self, consumer_id: int) -> tuple[int, int] | None:
-        """(ledger, entry) of the oldest entry queued for this consumer; None when there is none."""
+        """Return (ledger, entry) of the oldest entry queued for the consumer; None without entries."""
 
     def buffered_bytes(self) -> int:
-        """Bytes of the MESSAGE frames that wait inside, over all consumers."""
+        """Return the number of bytes of all queued entries."""
 
     def add_consumer(self, consumer_id: int) -> None:
-        """Keep the entries that arrive for the consumer from now on."""
+        """Start to keep the entries that arrive for the consumer."""
 
     def drop_consumer(self, consumer_id: int) -> None:
-        """Forget the consumer and what is queued for it. What still arrives for it is dropped."""
+        """Remove the consumer and its entries. Entries that still arrive for the consumer are dropped."""
 
 class StoredEntries:
-    """The wanted entries of a ledger, out of the bytes of its copy in tiered storage."""
+    """The requested entries of a ledger, read from the bytes of its copy in tiered storage."""
 
     @property
     def start(self) -> int:
-        """Where in the object or file the bytes begin that have to be fed."""
+        """Offset in the object or file of the first byte to feed."""
 
     @property
     def end(self) -> int | None:
-        """Behind the last byte that has to be fed; None: as far as the file goes."""
+        """Offset after the last byte to feed; None means the end of the file."""
 
     @property
     def next_entry(self) -> int:
-        """The first wanted entry that did not come out yet."""
+        """The first requested entry that `feed` has not returned yet."""
 
     @property
-    def done(self) -> bool:
-        """All wanted entries came out; what follows need not be fed."""
+    def is_done(self) -> bool:
+        """True if all requested entries were returned. Later bytes need not be fed."""
 
     @property
     def has_more(self) -> bool:
-        """What was fed holds more than came out: call `feed(b"")` next."""
+        """True if the bytes that were fed contain more entries. If so, call `feed(b"")` next."""
 
     def feed(self, data: bytes) -> EntryBatch:
-        """Take the bytes that follow, in any pieces, and give the wanted entries that became complete, about
-        16 MiB at a time: contiguous ids, verified checksums. Raises KernelError "corrupt" for damage and for an
-        entry that is missing or damaged (naming it), after the entries before it came out, and "unsupported"."""
+        """Read the next bytes, in pieces of any size, and return the requested entries that they complete.
+
+        At most about 16 MiB are returned at a time. The entries have contiguous ids and verified checksums.
+
+        Raises:
+            KernelError: "corrupt" for damage, and for a missing or damaged entry (with its id) after all
+                earlier entries were returned; "unsupported".
+
+        """
 
     def finish(self) -> None:
-        """Say that there are no more bytes. Raises KernelError "corrupt" unless `done`."""
+        """End the bytes.
+
+        Raises:
+            KernelError: "corrupt" unless `is_done`.
+
+        """
 
 class ObjectIndex:
-    """The index object of a ledger in an object store, format version 1 of Pulsar's jcloud offloader."""
+    """The index object of a ledger in an object store, in version 1 of the format of Pulsar's offloader
+    `jcloud`."""
 
     def __init__(self, ledger: int, data: bytes) -> None:
-        """`data`: the whole object. Raises KernelError "corrupt", "unsupported"."""
+        """Parse the whole object.
+
+        Raises:
+            KernelError: "corrupt", "unsupported".
+
+        """
 
     @property
     def data_length(self) -> int:
-        """Bytes of the data object."""
+        """Number of bytes of the data object."""
 
     @property
     def last_entry(self) -> int:
-        """The ledger's last entry, by the ledger's metadata."""
+        """The ledger's last entry, from the ledger's metadata."""
 
     @property
     def first_missing(self) -> int | None:
-        """The first entry that the offloader left out; None as far as the index tells."""
+        """The first entry that the offloader left out; None if the index shows no missing entry."""
 
     @property
     def blocks(self) -> list[tuple[int, int]]:
         """First entry and offset of each block, in order."""
 
     def entries(self, first: int, last: int) -> StoredEntries:
-        """The entries `first` to `last`, both inclusive. Raises KernelError "corrupt" for other than those
-        of the ledger."""
+        """Return a reader of the entries `first` to `last`, both inclusive.
+
+        Raises:
+            KernelError: "corrupt" if the ledger does not have these entries.
+
+        """
 
 class MapFile:
-    """A ledger as Pulsar's file system offloader writes it: the Hadoop SequenceFiles `data` and `index`."""
+    """A ledger in the format of Pulsar's file system offloader: the Hadoop SequenceFiles `data` and `index`."""
 
     def __init__(self, ledger: int, data: bytes, index: bytes) -> None:
-        """`data`: its first 64 KiB; `index`: all of it. Raises KernelError "corrupt", "unsupported"."""
+        """Parse the files: the first 64 KiB of `data`, and all of `index`.
+
+        Raises:
+            KernelError: "corrupt", "unsupported".
+
+        """
 
     @property
     def blocks(self) -> list[tuple[int, int]]:
-        """Key and position of the record or block that it lies in, in order, of some keys; the first is -1."""
+        """Key of a record, and position of the record or of its block, for some records in order. The first
+        key is -1."""
 
     def entries(self, first: int, last: int) -> StoredEntries:
-        """The entries `first` to `last`, both inclusive."""
+        """Return a reader of the entries `first` to `last`, both inclusive."""
 
 class RowFilter(Protocol):
-    """Which messages of a range are decoded, by what they say of themselves; `codec.row_filter.RowFilter` is one.
+    """The filter on metadata of messages, such as a `codec.row_filter.RowFilter`. A property without value
+    selects all messages.
 
-    What is filtered is not decompressed where the entry's metadata tell, never decoded, and needs no schema version; a
-    chunked message is taken by the metadata of its last chunk. Checksums are verified all the same. None wants all."""
+    A filtered message is never decoded, and needs no schema version. If the entry's metadata show that it is
+    filtered, it is not decompressed either. Checksums are verified in any case. For a chunked message the
+    metadata of its last chunk decide.
+    """
 
     @property
     def published_from(self) -> int | None:
-        """Only messages published at this time or later, Unix milliseconds."""
+        """The earliest publish time of selected messages, in Unix milliseconds."""
 
     @property
     def published_before(self) -> int | None:
-        """Only messages published before this time, Unix milliseconds."""
+        """The first publish time after the selected messages, in Unix milliseconds."""
 
     @property
     def event_from(self) -> int | None:
-        """Only messages with this event time or a later one, Unix milliseconds."""
+        """The earliest event time of selected messages, in Unix milliseconds."""
 
     @property
     def event_before(self) -> int | None:
-        """Only messages with an event time before this, Unix milliseconds, and those without one."""
+        """The first event time after the selected messages, in Unix milliseconds. Messages without event time
+        are selected."""
 
     @property
     def keys(self) -> AbstractSet[bytes] | None:
-        """Only messages with one of these keys, as `__key` shows them."""
+        """The keys of selected messages, as in `__key`."""
 
     @property
     def slots(self) -> tuple[int, int] | None:
-        """Only messages whose ordering key, else key, lies in these hash slots of Key_Shared subscriptions (the second
-        exclusive, of 65536); of a message without either it is that of its entry's producer name and sequence id."""
+        """The hash slots of selected messages, as in Key_Shared subscriptions: the first, and the first one
+        after the last.
+
+        There are 65536 slots. The ordering key of a message decides its slot, or its key if it has no
+        ordering key. Without either, the producer name and sequence id of its entry decide.
+        """
 
 class IntakeOptions(Protocol):
-    """How entries are opened; `codec.intake.Intake` is one."""
+    """The options for opening entries, such as a `codec.intake.Intake`."""
 
     @property
     def max_open_chunked(self) -> int:
-        """Chunked messages to keep chunks of at the same time (0: no limit); chunks of the oldest are dropped for more,
-        and looked back for when its last chunk comes."""
+        """The number of chunked messages whose chunks are kept at the same time; 0 means no limit.
+
+        Above the limit the chunks of the oldest message are dropped. They are looked for again when its last
+        chunk arrives.
+        """
 
     @property
     def crypto_failure_action(self) -> str:
-        """What becomes of an entry that cannot be decrypted. "FAIL": KernelError "encrypted". "DISCARD": no row.
-        "CONSUME": one row with batch index -1, the encrypted payload (a bad row unless the value is bytes), and how it
-        is encrypted as JSON in the property `__encryption`."""
+        """The handling of an entry that cannot be decrypted.
+
+        "FAIL" raises KernelError "encrypted", and "DISCARD" produces no row. "CONSUME" produces one row with
+        batch index -1 and the encrypted payload, which is a bad row unless the value is bytes. The property
+        `__encryption` of the row describes the encryption as JSON.
+        """
 
     @property
     def max_uncompressed(self) -> int | None:
-        """Most bytes that the payload of an entry, or of a chunked message, may unpack to; None: 16 times its bytes as
-        stored, and at least 80 MiB. Never more than 1 GiB."""
+        """The largest decompressed payload of an entry or a chunked message, in bytes. Never more than 1 GiB.
+
+        None means 16 times the stored bytes, and at least 80 MiB.
+        """
 
 class DecoderOptions(Protocol):
-    """What a `Decoder` is made with; `codec.decode.DecoderOptions` is one."""
+    """The options of a `Decoder`, such as a `codec.decode.DecoderOptions`."""
 
     @property
     def output_schema(self) -> ArrowSchemaExportable:
-        """Value and metadata columns in any order, exactly as they come out; metadata columns are known by name
-        (`__key`, `__topic`, `__partition`, `__messageId`, `__publishTime`, `__eventTime`, `__messageProperties`,
-        `__orderingKey`, `__producerName`, `__sequenceId`, `__schemaVersion`, `__messageSize`, `__replicatedFrom`,
-        `__index`, `__brokerPublishTime`). What it does not name is not decoded."""
+        """Value and metadata columns in any order, exactly as they are returned. Other columns are not
+        decoded.
+
+        Metadata columns are known by name: `__key`, `__topic`, `__partition`, `__messageId`, `__publishTime`,
+        `__eventTime`, `__messageProperties`, `__orderingKey`, `__producerName`, `__sequenceId`,
+        `__schemaVersion`, `__messageSize`, `__replicatedFrom`, `__index` and `__brokerPublishTime`.
+        """
 
     @property
     def topic(self) -> str:
@@ -374,141 +496,228 @@ class DecoderOptions(Protocol):
 
     @property
     def partition(self) -> int:
-        """-1 when not partitioned."""
+        """Index of the partition; -1 for a topic without partitions."""
 
     @property
     def value(self) -> PayloadSchema:
-        """A primitive is one value column, `value`; the fields of a record lie at top level, cast from
-        `value.value_schema` to `output_schema`; the sides of a pair are the columns `key` and `value`, a record there
-        is a struct. Avro messages are resolved to `value.definition`."""
+        """The schema of the value.
+
+        A primitive has one value column, `value`. The fields of a record are columns of their own, cast from
+        `value.value_schema` to `output_schema`. The sides of a pair are the columns `key` and `value`; a
+        record there is a struct. Avro messages are resolved to `value.definition`.
+        """
 
     @property
     def batch_rows(self) -> int:
-        """Rows of a full batch; the only bound on memory besides one decompressed entry."""
+        """Number of rows of a full batch. Apart from one decompressed entry, only this bounds the memory."""
 
     @property
     def start(self) -> Position | None:
-        """Inclusive; None is unbounded. Messages outside are dropped row by row. A chunked message lies where its last
-        chunk lies."""
+        """The first position of the range; None is unbounded. Messages outside of the range are dropped row
+        by row.
+
+        The position of a chunked message is the position of its last chunk.
+        """
 
     @property
     def end(self) -> Position | None:
-        """Exclusive; None is unbounded."""
+        """The position after the range; None is unbounded."""
 
     @property
     def row_filter(self) -> RowFilter: ...
     @property
     def bad_rows(self) -> str:
-        """What becomes of a message that does not decode: its value ("payload"), or what a metadata column cannot hold,
-        which is null there; and of an entry whose payload cannot be opened ("payload", "unsupported", "too_large"),
-        which is one row with batch index -1 and the payload as stored. "fail" raises, "null" makes its value columns
-        null, "drop" leaves it out. Damaged entries always raise."""
+        """The handling of a bad row: "fail" raises, "null" sets its value columns to null, and "drop" leaves it
+        out.
+
+        A message is a bad row if its value cannot be decoded ("payload"). So is a message whose metadata do not
+        fit a metadata column, which is then null. An entry is one bad row if its payload cannot be opened
+        ("payload", "unsupported", "too_large"). Such a row has batch index -1 and the payload as stored. Damaged
+        entries always raise.
+        """
 
     @property
     def corrupt_column(self) -> str | None:
-        """Name of the output column (binary) that holds the payloads of such messages."""
+        """Name of the output column (binary) with the payloads of bad rows."""
 
     @property
     def payload_column(self) -> str | None:
-        """Name of the output column (binary) that holds the payloads of messages of which the value columns do not tell
-        all: of versions that `keep_payloads` names; JSON with a member that no column holds, or without one for which a
-        default stands; Protobuf with a field that no column holds, with the value that an absent field stands for, or
-        with a time finer than microseconds; and of bad rows. With it an entry that cannot be opened always raises. The
-        output schema must have all value columns."""
+        """Name of the output column (binary) with the payloads of messages whose value columns do not contain
+        all of the payload.
+
+        These messages are:
+        - messages of versions that `keep_payloads` names, and bad rows;
+        - JSON with a member without a column, or without a member that has a default;
+        - Protobuf with a field without a column, with the default of an absent field, or with a time finer than
+          microseconds.
+
+        With this column an entry that cannot be opened always raises. The output schema must have all value
+        columns.
+        """
 
     @property
     def intake(self) -> IntakeOptions: ...
 
 class Decoder:
-    """Entries of one topic partition to Arrow record batches of one fixed schema."""
+    """A decoder of one topic partition's entries to Arrow record batches of one schema."""
 
     def __init__(self, options: DecoderOptions) -> None:
-        """Raises KernelError "schema" when the options contradict each other."""
+        """Create a decoder.
+
+        Raises:
+            KernelError: "schema" if the options contradict each other.
+
+        """
 
     def add_writer_schema(self, version: bytes, written: PayloadSchema) -> None:
-        """Make a registry version known (b"" is the version of messages that name none), by what its
-        messages were written with. Only avro, protobuf and key_value need it. Raises KernelError "schema" when it
-        cannot be resolved to the reader's schema."""
+        """Add a registry version, with the schema that its messages were written with.
+
+        Only avro, protobuf and key_value need versions. b"" is the version of messages that name none.
+
+        Raises:
+            KernelError: "schema" if the version cannot be resolved to the reader's schema.
+
+        """
 
     def keep_payloads(self, version: bytes | None) -> None:
-        """Put the payload of every message of this version, or of any with None, into `payload_column`."""
+        """Put the payload of every message of this version into `payload_column`; None means all versions."""
 
     def refuse_version(self, version: bytes, why: str) -> None:
-        """Make every message of this version a bad row for the reason `why`. Instead of `add_writer_schema`.
-        With bad_rows="fail" the first of them raises KernelError "schema"."""
+        """Make every message of this version a bad row for the reason `why`, instead of `add_writer_schema`.
+
+        With bad_rows="fail" the first of these messages raises KernelError "schema".
+        """
 
     def unknown_versions(self, entries: EntryBatch) -> list[bytes]:
-        """Versions in `entries` that `add_writer_schema` or `refuse_version` must be called with before
-        `push`; [] for value types other than avro, protobuf and key_value."""
+        """Return the versions in `entries` that need `add_writer_schema` or `refuse_version` before `push`.
+
+        The list is empty for value types other than avro, protobuf and key_value.
+        """
 
     def push(self, entries: EntryBatch) -> None:
-        """Take over the entries; `entries` is empty afterwards. Markers and compacted-out messages yield
-        no row. Nothing is decompressed before a batch needs it."""
+        """Accept the entries; `entries` is empty afterwards. No entry is decompressed before a batch needs
+        it.
+
+        Markers and messages that compaction removed produce no row.
+        """
 
     def next_batch(self, flush: bool) -> ArrowArrayExportable | None:
-        """The next record batch: `batch_rows` rows (fewer when they hold more than 32 MiB), or with `flush`
-        the remaining 1..batch_rows rows.
-        None when there is not enough, or when an entry waits for what `needed_data_keys`, `missing_chunks` or
-        `undecided_transactions` name. Raises KernelError "corrupt", "payload", "unsupported", "encrypted" naming
-        ledger, entry and batch index; the decoder is of no use after that."""
+        """Return the next record batch.
+
+        A batch has `batch_rows` rows, or fewer if they contain more than 32 MiB. With `flush` it has the
+        remaining 1 to `batch_rows` rows.
+
+        Returns:
+            None if there are too few rows, or if an entry waits for what `needed_data_keys`, `missing_chunks`
+                or `undecided_transactions` return.
+
+        Raises:
+            KernelError: "corrupt", "payload", "unsupported" or "encrypted" with ledger, entry and batch
+                index. The decoder cannot be used after that.
+
+        """
 
     def needed_data_keys(self) -> list[tuple[str, bytes]]:
-        """Name of the key pair and wrapped data key, for each pair that the waiting entry was encrypted for;
-        [] when none waits for a key. One key that is added is enough; else refuse every one."""
+        """Return the name of the key pair and the wrapped data key, for each key pair of the waiting entry.
+
+        Add one of the data keys, or refuse all. The list is empty if no entry waits for a key.
+        """
 
     def add_data_key(self, wrapped: bytes, key: bytes) -> None:
-        """Make a data key known, for this entry and all later ones."""
+        """Add a data key, for this entry and all later ones."""
 
     def refuse_data_key(self, wrapped: bytes, why: str) -> None:
-        """Say that it cannot be unwrapped; `crypto_failure_action` applies, and an error repeats `why`."""
+        """Record that a data key cannot be unwrapped. `crypto_failure_action` applies, and an error contains
+        `why`."""
 
     def missing_chunks(self) -> tuple[int, int, int] | None:
-        """Ledger and entry of the last chunk of the message whose earlier chunks must be looked for, and how
-        many chunks it has; None when none waits for chunks. Call `look_back` with what lies before, then
-        `end_look_back`."""
+        """Return the message that waits for earlier chunks: ledger and entry of its last chunk, and its
+        number of chunks.
+
+        Call `look_back` with the entries before it, then `end_look_back`. None means that no message waits
+        for chunks.
+        """
 
     def look_back(self, entries: EntryBatch, restart: bool) -> bool:
-        """Keep what the waiting message needs of `entries`, which lie in order before it; `entries` is empty
-        afterwards. `restart`: begin a search that reaches further back. True when the first chunk was found: then
-        what lies between it and the waiting message is enough. Raises KernelError "corrupt"."""
+        """Keep the chunks in `entries` that the waiting message needs. `entries` is empty afterwards.
+
+        Args:
+            entries: Entries in order, before the waiting message.
+            restart: Begin a search that reaches further back.
+
+        Returns:
+            True if the first chunk was found. Then the entries between it and the waiting message are
+                sufficient.
+
+        Raises:
+            KernelError: "corrupt".
+
+        """
 
     def end_look_back(self) -> None:
-        """Go on with the chunks found; a message that is still not whole is reported by `take_lost`."""
+        """Continue with the chunks that were found. `take_lost` reports a message that is still incomplete."""
 
     def undecided_transactions(self) -> list[tuple[int, int]]:
-        """Transactions (most and least significant bits, unsigned) of which `add_transaction` must say whether they
-        were aborted; the first entry of an `unfiltered` batch that belongs to one waits. [] when none waits."""
+        """Return transactions whose outcome `add_transaction` must set, as most and least significant bits
+        (unsigned).
+
+        The first entry of an `unfiltered` batch that belongs to such a transaction waits. The list is empty
+        if none waits.
+        """
 
     def add_transaction(self, most: int, least: int, aborted: bool) -> None:
-        """Say whether the broker counts the transaction as aborted: then its messages give no rows in `unfiltered`
-        entries. For this range."""
+        """Set whether the broker counts a transaction as aborted, for this range.
+
+        The messages of an aborted transaction in `unfiltered` entries produce no rows.
+        """
 
     def give_up_transactions(self) -> tuple[int, int] | None:
-        """Drop the entry that waits for a transaction and all that was pushed behind it; returns the ledger and the
-        entry at which another source, which shows only visible messages, goes on. None when none waits."""
+        """Drop the entry that waits for a transaction, and all entries pushed after it.
+
+        Returns:
+            Ledger and entry at which another source continues, which returns only visible messages. None if
+                no entry waits.
+
+        """
 
     def chunked_messages(self) -> list[tuple[bytes, tuple[int, int] | None]]:
-        """Chunked messages of this range: what names one within its topic partition, and ledger and entry of its
-        first chunk if chunks are still to come; None of one that has ended. Not those of which the first chunk lies
-        before the range, unless they ended in it, and not more than `max_open_chunked` open ones."""
+        """Return the chunked messages of this range.
+
+        Left out are messages whose first chunk is before the range, unless they ended in the range, and open
+        messages above `max_open_chunked`.
+
+        Returns:
+            The name of each message within its topic partition, and ledger and entry of its first chunk; None
+                for a message that has ended.
+
+        """
 
     def take_lost(self) -> list[tuple[int, int, int, bool]]:
-        """Chunked messages that will never be whole, since the last call: ledger and entry of the last chunk,
-        number of chunks, and whether the first chunk is there (then one between is missing)."""
+        """Return the chunked messages that were found to be incomplete forever since the last call.
+
+        Returns:
+            Ledger and entry of the last chunk, number of chunks, and whether the first chunk exists (then a
+                later one is missing).
+
+        """
 
     @property
     def discarded(self) -> int:
-        """Entries of the range that were dropped because they cannot be decrypted."""
+        """Number of entries of the range that were dropped because they cannot be decrypted."""
 
     @property
     def bad_rows(self) -> tuple[int, KernelError | None]:
-        """Messages of this range that did not decode, as far as batches came out, and the first one's error."""
+        """Number of bad rows of this range in the batches until now, and the error of the first."""
 
     def rewind(
         self, partition: int, start: Position | None, end: Position | None, row_filter: RowFilter
     ) -> None:
-        """Decode another range next, of this or another partition of the same topic; known versions stay
-        known. Raises KernelError "schema" unless every row of the present range was handed out."""
+        """Set the next range, of this or another partition of the same topic. Known versions stay known.
+
+        Raises:
+            KernelError: "schema" unless every row of the current range was returned.
+
+        """
 
 class SendFrames:
     """SEND frames for one partition, ready for the socket, in order of sequence id."""
@@ -518,28 +727,40 @@ class SendFrames:
     first_sequence_id: int
     last_sequence_id: int
     sequence_ids: list[int]
-    """`sequence_id` of each CommandSend in `frames`, in order; its receipt carries the same. No two are equal: each
-    chunk of a message has its own."""
+    """`sequence_id` of each CommandSend in `frames`, in order. A receipt contains the same id. Each chunk of
+    a message has its own id, so no two are equal."""
     ends: list[int]
-    """Where each frame ends in `frames`."""
+    """End of each frame in `frames`."""
     chunked: list[tuple[int, int]]
-    """The frames of each chunked message: the number of its first, and that behind its last."""
+    """Index of the first frame of each chunked message, and the index after its last."""
     num_messages: int
 
-def within_slots(rows: ArrowArrayExportable, first: int, behind: int) -> ArrowArrayExportable:
-    """A column of booleans: which rows a `RowFilter` with the hash slots from `first` up to `behind` (exclusive) wants.
-    `rows` has `__orderingKey`, `__key`, `__producerName` and `__sequenceId`, as reads give them; KernelError "schema"
-    otherwise."""
+def within_slots(rows: ArrowArrayExportable, first: int, stop: int) -> ArrowArrayExportable:
+    """Return which rows a `RowFilter` selects by the hash slots from `first` up to `stop` (exclusive), as a
+    boolean column.
+
+    `rows` has `__orderingKey`, `__key`, `__producerName` and `__sequenceId`, as reads return them.
+
+    Raises:
+        KernelError: "schema" if a column is missing or has another type.
+
+    """
 
 def crc32c(data: bytes) -> int:
-    """CRC-32C (Castagnoli) of the bytes, as RFC 3720 has it."""
+    """Return the CRC-32C (Castagnoli) of the bytes, as in RFC 3720."""
 
 def renew_chunks(frames: bytes, attempt: int) -> bytes:
-    """The SEND frames of all chunks of one message as another message: with the uuid of its `attempt`, 0 being the one
-    that `Encoder` made. Same length. Raises KernelError "corrupt" for other frames."""
+    """Return the SEND frames of a message's chunks with the uuid of another attempt, in the same length.
+
+    Attempt 0 has the uuid that `Encoder` made. The frames must be all chunks of one message.
+
+    Raises:
+        KernelError: "corrupt" for other frames.
+
+    """
 
 class Encoder:
-    """Arrow record batches to batched entries inside SEND frames, routed to partitions."""
+    """An encoder of Arrow record batches to batched entries inside SEND frames, routed to partitions."""
 
     def __init__(
         self,
@@ -552,33 +773,67 @@ class Encoder:
         batching_max_bytes: int = 131072,
         max_message_bytes: int = 5242880,
     ) -> None:
-        """`input_schema`: the schema of every batch given to `encode`. Metadata columns by name: `__key`
-        (binary or string), `__eventTime` (timestamp), `__messageProperties` (map<string,string>),
-        `__orderingKey`; `__partition` (int32; null and -1 leave it to the key or the round), `__deliverAt`
-        (timestamp; such a message has an entry of its own), `__replicationClusters` (list of strings, the clusters
-        that it is replicated to, empty for none; such a message has an entry of its own), `__sequenceId` (int64: where
-        it is there, every row names its sequence id, which must rise in each partition, and has an entry of its own)
-        and `__tombstone` (boolean: a null value is written,
-        whatever the value is); other columns whose names begin with `__` are ignored; the others are the value:
-        one column `value` for primitives, the record's fields (by name) for json, avro and protobuf, the
-        columns `key` and `value` for key_value (and no `__key` where they are separated).
-        A field of `value.value_schema`, which is in the schema's order, without an input column is
-        written as null.
-        `compression`: NONE, LZ4, ZLIB, ZSTD, SNAPPY.
-        Raises KernelError "schema"."""
+        """Create an encoder.
+
+        The columns whose names do not begin with `__` are the value. A primitive has one column `value`;
+        json, avro and protobuf have the record's fields by name; key_value has `key` and `value`. A field of
+        `value.value_schema` without a column is written as null.
+
+        These metadata columns are used, and other columns whose names begin with `__` are ignored:
+        - `__key` (binary or string; not allowed for a separated key_value), `__orderingKey`, `__eventTime` (timestamp),
+          `__messageProperties` (map<string,string>).
+        - `__partition` (int32). Null and -1 mean that the key decides, or the round robin.
+        - `__deliverAt` (timestamp). Such a message has an entry of its own.
+        - `__replicationClusters` (list of strings): the clusters that receive the message by replication. An empty list
+          means none. Such a message has an entry of its own.
+        - `__sequenceId` (int64). If the column exists, every row names its sequence id and has an entry of its
+          own. The ids must increase in each partition.
+        - `__tombstone` (boolean). True writes a null value, whatever the value is.
+
+        Args:
+            input_schema: The schema of every batch.
+            value: The schema of the value.
+            partitions: Number of partitions of the topic; 1 for a topic without partitions.
+            compression: NONE, LZ4, ZLIB, ZSTD or SNAPPY.
+            batching_max_messages: Most messages of an entry.
+            batching_max_bytes: Most uncompressed bytes of an entry with several messages.
+            max_message_bytes: Most bytes of an entry as sent.
+
+        Raises:
+            KernelError: "schema".
+
+        """
 
     def set_producing(
         self, *, batching: str = "default", chunk_bytes: int | None = None, hashing: str = "JavaStringHash"
     ) -> None:
-        """Before the first `encode`. `batching`: default (messages that follow each other), key (an entry holds
-        messages of one ordering key, or else key, and names it; only rows of one key keep their order) or none (an
-        entry each). `chunk_bytes`: messages above it, or above `max_message_bytes`, are cut into chunks that with
-        their metadata are no larger; None: above `max_message_bytes` they are "too_large". `hashing`:
-        JavaStringHash or Murmur3_32Hash. Raises KernelError "schema"."""
+        """Set how messages become entries. Call this before the first `encode`.
+
+        Args:
+            batching: The messages that share an entry. "default": consecutive messages. "key": messages of
+                one ordering key, or one key, which the entry names; only rows of one key keep their order.
+                "none": no messages.
+            chunk_bytes: Largest size of a chunk with its metadata. Messages above it, or above
+                `max_message_bytes`, are cut into chunks. With None, messages above `max_message_bytes` are
+                "too_large".
+            hashing: JavaStringHash or Murmur3_32Hash.
+
+        Raises:
+            KernelError: "schema".
+
+        """
 
     def set_data_key(self, key: bytes, wrapped: list[tuple[str, bytes]]) -> None:
-        """Encrypt every entry with a data key of 32 bytes, which no other encoder may be given. `wrapped`: name of
-        the key pair and wrapped data key. Raises KernelError "schema"."""
+        """Encrypt every entry with a data key of 32 bytes, which no other encoder may use.
+
+        Args:
+            key: The data key.
+            wrapped: The name of each key pair, and the data key wrapped with it.
+
+        Raises:
+            KernelError: "schema".
+
+        """
 
     def set_producer(
         self,
@@ -590,29 +845,52 @@ class Encoder:
         schema_version: bytes | None,
         transaction: tuple[int, int] | None = None,
     ) -> None:
-        """Must be called for every partition in 0..partitions before the first `encode`. `transaction`: most and
-        least significant bits of the transaction that its messages belong to."""
+        """Set the producer of a partition. Call this for every partition before the first `encode`.
+
+        `transaction` contains the most and least significant bits of the transaction of its messages.
+        """
 
     def encode(self, batch: ArrowArrayExportable, publish_time_ms: int) -> list[SendFrames]:
-        """Encode all rows; nothing is held back. A row with a `__key` goes to partition
-        `(String.hashCode of the key's UTF-8 text & 0x7fffffff) % partitions` (the official Java client's
-        default, JavaStringHash; see `set_producing`); rows without a key go round robin, an entry at a time.
-        Rows of one partition keep their order. A null value (all value columns null) is written with null_value set
-        for primitives and for key_value (separated: when `value` is null, whatever the key); for records
-        it is a record of nulls. The key of a separated pair is written as base64 and routes the message.
-        `publish_time_ms`: Unix milliseconds, UTC.
-        Raises KernelError "payload" (row named), "too_large"."""
+        """Encode all rows. All frames are returned immediately, and rows of one partition keep their order.
+
+        A row with a `__key` goes to partition `(String.hashCode of the key's UTF-8 text & 0x7fffffff) %
+        partitions`. This is JavaStringHash, the default of the official Java client; `set_producing` sets
+        another function. Rows without a key go to the partitions in turn, one entry at a time. The key of a
+        separated pair is written as base64, and routes the message.
+
+        A null value (all value columns null) sets null_value for primitives and for key_value. A separated
+        pair has a null value if `value` is null, whatever the key is. Records become a record of nulls.
+
+        Args:
+            batch: The rows, in the schema that was passed to `Encoder`.
+            publish_time_ms: Unix milliseconds, UTC.
+
+        Raises:
+            KernelError: "payload" or "too_large", with the row.
+
+        """
 
     def start_digest(self, topic: str) -> None:
-        """From now on count and digest what `encode` gives out and what `digest` is given. `topic`: the full name,
-        without partition."""
+        """Start a digest of all rows that `encode` and `digest` process.
+
+        Args:
+            topic: The full name without partition.
+
+        """
 
     def digest(self, batch: ArrowArrayExportable) -> None:
-        """Add all rows to the digest as `encode` would, and encode nothing; needs no producers. Raises KernelError
-        "payload" (row named)."""
+        """Add all rows to the digest like `encode`, but encode nothing. This needs no producers.
+
+        Raises:
+            KernelError: "payload", with the row.
+
+        """
 
     @property
     def row_digest(self) -> tuple[int, int] | None:
-        """Rows since `start_digest`, and the sum modulo 2^64 of a hash of each: of topic, key, ordering key, event
-        time, properties and value, so that it does not depend on their order or on how they are sent. None without
-        `start_digest`."""
+        """Number of rows since `start_digest`, and the sum of their hashes modulo 2^64; None without
+        `start_digest`.
+
+        The hash of a row covers topic, key, ordering key, event time, properties and value. So the digest
+        does not depend on the order of the rows, or on how they are sent.
+        """

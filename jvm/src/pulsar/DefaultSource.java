@@ -3,7 +3,9 @@ package pulsar;
 import org.pysparkpulsar.source.PythonSource;
 
 /**
- * What Spark finds for `format("pulsar")`: it tries the class `FORMAT.DefaultSource` before it looks for sources that are
- * written in Python. So where this jar is, neither a name nor an interpreter must be looked for.
+ * The class that Spark finds for `format("pulsar")`.
+ *
+ * <p>Spark tries the class `FORMAT.DefaultSource` before it looks for sources written in Python. So with this
+ * jar Spark looks for neither a name nor an interpreter.
  */
 public final class DefaultSource extends PythonSource {}

@@ -1,6 +1,7 @@
-//! What the fuzz targets share: a decoder for one value type, and what must hold whatever it is given.
+//! The shared part of the fuzz targets: a decoder for one value type, and the properties that hold for any
+//! input.
 //!
-//! A value type is added by a constructor of [`Kind`] and a target that calls [`payload`].
+//! To add a value type, write a constructor of [`Kind`] and a target that calls [`payload`].
 
 #![allow(dead_code, reason = "each target uses a part of it")]
 
@@ -24,7 +25,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use handmade::{decoder_of, drain, entries, metadata, metadata_fields, stored, utc_micros};
 use record::{AVRO_SCHEMA, EVERYTHING, FORMS_SCHEMA, OLDER_DOCUMENT, everything, fields, form_fields};
 
-/// Names of the value types of one column, `value`, and their Arrow types.
+/// Returns the names of the value types with one column, `value`, and their Arrow types.
 pub fn primitives() -> [(&'static str, DataType); 16] {
     [
         ("bytes", DataType::Binary),
@@ -46,11 +47,11 @@ pub fn primitives() -> [(&'static str, DataType); 16] {
     ]
 }
 
-/// Schema versions and their definitions; none is the reader's own.
+/// Schema versions and their definitions. None is the reader's own version.
 const VERSIONS: [(&[u8], &str); 3] =
     [(b"", AVRO_SCHEMA), (&[0; 8], AVRO_SCHEMA), (&[0, 0, 0, 0, 0, 0, 0, 1], OLDER_DOCUMENT)];
 
-/// How a value lies in bytes, and its columns.
+/// The format of a value, and its columns.
 #[derive(Debug, Clone)]
 pub struct Kind {
     value: PayloadSchema,
@@ -58,29 +59,29 @@ pub struct Kind {
 }
 
 impl Kind {
-    /// The primitive that `choice` picks.
+    /// Returns the primitive type with the number `choice`.
     pub fn primitive(choice: u8) -> Self {
         let known = primitives();
         let (value_type, kind) = known[usize::from(choice) % known.len()].clone();
         Self { value: PayloadSchema::of_type(value_type), columns: vec![Field::new("value", kind, true)] }
     }
 
-    /// "avro" or "json" with a field of every kind.
+    /// Returns "avro" or "json" with a field of every kind.
     pub fn record(value_type: &str) -> Self {
         Self::described(value_type, AVRO_SCHEMA, fields())
     }
 
-    /// "json" with a field of every form that JSON values have.
+    /// Returns "json" with a field of every form of JSON values.
     pub fn json_forms() -> Self {
         Self::described("json", FORMS_SCHEMA, form_fields())
     }
 
-    /// The message of tests/java/Everything.java, by the plan that Python makes of its descriptor.
+    /// Returns the message of tests/java/Everything.java, by the plan that Python makes of its descriptor.
     pub fn protobuf() -> Self {
         Self::described("protobuf", EVERYTHING, everything())
     }
 
-    /// As `key_value`, but the key is the message's key.
+    /// Returns a pair like `key_value`, whose key is the message's key.
     pub fn separated() -> Self {
         let mut kind = Self::key_value();
         if let Some(pair) = &mut kind.value.pair {
@@ -89,7 +90,7 @@ impl Kind {
         kind
     }
 
-    /// An Avro record as the key and a string as the value, both in the payload.
+    /// Returns a pair in the payload: an Avro record as the key, and a string as the value.
     pub fn key_value() -> Self {
         let key = Self::record("avro");
         let columns = vec![
@@ -111,7 +112,7 @@ impl Kind {
         Self { value, columns }
     }
 
-    /// What messages were written with whose Avro part has `definition`.
+    /// Returns the schema of messages whose Avro part was written with `definition`.
     fn written(&self, definition: &str) -> PayloadSchema {
         let mut written = self.value.clone();
         match &mut written.pair {
@@ -122,14 +123,14 @@ impl Kind {
         written
     }
 
-    /// Knows the `wanted` schema version, or all.
+    /// Returns a decoder that knows the schema version `wanted`, or all versions.
     fn decoder(&self, metadata: bool, wanted: Option<&[u8]>, bad_rows: BadRows) -> Decoder {
         let mut columns = self.columns.clone();
         if metadata {
             columns.extend(metadata_fields());
         }
         let mut options = decoder_of(self.value.clone(), columns);
-        // Enough for every input, and little for what says that it is more.
+        // The limit is above the size of every input, and small compared to a forged size.
         options.intake.max_uncompressed = Some(1 << 20);
         options.bad_rows = bad_rows;
         let mut decoder = Decoder::new(options).expect("a decoder");
@@ -165,7 +166,7 @@ impl Kind {
     }
 }
 
-/// Decode one entry with all metadata columns; what comes out is valid Arrow. Only damage fails in both modes.
+/// Decodes one entry with all metadata columns to valid Arrow. Only damage fails in both modes.
 pub fn entry(kind: &Kind, bytes: &[u8]) {
     let strict = run(&mut kind.decoder(true, None, BadRows::Fail), bytes.to_vec());
     let lenient = run(&mut kind.decoder(true, None, BadRows::Null), bytes.to_vec());
@@ -177,7 +178,7 @@ pub fn entry(kind: &Kind, bytes: &[u8]) {
     }
 }
 
-/// Decode a message with a key; what comes out is valid Arrow.
+/// Decodes a message with a key to valid Arrow.
 pub fn keyed_entry(kind: &Kind, key: &[u8], is_base64: bool, payload: &[u8]) {
     let mut metadata = metadata();
     put_bytes(&mut metadata, 6, key);
@@ -185,7 +186,7 @@ pub fn keyed_entry(kind: &Kind, key: &[u8], is_base64: bool, payload: &[u8]) {
     let _ = run(&mut kind.decoder(true, None, BadRows::Fail), stored(&metadata, payload));
 }
 
-/// Let `definition` describe what a reader reads, and decode a few payloads by it.
+/// Uses `definition` as the reader's schema, and decodes a few payloads with it.
 pub fn by_definition(value_type: &str, definition: &str) {
     let Some(columns) = columns_of(value_type, definition) else { return };
     let value = PayloadSchema {
@@ -208,7 +209,7 @@ pub fn by_definition(value_type: &str, definition: &str) {
     }
 }
 
-/// Few enough for the time that an input has.
+/// The largest number of columns that one input has time for.
 const MOST_COLUMNS: usize = 100;
 
 fn columns_of(value_type: &str, definition: &str) -> Option<Vec<Field>> {
@@ -226,7 +227,7 @@ fn columns_of(value_type: &str, definition: &str) -> Option<Vec<Field>> {
     (columns.len() <= MOST_COLUMNS).then_some(columns)
 }
 
-/// Let `definition` describe what messages were written with, and decode a few of them.
+/// Uses `definition` as the writer's schema, and decodes a few messages with it.
 pub fn by_writer(kind: &Kind, definition: &str) {
     let mut decoder = kind.decoder(false, Some(b""), BadRows::Fail);
     let version = b"another";
@@ -241,8 +242,8 @@ pub fn by_writer(kind: &Kind, definition: &str) {
     }
 }
 
-/// Decode `bytes` as the payload of a message of `version`; what decodes must come back the same when it is
-/// written and read again.
+/// Decodes `bytes` as the payload of a message with the schema `version`. If that succeeds, writing the row
+/// and reading it again returns the same row.
 pub fn payload(kind: &Kind, version: &[u8], bytes: &[u8]) {
     let Ok(batches) = run(&mut kind.decoder(false, Some(version), BadRows::Fail), message(version, bytes))
     else {
@@ -252,7 +253,8 @@ pub fn payload(kind: &Kind, version: &[u8], bytes: &[u8]) {
     assert_eq!(batch.num_rows(), 1, "one message is one row");
     let frames = match kind.encoder(batch.schema()).encode(batch, 1_700_000_000_123) {
         Ok(frames) => frames,
-        // What is written has to fit the schema more closely than what is read: JSON may lack a field.
+        // A written row must fit the schema more strictly than a read one. For example, JSON may lack a
+        // field.
         Err(error) if error.kind == ErrorKind::Payload => return,
         Err(error) => panic!("a decoded row cannot be written: {error}"),
     };
@@ -275,7 +277,7 @@ fn run(decoder: &mut Decoder, bytes: Vec<u8>) -> Result<Vec<RecordBatch>> {
     drain(decoder)
 }
 
-/// An entry of one message, without a checksum.
+/// Returns an entry with one message and without a checksum.
 fn message(version: &[u8], payload: &[u8]) -> Vec<u8> {
     let mut metadata = metadata();
     if !version.is_empty() {

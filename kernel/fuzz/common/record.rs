@@ -49,7 +49,8 @@ pub fn form_fields() -> Vec<Field> {
     ])
 }
 
-/// An older version of `AVRO_SCHEMA`: fields are missing, narrower, in another order, or of no use any more.
+/// An older version of `AVRO_SCHEMA`, with fields that are missing, narrower, in another order, or no longer
+/// used.
 pub const OLDER_DOCUMENT: &str = r#"{"type":"record","name":"R","fields":[
   {"name":"gone","type":["null","string"]}, {"name":"large","type":"int"}, {"name":"flag","type":"boolean"},
   {"name":"small","type":["null","int"]}, {"name":"single","type":["float","null"]},
@@ -93,7 +94,7 @@ pub fn fields() -> Vec<Field> {
     ])
 }
 
-/// The plan of the message `Everything`; a unit test checks that Python makes the same.
+/// The plan of the message `Everything`. A unit test checks that Python makes the same plan.
 pub const EVERYTHING: &str = include_str!("everything.json");
 
 /// The columns of `EVERYTHING`.
@@ -133,7 +134,7 @@ pub fn everything() -> Vec<Field> {
     ])
 }
 
-/// A map from strings.
+/// Returns a map from strings.
 pub fn map_of(kind: DataType) -> DataType {
     map_between(DataType::Utf8, kind)
 }

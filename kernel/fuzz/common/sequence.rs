@@ -1,6 +1,8 @@
-//! A topic of chunks, batches and encrypted entries in any order, written by a script of four bytes an entry, and
-//! what must hold for it: two reads that share it between them give the rows of one read, and a filter takes its rows
-//! from those of a read without one.
+//! A topic of chunks, batches and encrypted entries in any order. A script of four bytes for each entry
+//! writes the topic.
+//!
+//! Two reads of parts of the topic return the rows of one read. A read with a filter returns a subset of the
+//! rows without one.
 
 #[path = "../../tests/common/handmade.rs"]
 mod handmade;
@@ -25,15 +27,15 @@ const KEY: [u8; 16] = [7; 16];
 const NONCE: [u8; 12] = [9; 12];
 const MOST_ENTRIES: usize = 64;
 
-/// Entry, batch index, publish time in milliseconds, and value.
+/// The entry, batch index, publish time in milliseconds, and value.
 type Row = (i64, i32, i64, Vec<u8>);
 
-/// The entries that `script` writes, entry `i` at position `i` of ledger 7.
+/// Returns the entries of `script`, with entry `i` at position `i` of ledger 7.
 pub fn topic(script: &[u8]) -> Vec<Vec<u8>> {
     script.as_chunks::<4>().0.iter().take(MOST_ENTRIES).map(|step| entry(*step)).collect()
 }
 
-/// A batch where the first byte has no bit of a chunk, else a chunk of one of four messages.
+/// Returns a batch, or a chunk of one of four messages if the first byte has a bit of a chunk.
 fn entry([what, number, key, fill]: [u8; 4]) -> Vec<u8> {
     let mut metadata = Vec::new();
     put_bytes(&mut metadata, 1, &[b'p', what >> 7]);
@@ -46,14 +48,15 @@ fn entry([what, number, key, fill]: [u8; 4]) -> Vec<u8> {
         payload = [0, 0, 0, 2, 0x18, 1, fill].repeat(count);
     } else {
         let uuid = what >> 2 & 3;
-        // Now and then a chunk that contradicts the others of its message.
+        // Some chunks contradict the other chunks of their message.
         let chunks = if what & 0x40 == 0 { 2 + u64::from(uuid) % 2 } else { u64::from(number >> 4) };
         put_bytes(&mut metadata, 26, &[b'a' + uuid]);
         put_number(&mut metadata, 27, chunks);
         put_number(&mut metadata, 28, if what & 0x20 == 0 { 64 } else { u64::from(number) });
         put_number(&mut metadata, 29, u64::from(number & 3));
     }
-    // One key that is known, one that is not, or both, in any order; a payload may be encrypted with another.
+    // The entry has a known key, an unknown one, or both, in any order. Its payload may be encrypted with
+    // another key.
     for name in [key & 3, key >> 2 & 3] {
         if name != 0 {
             let mut wrapped = Vec::new();
@@ -71,16 +74,16 @@ fn entry([what, number, key, fill]: [u8; 4]) -> Vec<u8> {
     stored(&metadata, &payload)
 }
 
-/// How a topic is read.
+/// The options of a read.
 #[derive(Debug, Clone, Copy)]
 pub struct Reading {
-    /// As in [`IntakeOptions`].
+    /// The field of [`IntakeOptions`] with this name.
     pub max_open_chunked: usize,
-    /// As in [`IntakeOptions`].
+    /// The field of [`IntakeOptions`] with this name.
     pub on_crypto_failure: OnFailure,
-    /// Rows of a batch.
+    /// The number of rows in a batch.
     pub batch_rows: usize,
-    /// Only messages published from the first time on and before the second.
+    /// The first publish time to read, and the first one after the range.
     pub published: Option<(i64, i64)>,
 }
 
@@ -110,12 +113,12 @@ impl Reading {
         .expect("a decoder")
     }
 
-    /// The rows of `topic` in the range, as a reader on an executor gets them.
+    /// Returns the rows of `topic` in the range, as a reader on an executor receives them.
     pub fn rows(self, topic: &[Vec<u8>], start: Position, end: Position) -> Result<Vec<Row>> {
         let mut decoder = self.decoder(Range { start: Some(start), end: Some(end) });
-        decoder.push(&mut behind(topic, start.1 as usize));
+        decoder.push(&mut entries_after(topic, start.1 as usize));
         let mut rows = Vec::new();
-        // Every entry asks for each of its keys and for its chunks once at most.
+        // Every entry requests each of its keys and its chunks at most once.
         for _ in 0..=4 * topic.len() {
             while let Some(batch) = decoder.next_batch(true)? {
                 let id = batch.column(1).as_struct();
@@ -132,17 +135,17 @@ impl Reading {
                 return Ok(rows);
             }
         }
-        panic!("the decoder waits for ever");
+        panic!("the decoder waits without end");
     }
 }
 
-/// Give the decoder what it waits for; false when it does not wait.
+/// Supplies what the decoder waits for. Returns false if the decoder does not wait.
 fn supply(decoder: &mut Decoder, topic: &[Vec<u8>]) -> Result<bool> {
     if let Some(key) = decoder.needed_data_keys().first().cloned() {
         match key.wrapped.as_slice() {
             [1] => decoder.add_data_key(&key.wrapped, &KEY),
             [2] => decoder.add_data_key(&key.wrapped, &[3; 16]),
-            _ => decoder.refuse_data_key(&key.wrapped, "it is not known"),
+            _ => decoder.refuse_data_key(&key.wrapped, "the key is unknown"),
         }
         return Ok(true);
     }
@@ -150,7 +153,7 @@ fn supply(decoder: &mut Decoder, topic: &[Vec<u8>]) -> Result<bool> {
     let mut from = missing.at.entry as usize;
     while from > 0 {
         from = from.saturating_sub(3);
-        if decoder.look_back(&mut behind(topic, from), true)? {
+        if decoder.look_back(&mut entries_after(topic, from), true)? {
             break;
         }
     }
@@ -158,7 +161,7 @@ fn supply(decoder: &mut Decoder, topic: &[Vec<u8>]) -> Result<bool> {
     Ok(true)
 }
 
-/// The entries from `start` on.
-fn behind(topic: &[Vec<u8>], start: usize) -> EntryBatch {
+/// Returns the entries from `start` on.
+fn entries_after(topic: &[Vec<u8>], start: usize) -> EntryBatch {
     entries_from(start, topic.get(start..).unwrap_or_default())
 }

@@ -1,9 +1,9 @@
-//! What must hold for a ledger in tiered storage, whatever its bytes are.
+//! The properties that hold for a ledger in tiered storage, whatever its bytes are.
 
 use _kernel::tiered::StoredEntries;
 
 /// The parts of an input.
-pub struct Given<'a> {
+pub struct Parts<'a> {
     pub step: usize,
     pub first: i64,
     pub last: i64,
@@ -11,7 +11,7 @@ pub struct Given<'a> {
     pub data: &'a [u8],
 }
 
-impl<'a> Given<'a> {
+impl<'a> Parts<'a> {
     pub fn split(input: &'a [u8]) -> Option<Self> {
         let (&[step, high, low, first, count], rest) = input.split_first_chunk::<5>()?;
         let (index, data) = rest.split_at_checked(usize::from(u16::from_be_bytes([high, low])))?;
@@ -20,8 +20,9 @@ impl<'a> Given<'a> {
     }
 }
 
-/// Every cut gives the same entries, in order, each once, and either all of them or an error.
-pub fn read(entries: StoredEntries, given: &Given<'_>) {
+/// Reads the entries in pieces. They are in order, each is returned once, and either all or an error is
+/// returned.
+pub fn read(entries: StoredEntries, given: &Parts<'_>) {
     let from = usize::try_from(entries.start).unwrap_or(usize::MAX);
     let to =
         entries.end.and_then(|end| usize::try_from(end).ok()).unwrap_or(usize::MAX).min(given.data.len());
@@ -37,7 +38,7 @@ pub fn read(entries: StoredEntries, given: &Given<'_>) {
                 break 'pieces;
             };
             for each in &batch.entries {
-                assert_eq!(each.entry, next, "entries come in order");
+                assert_eq!(each.entry, next, "entries are in order");
                 next += 1;
             }
             if !entries.has_more {
@@ -47,6 +48,11 @@ pub fn read(entries: StoredEntries, given: &Given<'_>) {
         }
     }
     let whole = !failed && entries.finish().is_ok();
-    assert_eq!(whole, next == given.last + 1, "all entries or an error: {next} of {}", given.last);
-    assert!(next <= given.last + 1, "nothing behind the range");
+    assert_eq!(
+        whole,
+        next == given.last + 1,
+        "expected all entries or an error, got {next} of {}",
+        given.last
+    );
+    assert!(next <= given.last + 1, "expected no entry after the range");
 }

@@ -1,4 +1,4 @@
-//! Avro payloads. The first byte chooses the version that they were written with: the reader's own or an older.
+//! Avro payloads. The first byte chooses the version of the writer: the reader's own version or an older one.
 #![no_main]
 
 #[path = "../common/mod.rs"]

@@ -1,5 +1,5 @@
-//! What bookies send, in pieces and over two connections: the first byte says how long the pieces are and which
-//! digest is expected. Then the entries as those of a compacted ledger.
+//! The bytes of bookies, in pieces and over two connections. The first byte chooses the length of the pieces
+//! and the expected digest. Then the same bytes are entries of a compacted ledger.
 #![no_main]
 
 use _kernel::bookie::compacted;
@@ -23,7 +23,7 @@ fuzz_target!(|input: &[u8]| {
         let buffered = frames.buffered_bytes();
         assert!(buffered + taken <= bytes.len(), "{buffered} and {taken} bytes of {}", bytes.len());
         for entry in frames.take().unwrap_or_default().entries {
-            assert_eq!((entry.ledger, entry.entry), (7, next), "entries come in order, without a gap");
+            assert_eq!((entry.ledger, entry.entry), (7, next), "entries are in order, without a gap");
             (next, taken) = (next + 1, taken + entry.data.len());
         }
         assert_eq!(frames.next(), next);

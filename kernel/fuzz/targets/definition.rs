@@ -1,5 +1,5 @@
-//! Definitions of schemas. The first byte chooses what the text is: an Avro schema or a Protobuf plan, of the reader
-//! or of a writer; where it can become columns, some payloads are decoded by it.
+//! Definitions of schemas. The first byte chooses the kind of the text: an Avro schema or a Protobuf plan, of
+//! the reader or of a writer. If the text can become columns, some payloads are decoded by it.
 #![no_main]
 
 #[path = "../common/mod.rs"]

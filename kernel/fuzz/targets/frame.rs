@@ -1,4 +1,4 @@
-//! What a broker sends, fed in pieces: the first byte says how long they are.
+//! The bytes of a broker, fed in pieces. The first byte is their length.
 #![no_main]
 
 use _kernel::frame::FrameDecoder;
@@ -19,7 +19,7 @@ fuzz_target!(|input: &[u8]| {
         }
     }
     let buffered = frames.buffered_bytes();
-    assert!(buffered <= bytes.len(), "{buffered} bytes wait inside after {} were fed", bytes.len());
+    assert!(buffered <= bytes.len(), "{buffered} bytes are buffered after {} were fed", bytes.len());
     for consumer in 0..4 {
         if let Some(mut entries) = frames.take_entries(consumer) {
             let _ = entries.num_messages();

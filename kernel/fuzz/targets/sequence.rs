@@ -1,6 +1,8 @@
-//! Chunks of several messages, batches and encrypted entries in any order. Four bytes say how they are read,
-//! where the topic is cut and which times are wanted; two reads up to the cut and from it give the rows of one read,
-//! and one without a filter those and others.
+//! Chunks of several messages, batches and encrypted entries in any order.
+//!
+//! Four bytes choose the options of the read, the position where the topic is cut, and the publish times that
+//! are read. Two reads, to the cut and from the cut, return the rows of one read. A read without the filter
+//! returns these rows and others.
 #![no_main]
 
 #[path = "../common/sequence.rs"]
@@ -34,6 +36,9 @@ fuzz_target!(|input: &[u8]| {
     let all = Reading { published: None, ..reading }.rows(&topic, first, last);
     if let (Ok(mut all), Some((from, before))) = (all, reading.published) {
         all.retain(|(_, _, time, _)| (from..before).contains(time));
-        assert_eq!(reading.rows(&topic, first, last).expect("no fault of what is not wanted"), all);
+        assert_eq!(
+            reading.rows(&topic, first, last).expect("expected no error from messages outside of the filter"),
+            all
+        );
     }
 });

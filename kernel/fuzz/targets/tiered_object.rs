@@ -8,7 +8,7 @@ use _kernel::tiered::object::ObjectIndex;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {
-    let Some(given) = stored::Given::split(input) else { return };
+    let Some(given) = stored::Parts::split(input) else { return };
     let Ok(index) = ObjectIndex::parse(7, given.index) else { return };
     let Ok(entries) = index.entries(given.first, given.last) else { return };
     stored::read(entries, &given);

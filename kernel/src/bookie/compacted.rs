@@ -1,14 +1,15 @@
-//! Entries of a compacted ledger: `i32 length | MessageIdData | i32 length | entry`, the entry as it was in the
-//! ledger that the id names (`RawMessageImpl` of Pulsar).
+//! Entries of a compacted ledger: `i32 length | MessageIdData | i32 length | entry`.
+//!
+//! The inner entry is the entry of the ledger that the id names (`RawMessageImpl` of Pulsar).
 
 use crate::entry::{Entry, EntryBatch};
 use crate::error::{KernelError, Result};
 use crate::wire::{WireFields, split_u32};
 
-/// Give the entries the ids that they had, and take them out of what is around them.
+/// Replaces each entry by the entry that it contains, with the original id.
 ///
-/// Raises "corrupt" for one that is not wrapped so, or whose id is not behind that of the one before it; `after` is
-/// the id before the first.
+/// `after` is the id before the first entry. Fails with "corrupt" if an entry is not wrapped in this form, or
+/// if its id is not above the previous id.
 pub fn unwrap(entries: &mut EntryBatch, after: Option<(i64, i64)>) -> Result<()> {
     let mut last = after;
     for wrapped in entries.take() {
@@ -17,7 +18,10 @@ pub fn unwrap(entries: &mut EntryBatch, after: Option<(i64, i64)>) -> Result<()>
         let id = (entry.ledger, entry.entry);
         if last.is_some_and(|last| id <= last) {
             let (ledger, entry) = last.unwrap_or_default();
-            let why = format!("message id {}:{} behind {ledger}:{entry} in a compacted ledger", id.0, id.1);
+            let why = format!(
+                "compacted ledger: expected a message id above {ledger}:{entry}, got {}:{}",
+                id.0, id.1
+            );
             return Err(KernelError::corrupt(why).at(at));
         }
         last = Some(id);
@@ -27,7 +31,7 @@ pub fn unwrap(entries: &mut EntryBatch, after: Option<(i64, i64)>) -> Result<()>
 }
 
 fn unwrap_one(data: &[u8]) -> Result<Entry> {
-    let short = || KernelError::corrupt("the entry of a compacted ledger is shorter than it says");
+    let short = || KernelError::corrupt("the entry of a compacted ledger is shorter than its length fields");
     let (length, rest) = split_u32(data).ok_or_else(short)?;
     let (id, rest) = rest.split_at_checked(length as usize).ok_or_else(short)?;
     let (length, rest) = split_u32(rest).ok_or_else(short)?;
@@ -53,6 +57,8 @@ fn message_id(id: &[u8]) -> Result<(i64, i64)> {
     }
     match (ledger, entry) {
         (Some(ledger), Some(entry)) => Ok((ledger, entry)),
-        _ => Err(KernelError::corrupt("a message id without ledger or entry in a compacted ledger")),
+        _ => Err(KernelError::corrupt(
+            "compacted ledger: expected a message id with ledger and entry, got one without",
+        )),
     }
 }

@@ -1,7 +1,8 @@
-//! What bookies store of an entry: `i64 ledger | i64 entry | i64 last confirmed | i64 length so far | digest | data`.
+//! The bytes that bookies store for an entry: `i64 ledger | i64 entry | i64 last confirmed | i64 length so
+//! far | digest | data`.
 //!
-//! The digest is made by the writer over the 32 bytes before it and the data behind it (`DigestManager` of
-//! BookKeeper): CRC32C in 4 bytes, CRC32 in 8, nothing for DUMMY. An HMAC needs the password of the ledger.
+//! The writer computes the digest over the 32 bytes before it and the data after it (`DigestManager` of
+//! BookKeeper). CRC32C has 4 bytes, CRC32 has 8, and DUMMY none. An HMAC needs the password of the ledger.
 
 use crate::bookie::protocol::split_i64;
 use crate::error::{KernelError, Result};
@@ -9,21 +10,22 @@ use crate::wire::split_u32;
 
 const HEADER: usize = 32;
 
-/// How the entries of a ledger are protected.
+/// The digest type of a ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Digest {
-    /// Four bytes; Pulsar's default.
+    /// CRC32C, 4 bytes: Pulsar's default.
     Crc32c,
-    /// A number of eight bytes; compacted ledgers.
+    /// CRC32 as a number of 8 bytes: compacted ledgers.
     Crc32,
-    /// None at all.
+    /// No digest.
     Dummy,
-    /// Not told: one of the two that can be recognised.
+    /// An unknown type: CRC32C or CRC32, whichever fits.
     EitherCrc,
 }
 
 impl Digest {
-    /// By BookKeeper's name; no name stands for [`Digest::EitherCrc`]. An error for those that need a password.
+    /// Returns the digest type with BookKeeper's name, or [`Digest::EitherCrc`] without a name. Fails for
+    /// types that need a password.
     pub fn from_name(name: Option<&str>) -> Result<Self> {
         match name {
             Some("CRC32C") => Ok(Self::Crc32c),
@@ -37,7 +39,7 @@ impl Digest {
         }
     }
 
-    /// The data of the body when it belongs to that entry and its digest fits, else `None`.
+    /// Returns the data of `body` if `body` belongs to the entry and its digest fits, otherwise `None`.
     pub fn verified(self, body: &[u8], ledger: i64, entry: i64) -> Option<&[u8]> {
         let (header, rest) = body.split_at_checked(HEADER)?;
         let (its_ledger, after) = split_i64(header)?;

@@ -1,44 +1,56 @@
-//! The entries `first` to `last` of one ledger, from any number of bookies, in order.
+//! The entries `first` to `last` of one ledger, in order, from any number of bookies.
 //!
-//! [`LedgerFrames`] knows no socket and no bookie. It makes requests, takes what the sockets give, and hands out entries
-//! from [`next`](LedgerFrames::next) on without a gap. Which bookie is asked, and when again, is its caller's decision.
+//! [`LedgerFrames`] knows neither sockets nor bookies. It builds requests, reads the bytes of the sockets,
+//! and returns entries from [`next`](LedgerFrames::next) on without a gap. The caller decides which bookie
+//! gets a request, and when a request is repeated.
 //!
 //! # An entry
 //!
-//! | state    | it is                                                        | leaves it by                            |
-//! |----------|--------------------------------------------------------------|-----------------------------------------|
-//! | missing  | at `next` or behind it, and not received                     | an answer whose digest fits             |
-//! | received | verified and copied, perhaps behind a gap                    | `take`, when all before it are received |
-//! | taken    | before `next`                                                |                                         |
+//! ```text
+//! | state    | meaning                                  | ends with                                          |
+//! |----------|------------------------------------------|----------------------------------------------------|
+//! | missing  | at or after `next`, and not received     | an answer whose digest fits                        |
+//! | received | verified and copied, perhaps after a gap | a call of `take`, after all before it are received |
+//! | taken    | before `next`                            |                                                    |
+//! ```
 //!
-//! Asked for or not is no state here: a request may be lost with its connection, be repeated, or be sent to two bookies
-//! at once. An answer for an entry that is received or taken is verified and dropped, so that any of this is harmless.
-//! What nobody asked for cannot come in: an answer about another ledger, or behind `last`, is an error of the connection.
+//! A pending request is no state here. A request may be lost with its connection, be repeated, or be sent to
+//! two bookies at the same time. An answer for an entry that is received or taken is verified and dropped, so
+//! all of this is harmless. An answer about another ledger or after `last`, which no request was sent for, is
+//! an error of the connection.
 //!
 //! # Two kinds of requests
 //!
-//! READ_ENTRY asks for one entry, BATCH_READ for a number of them in a row. Protocol 2 returns no request id for
-//! READ_ENTRY; the entry tells which request an answer belongs to. For BATCH_READ the id tells how it is reported:
+//! READ_ENTRY requests one entry, BATCH_READ a number of consecutive entries. Protocol 2 returns no request
+//! id for READ_ENTRY; the entry id shows which request an answer belongs to. For BATCH_READ the request id
+//! decides how the answer is reported:
 //!
-//! | request                            | id in the frame                    | reported as [`ReadOutcome`]                      |
-//! |------------------------------------|------------------------------------|--------------------------------------------------|
-//! | READ_ENTRY (`read_requests`)       | none                               | only a refusal, or [`DAMAGED`]                   |
-//! | a group of them (`read_requests`)  | minus the number of entries in it  | each entry that it lacks, as for READ_ENTRY       |
-//! | BATCH_READ (`batch_request`)       | the caller's, 0 or more            | always, with the number of good entries          |
+//! ```text
+//! | request                           | id in the frame                   | reported as [`ReadOutcome`]                 |
+//! |-----------------------------------|-----------------------------------|---------------------------------------------|
+//! | READ_ENTRY (`read_requests`)      | none                              | only a refusal, or [`DAMAGED`]              |
+//! | a group of them (`read_requests`) | minus the number of entries in it | each entry that it lacks, as for READ_ENTRY |
+//! | BATCH_READ (`batch_request`)      | the caller's, 0 or more           | always, with the number of good entries     |
+//! ```
 //!
-//! A group is a BATCH_READ that saves frames and nothing else: its negative id brings its own size back, so that nothing
-//! has to be remembered about it. The first entry that it lacks gets the code of the answer; those behind it get
-//! [`OK`], which means that the bookie did not get to them (64 entries and 4 MiB are the most), and are asked for again.
+//! A group is a BATCH_READ whose only purpose is to save frames. The negative id returns the size of the
+//! group, so no request has to be remembered.
+//!
+//! The first entry that the answer lacks is reported with the code of the answer. The entries after it are
+//! reported with [`OK`]: the bookie did not reach them, because an answer has at most 64 entries and 4 MiB.
+//! The caller requests them again.
 //!
 //! # Frames
 //!
-//! Bytes of a connection come in any pieces. Whole frames are handled at once, and the beginning of the next one waits
-//! in `pending` for each connection until the rest comes, or the connection is gone (`forget`). An error leaves nothing
-//! of the connection behind: its bytes cannot be split any more.
+//! The bytes of a connection arrive in pieces of any size. Whole frames are handled immediately. The
+//! beginning of the next frame waits in `pending`, for each connection, until the rest arrives or the
+//! connection is closed (`forget`). After an error no bytes of the connection are kept, because they can no
+//! longer be split into frames.
 //!
-//! Why damage cannot pass: the bytes of an entry name their ledger and entry, and the digest covers both and the data. So
-//! an entry in the place of another one is [`DAMAGED`] as well. In a batch nothing behind a damaged entry is kept, since its length may be what is damaged. An
-//! answer without any entry counts as damaged, or it would be asked for without end.
+//! Damage cannot pass: an entry's bytes contain its ledger and entry id, and the digest covers the ids and
+//! the data. So an answer with another entry is [`DAMAGED`] as well. In a batch, nothing after a damaged
+//! entry is kept, because the damage may be in its length. An answer without any entry counts as damaged,
+//! because it would be requested without end.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -49,28 +61,29 @@ use crate::entry::{Entry, EntryBatch};
 use crate::error::{KernelError, Result};
 use crate::wire::split_u32;
 
-/// The code of an answer whose entry is damaged, or is another one; bookies do not know this code.
+/// The code of an answer whose entry is damaged or is another entry. Bookies do not use this code.
 pub const DAMAGED: i32 = -1;
 
-/// An answer that is not just an entry.
+/// An answer that the caller must see: a refusal, damage, or the result of a BATCH_READ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadOutcome {
-    /// Of a BATCH_READ that was asked for as such; each of them is told, also when it went well.
+    /// The id of a `batch_request`, and `None` for `read_requests`. Each answer to a `batch_request` is reported.
     pub request_id: Option<i64>,
-    /// Entry asked for; of a BATCH_READ the first.
+    /// The requested entry, or the first one of a BATCH_READ.
     pub entry: i64,
-    /// What the bookie said about it, or [`DAMAGED`]; [`OK`] of an entry that it did not get to, behind another one of
-    /// its group.
+    /// The code of the bookie, or [`DAMAGED`]. For an entry of a group, [`OK`] means that the bookie did not reach
+    /// the entry after an earlier one failed.
     pub code: i32,
-    /// Good entries in the answer to a BATCH_READ; with [`DAMAGED`], those before the damaged one.
+    /// Number of good entries in the answer to a BATCH_READ; with [`DAMAGED`], those before the damaged
+    /// entry.
     pub count: u32,
 }
 
-/// A group of entries is never more than this.
+/// Largest size of a group of entries.
 const GROUP_BYTES: i64 = 4 << 20;
 const GROUP_ENTRIES: i64 = 64;
 
-/// Puts the entries from `next` to `last` in order.
+/// A buffer that puts the entries from `next` to `last` in order.
 #[derive(Debug)]
 pub struct LedgerFrames {
     ledger: i64,
@@ -80,14 +93,15 @@ pub struct LedgerFrames {
     max_frame_bytes: usize,
     /// The beginning of a frame, for each connection.
     pending: HashMap<u32, Vec<u8>>,
-    /// Entries that are here and were not taken.
+    /// Entries that are received and not taken.
     received: BTreeMap<i64, Vec<u8>>,
     received_bytes: usize,
     groups: u64,
 }
 
 impl LedgerFrames {
-    /// For the entries `first` to `last`, both inclusive. Frames above `max_frame_bytes` are refused.
+    /// Creates a buffer for the entries `first` to `last`, both inclusive. Frames above `max_frame_bytes` are
+    /// refused.
     pub fn new(ledger: i64, first: i64, last: i64, digest: Digest, max_frame_bytes: usize) -> Self {
         let (pending, received) = (HashMap::new(), BTreeMap::new());
         Self {
@@ -103,23 +117,23 @@ impl LedgerFrames {
         }
     }
 
-    /// The first entry that was not taken; behind `last` when all were.
+    /// Returns the first entry that was not taken; `last` plus 1 if all were taken.
     pub fn next(&self) -> i64 {
         self.next
     }
 
-    /// Bytes that wait inside: entries, and beginnings of frames.
+    /// Returns the number of buffered bytes, of entries and of beginnings of frames.
     pub fn buffered_bytes(&self) -> usize {
         self.pending.values().map(Vec::len).fold(self.received_bytes, usize::saturating_add)
     }
 
-    /// How many groups of entries were given whole.
+    /// Returns the number of groups that bookies returned completely.
     pub fn groups(&self) -> u64 {
         self.groups
     }
 
-    /// The groups of `size` entries in a row (64 at most) that begin with `first`, `first + step`, ..., as far as they lie in the run
-    /// and below `stop`.
+    /// Returns groups of `size` consecutive entries (at most 64), which begin at `first`, `first + step`, and
+    /// so on. Entries at or after `stop`, or after `last`, are left out.
     fn groups_of(
         &self,
         first: i64,
@@ -136,12 +150,13 @@ impl LedgerFrames {
         entry >= self.next && !self.received.contains_key(&entry)
     }
 
-    /// How many of their entries are not here yet.
+    /// Returns the number of entries of these groups that are not received yet.
     pub fn missing(&self, first: i64, stop: i64, step: usize, size: usize) -> usize {
         self.groups_of(first, stop, step, size).flatten().filter(|entry| self.is_missing(*entry)).count()
     }
 
-    /// A request for what is missing of each group: READ_ENTRY for one entry, else BATCH_READ.
+    /// Builds a request for the missing entries of each group: READ_ENTRY for one entry, otherwise
+    /// BATCH_READ.
     pub fn read_requests(&self, first: i64, stop: i64, step: usize, size: usize) -> Vec<u8> {
         let mut out = Vec::new();
         for group in self.groups_of(first, stop, step, size) {
@@ -149,7 +164,7 @@ impl LedgerFrames {
             let Some(begin) = missing.next() else { continue };
             match missing.next_back().map_or(1, |end| end - begin + 1) {
                 1 => put_read(&mut out, self.ledger, begin),
-                // What is asked for says itself in the answer how much it was.
+                // The negative request id returns the number of entries with the answer.
                 count => {
                     let most = i32::try_from(count).unwrap_or(i32::MAX);
                     put_batch_read(&mut out, self.ledger, begin, -i64::from(most), most, GROUP_BYTES);
@@ -159,7 +174,7 @@ impl LedgerFrames {
         out
     }
 
-    /// One BATCH_READ request for the entries from `first` on, up to `last`.
+    /// Builds one BATCH_READ request for the entries from `first` to `stop` (exclusive), up to `last`.
     pub fn batch_request(&self, first: i64, stop: i64, request_id: i64, max_bytes: i64) -> Vec<u8> {
         let count = stop.min(self.last.saturating_add(1)).saturating_sub(first);
         let count = i32::try_from(count.max(1)).unwrap_or(i32::MAX);
@@ -168,7 +183,8 @@ impl LedgerFrames {
         out
     }
 
-    /// Take what the socket of this connection gave. An error leaves the connection of no use: `forget` it.
+    /// Reads bytes from the socket of this connection. After an error the connection cannot be used: call
+    /// `forget`.
     pub fn feed(&mut self, connection: u32, data: &[u8]) -> Result<Vec<ReadOutcome>> {
         let mut outcomes = Vec::new();
         let mut pending = self.pending.remove(&connection).unwrap_or_default();
@@ -187,12 +203,12 @@ impl LedgerFrames {
         Ok(outcomes)
     }
 
-    /// The connection is gone: drop the beginning of the frame that it left.
+    /// Drops the beginning of a frame that a closed connection left.
     pub fn forget(&mut self, connection: u32) {
         self.pending.remove(&connection);
     }
 
-    /// The entries from `next` on, as far as they are here without a gap.
+    /// Removes and returns the entries from `next` up to the first gap; `None` if `next` is missing.
     pub fn take(&mut self) -> Option<EntryBatch> {
         let mut taken = EntryBatch::default();
         while let Some(data) = self.received.remove(&self.next) {
@@ -203,14 +219,14 @@ impl LedgerFrames {
         (!taken.entries.is_empty()).then_some(taken)
     }
 
-    /// Handle all complete frames of `data`; returns how many bytes they took.
+    /// Handles all complete frames of `data`, and returns their length in bytes.
     fn split(&mut self, data: &[u8], outcomes: &mut Vec<ReadOutcome>) -> Result<usize> {
         let mut rest = data;
         while let Some((length, after)) = split_u32(rest) {
             let length = length as usize;
             if length > self.max_frame_bytes {
                 return Err(KernelError::corrupt(format!(
-                    "an answer of {length} bytes, above the limit of {}: not a bookie, or a lost byte",
+                    "expected an answer of at most {} bytes, got {length}: the server is not a bookie, or a byte was lost",
                     self.max_frame_bytes
                 )));
             }
@@ -218,8 +234,8 @@ impl LedgerFrames {
             let response = parse(frame)?;
             if response.ledger != self.ledger {
                 return Err(KernelError::corrupt(format!(
-                    "an answer about ledger {} where ledger {} was asked for",
-                    response.ledger, self.ledger
+                    "expected an answer about ledger {}, got one about ledger {}",
+                    self.ledger, response.ledger
                 )));
             }
             self.handle(&response, outcomes)?;
@@ -246,7 +262,8 @@ impl LedgerFrames {
         Ok(())
     }
 
-    /// The answer for a group of `size` entries: told is each that it lacks, as if it had been asked for by itself.
+    /// Handles the answer for a group of `size` entries. Each entry that the answer lacks is reported as an
+    /// outcome of its own.
     fn handle_group(
         &mut self,
         response: &Response<'_>,
@@ -255,7 +272,7 @@ impl LedgerFrames {
     ) -> Result<()> {
         if size > GROUP_ENTRIES {
             return Err(KernelError::corrupt(format!(
-                "an answer for {size} entries, more than are asked for"
+                "expected an answer for at most {GROUP_ENTRIES} entries, got {size}"
             )));
         }
         let stop = response.entry.saturating_add(size);
@@ -273,7 +290,8 @@ impl LedgerFrames {
         Ok(())
     }
 
-    /// Keep the entries of a BATCH_READ up to the first that is damaged; its code, and how many.
+    /// Keeps the entries of a BATCH_READ up to the first damaged one. Returns the code and the number of good
+    /// entries.
     fn keep_all(&mut self, response: &Response<'_>) -> Result<(i32, u32)> {
         if response.code != OK {
             return Ok((response.code, 0));
@@ -281,7 +299,9 @@ impl LedgerFrames {
         let (mut rest, mut count) = (response.rest, 0u32);
         while !rest.is_empty() {
             let Some((body, after)) = split_body(rest) else {
-                return Err(KernelError::corrupt("an entry that is longer than the answer it is in"));
+                return Err(KernelError::corrupt(
+                    "expected an entry that fits the answer it is in, got a longer one",
+                ));
             };
             if !self.keep(response.entry.saturating_add(i64::from(count)), body)? {
                 return Ok((DAMAGED, count));
@@ -289,11 +309,11 @@ impl LedgerFrames {
             count += 1;
             rest = after;
         }
-        // An answer without entries would be asked for again without end.
+        // An answer without entries counts as damaged, because it would be requested again without end.
         Ok((if count == 0 { DAMAGED } else { OK }, count))
     }
 
-    /// False when it is damaged. What was already there is dropped.
+    /// Keeps an entry, and returns false if it is damaged. An entry that was received before is dropped.
     fn keep(&mut self, entry: i64, body: &[u8]) -> Result<bool> {
         let Some(data) = self.digest.verified(body, self.ledger, entry) else {
             return Ok(false);
@@ -310,7 +330,7 @@ impl LedgerFrames {
 
     fn beyond(&self, entry: i64) -> KernelError {
         KernelError::corrupt(format!(
-            "entry {entry} of ledger {} where at most {} was asked for",
+            "expected entries of ledger {} up to {}, got entry {entry}",
             self.ledger, self.last
         ))
     }

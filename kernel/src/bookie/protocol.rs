@@ -6,7 +6,7 @@
 //! BATCH_READ  request  i64 ledger | i64 first entry | i64 request id | i32 most entries | i64 most bytes
 //!             answer   i32 code | i64 ledger | i64 first entry | i64 request id | { i32 length | body }*
 //! ```
-//! Requests never carry the fencing flag: it would close the ledger to its writer.
+//! Requests never have the fencing flag, which would close the ledger to its writer.
 
 use crate::error::{KernelError, Result};
 use crate::wire::split_u32;
@@ -14,10 +14,10 @@ use crate::wire::split_u32;
 const VERSION: u32 = 2;
 const READ_ENTRY: u32 = 2;
 const BATCH_READ: u32 = 7;
-/// The code of an answer that has what was asked for.
+/// The code of an answer with the requested entries.
 pub const OK: i32 = 0;
 
-/// Append a READ_ENTRY request.
+/// Appends a READ_ENTRY request.
 pub fn put_read(out: &mut Vec<u8>, ledger: i64, entry: i64) {
     out.extend_from_slice(&20u32.to_be_bytes());
     out.extend_from_slice(&(VERSION << 24 | READ_ENTRY << 16).to_be_bytes());
@@ -25,8 +25,8 @@ pub fn put_read(out: &mut Vec<u8>, ledger: i64, entry: i64) {
     out.extend_from_slice(&entry.to_be_bytes());
 }
 
-/// Append a BATCH_READ request for `count` entries from `first` on; the bookie sends fewer when they are more than
-/// `max_bytes` (but always one), or when it lacks one.
+/// Appends a BATCH_READ request for `count` entries from `first` on. The bookie returns fewer if they are
+/// larger than `max_bytes` (but always one), or if it lacks one.
 pub fn put_batch_read(
     out: &mut Vec<u8>,
     ledger: i64,
@@ -44,24 +44,29 @@ pub fn put_batch_read(
     out.extend_from_slice(&max_bytes.to_be_bytes());
 }
 
-/// One answer, borrowed from its frame.
+/// An answer, borrowed from its frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Response<'a> {
-    /// Of a BATCH_READ.
+    /// The request id, for a BATCH_READ.
     pub request_id: Option<i64>,
-    /// [`OK`], or why there is nothing: BookKeeper's `BookieProtocol` names the codes.
+    /// [`OK`], or the reason why the answer has no entry; `BookieProtocol` of BookKeeper names the codes.
     pub code: i32,
-    /// Ledger asked for.
+    /// The requested ledger.
     pub ledger: i64,
-    /// Entry asked for; of a BATCH_READ the first.
+    /// The requested entry, or the first one of a BATCH_READ.
     pub entry: i64,
-    /// A body, or many with their lengths.
+    /// A body, or several bodies with their lengths.
     pub rest: &'a [u8],
 }
 
-/// Take the frame of an answer apart; `frame` is without its length.
+/// Splits the frame of an answer, without its length field, into its parts.
 pub fn parse(frame: &[u8]) -> Result<Response<'_>> {
-    let short = || KernelError::corrupt(format!("a bookie's answer of {} bytes", frame.len()));
+    let short = || {
+        KernelError::corrupt(format!(
+            "expected a bookie's answer with all its fields, got {} bytes",
+            frame.len()
+        ))
+    };
     let (header, rest) = split_u32(frame).ok_or_else(short)?;
     let (version, operation) = (header >> 24, header >> 16 & 0xff);
     if version != VERSION || !(operation == READ_ENTRY || operation == BATCH_READ) {
@@ -81,13 +86,13 @@ pub fn parse(frame: &[u8]) -> Result<Response<'_>> {
     Ok(Response { request_id, code: code as i32, ledger, entry, rest })
 }
 
-/// Take the next body off those of a BATCH_READ; `None` when it does not fit.
+/// Splits the next body off the bodies of a BATCH_READ; returns `None` if its length does not fit.
 pub fn split_body(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = split_u32(bytes)?;
     rest.split_at_checked(length as usize)
 }
 
-/// Split a big-endian `i64` off the front; `None` when fewer than eight bytes are left.
+/// Splits a big-endian `i64` off the front; returns `None` if fewer than eight bytes are left.
 pub fn split_i64(bytes: &[u8]) -> Option<(i64, &[u8])> {
     let (head, rest) = bytes.split_first_chunk::<8>()?;
     Some((i64::from_be_bytes(*head), rest))

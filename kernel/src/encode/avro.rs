@@ -1,13 +1,13 @@
 //! Avro binary encoding of bound columns.
 //!
-//! A topic has its own schema, with its own order of fields and union branches; the encoder walks that.
+//! The encoder follows the topic's own schema, which has its own order of fields and union branches.
 //! <https://avro.apache.org/docs/1.12.0/specification/#binary-encoding>
 
 use arrow_array::Array;
 
 use super::binding::{Bound, BoundField, EncodeResult, Refused, span};
 
-/// Append the value in `row`, which must not be null unless its type is nullable.
+/// Appends the value in `row`, which must not be null unless its type is nullable.
 pub fn write(node: &Bound, row: usize, out: &mut Vec<u8>) -> EncodeResult {
     let mut node = node;
     if let Bound::Nullable(inner, null_branch) = node {
@@ -29,7 +29,7 @@ pub fn write(node: &Bound, row: usize, out: &mut Vec<u8>) -> EncodeResult {
     Ok(())
 }
 
-/// The types, and the nulls, that [`write`] does not write itself.
+/// Appends values of rarer types, and handles nulls. [`write`] handles the frequent types itself.
 #[inline(never)]
 fn put_rarer(node: &Bound, row: usize, out: &mut Vec<u8>) -> EncodeResult {
     if let Bound::Union(union) = node {
@@ -71,7 +71,7 @@ fn put_rarer(node: &Bound, row: usize, out: &mut Vec<u8>) -> EncodeResult {
             out.push(0);
         }
         Bound::Record(_, fields) => record(fields, row, out)?,
-        // Schemas of Avro payloads have no forms.
+        // The schema of an Avro payload has no forms.
         Bound::Form(_)
         | Bound::Null
         | Bound::Unheld
@@ -86,7 +86,7 @@ fn put_rarer(node: &Bound, row: usize, out: &mut Vec<u8>) -> EncodeResult {
     Ok(())
 }
 
-/// Append the fields of a record one after the other.
+/// Appends the fields of a record one after the other.
 pub fn record(fields: &[BoundField], row: usize, out: &mut Vec<u8>) -> EncodeResult {
     for field in fields {
         write(&field.values, row, out).map_err(|e| e.below(&field.name))?;
@@ -103,7 +103,7 @@ fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// The head of the one block that holds all items; an empty list has none. A zero ends the list.
+/// Appends the head of the one block that contains all items. An empty list has none. A zero ends the list.
 fn block(out: &mut Vec<u8>, items: usize) {
     if items > 0 {
         put_long(out, items as i64);
@@ -115,7 +115,7 @@ fn symbol(text: &str, symbols: &[String]) -> Result<i64, Box<Refused>> {
     index.map(|i| i as i64).ok_or_else(|| Refused::new(format!("expected one of {symbols:?}, got {text:?}")))
 }
 
-/// Two's complement, big endian: as short as it gets on bytes, sign-extended on a fixed.
+/// Appends two's complement, big endian: as few bytes as possible for bytes, sign-extended for a fixed.
 fn decimal(value: i128, fixed: Option<i32>, out: &mut Vec<u8>) -> EncodeResult {
     let bytes = value.to_be_bytes();
     let sign = if value < 0 { 0xff } else { 0 };

@@ -1,4 +1,4 @@
-//! The columns of an input batch, cast to what is written.
+//! The columns of an input batch, cast to the types that are written.
 
 use std::borrow::Cow;
 
@@ -23,7 +23,7 @@ use crate::error::{KernelError, Result};
 use crate::metadata::SingleMetadata;
 use crate::protobuf::FieldPlan;
 
-/// Value and metadata columns of one batch.
+/// The value and metadata columns of one batch.
 pub struct Input {
     value: InputValue,
     key: Option<BinaryArray>,
@@ -37,18 +37,19 @@ pub struct Input {
     replicate_to: Option<ListArray>,
 }
 
-/// What replicators take for no cluster at all: `TypedMessageBuilder.disableReplication` of the Java client.
+/// The cluster name that makes replicators copy a message to no cluster:
+/// `TypedMessageBuilder.disableReplication` of the Java client.
 const NOWHERE: &str = "__local__";
 
 /// The columns of a value, or of one side of a key-value pair.
 pub enum InputValue {
-    /// One column.
+    /// A column.
     Primitive(ArrayRef),
     /// The fields of a record.
     Record {
-        /// In the schema's order.
+        /// The fields, in the schema's order.
         fields: Vec<BoundField>,
-        /// JSON rather than Avro binary.
+        /// True if the record is written as JSON instead of Avro binary.
         json: bool,
     },
     /// Key and value.
@@ -64,7 +65,7 @@ struct Properties {
 }
 
 impl Input {
-    /// Cast the columns; a value that does not fit is "payload" and names its row.
+    /// Casts the columns. A value that does not fit is a "payload" error that contains its row.
     pub fn new(batch: &RecordBatch, kind: &ValueKind) -> Result<Self> {
         let column = |name: &str, to: DataType| match batch.column_by_name(name) {
             Some(array) => fit(array, name, &[&to]).map(Some),
@@ -94,9 +95,10 @@ impl Input {
         })
     }
 
-    /// The key as it is written, and whether that is base64: Pulsar's key is text, so bytes that are no
-    /// UTF-8 are written as base64, like the official clients do.
-    /// The key of a separated key-value pair is always base64, in the Java client too.
+    /// Returns the key as it is written, and whether it is base64.
+    ///
+    /// Pulsar's key is text, so bytes that are not UTF-8 are written as base64, as the official clients do.
+    /// The key of a separated key-value pair is always base64, as in the Java client.
     pub fn key(&self, row: usize) -> Result<Option<(Cow<'_, str>, bool)>> {
         if let InputValue::Pair(pair) = &self.value
             && pair.separated
@@ -110,22 +112,22 @@ impl Input {
         }))
     }
 
-    /// Whether the message's key is the key of a separated key-value pair.
+    /// Returns whether the message's key is the key of a separated key-value pair.
     pub fn key_is_part_of_the_value(&self) -> bool {
         matches!(&self.value, InputValue::Pair(pair) if pair.separated)
     }
 
-    /// Which messages belong together wherever this is not null, else by their key.
+    /// Returns the ordering key, which groups messages. If it is null, the key does.
     pub fn ordering_key(&self, row: usize) -> Option<&[u8]> {
         self.ordering_key.as_ref().filter(|array| array.is_valid(row)).map(|array| array.value(row))
     }
 
-    /// Whether the row is written as a null value, whatever its value is.
+    /// Returns whether the row is written as a null value, whatever its value columns contain.
     pub fn is_tombstone(&self, row: usize) -> bool {
         self.tombstone.as_ref().is_some_and(|array| array.is_valid(row) && array.value(row))
     }
 
-    /// The partition that the row names; null, and -1 of topics without partitions, name none.
+    /// Returns the partition that the row names. Null, and -1 for topics without partitions, name none.
     pub fn partition(&self, row: usize, partitions: usize) -> Result<Option<usize>> {
         let Some(array) = self.partition.as_ref().filter(|array| array.is_valid(row)) else {
             return Ok(None);
@@ -142,20 +144,20 @@ impl Input {
         }
     }
 
-    /// Unix milliseconds.
+    /// Returns the time before which shared subscriptions do not receive the message, in Unix milliseconds.
     pub fn deliver_at(&self, row: usize) -> Result<Option<u64>> {
         let Some(array) = self.deliver_at.as_ref().filter(|array| array.is_valid(row)) else {
             return Ok(None);
         };
-        let millis = array.value(row);
-        let at = u64::try_from(millis).map_err(|_| {
-            let why = format!("__deliverAt: expected a time after 1970, got {millis} ms");
+        let got = array.value(row);
+        let at = u64::try_from(got).map_err(|_| {
+            let why = format!("__deliverAt: expected a time after 1970, got {got} ms");
             KernelError::payload(why).in_row(row)
         })?;
         Ok(Some(at))
     }
 
-    /// The sequence id that the row says; none where rows have none.
+    /// Returns the sequence id that the row names; `None` if the batch has no such column.
     pub fn sequence_id(&self, row: usize) -> Result<Option<u64>> {
         let Some(array) = &self.sequence_id else { return Ok(None) };
         let named = array.is_valid(row).then(|| array.value(row));
@@ -169,7 +171,7 @@ impl Input {
         }
     }
 
-    /// The clusters that the row names: none for null.
+    /// Returns the clusters that the row names. Null names none; an empty list becomes `NOWHERE`.
     pub fn replicate_to(&self, row: usize) -> Result<Vec<&str>> {
         let Some(array) = self.replicate_to.as_ref().filter(|array| array.is_valid(row)) else {
             return Ok(Vec::new());
@@ -186,7 +188,7 @@ impl Input {
         Ok(if clusters.is_empty() { vec![NOWHERE] } else { clusters })
     }
 
-    /// Set ordering key, event time and properties in `single`, which has none.
+    /// Sets ordering key, event time and properties in `single`, which must have none of them.
     #[inline]
     pub fn metadata<'a>(&'a self, row: usize, single: &mut SingleMetadata<'a>) -> Result<()> {
         if let Some(array) = self.ordering_key.as_ref().filter(|array| array.is_valid(row)) {
@@ -215,8 +217,8 @@ impl Input {
         Ok(())
     }
 
-    /// Set all of the row's message in `single`, which has nothing, but its key, which is returned as `key` does; append
-    /// its value.
+    /// Sets all fields of the row's message in the empty `single` except its key, and appends the value.
+    /// Returns the key like `key`.
     #[inline]
     pub fn message<'a>(
         &'a self,
@@ -231,14 +233,14 @@ impl Input {
         Ok(key)
     }
 
-    /// Append the value; false when it is a null value, which has no bytes.
+    /// Appends the value. Returns false for a null value, which has no bytes.
     pub fn write_value(&self, row: usize, out: &mut Vec<u8>) -> Result<bool> {
         self.value.write(row, out)
     }
 }
 
 impl InputValue {
-    /// Append the value; false when it is a null value, which has no bytes.
+    /// Appends the value. Returns false for a null value, which has no bytes.
     pub fn write(&self, row: usize, out: &mut Vec<u8>) -> Result<bool> {
         let written = match self {
             Self::Primitive(array) => return Ok(primitive::write(array, row, out)),
@@ -252,7 +254,8 @@ impl InputValue {
             .map_err(|e| KernelError::payload(format!("field {}: {}", e.path, e.why)).in_row(row))
     }
 
-    /// Cast the value columns of a batch; a value that does not fit is "payload" and names its row.
+    /// Casts the value columns of a batch. A value that does not fit is a "payload" error that contains its
+    /// row.
     pub fn new(batch: &RecordBatch, kind: &ValueKind) -> Result<Self> {
         match kind {
             ValueKind::Primitive(physical) => {
@@ -286,12 +289,12 @@ impl InputValue {
     }
 }
 
-/// Cast through `types` in order.
+/// Casts an array to each of `types` in order.
 fn fit(array: &ArrayRef, name: &str, types: &[&DataType]) -> Result<ArrayRef> {
     let cast = |array: &ArrayRef| types.iter().try_fold(array.clone(), |array, to| conform_type(&array, to));
     cast(array).map_err(|error| {
         let why = KernelError::payload(format!("column {name}: {error}"));
-        // Not `slice`, which keeps the items of all lists.
+        // `take` copies one row; `slice` would keep the items of all lists, and so fail for each row.
         let one_row = |row: usize| take(array, &UInt32Array::from(vec![row as u32]), None);
         match (0..array.len()).find(|row| one_row(*row).and_then(|array| cast(&array)).is_err()) {
             Some(row) => why.in_row(row),

@@ -1,4 +1,4 @@
-//! The columns `key` and `value` to key-value messages; for their forms see `decode/key_value.rs`.
+//! The columns `key` and `value` to key-value messages. `decode/key_value.rs` describes the formats.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::conform::masked;
 use crate::error::{KernelError, Result};
 use crate::payload_schema;
 
-/// How the two columns are written.
+/// The kinds of the two columns.
 #[derive(Debug)]
 pub struct PairKind {
     key: ValueKind,
@@ -21,11 +21,12 @@ pub struct PairKind {
 }
 
 impl PairKind {
-    /// `columns` must hold `key` and `value`, and no `__key` where the key becomes the message's key.
+    /// Creates the kinds of both sides. `columns` must contain `key` and `value`, and no `__key` if the pair
+    /// is separated.
     pub fn new(pair: &payload_schema::KeyValueSchema, columns: &Schema) -> Result<Self> {
         if pair.separated && columns.field_with_name("__key").is_ok() {
             return Err(KernelError::schema(
-                "__key: expected no such column, as the column `key` becomes the message's key",
+                "__key: expected no such column, because the column `key` becomes the message's key",
             ));
         }
         let other = |name: &&String| !name.starts_with("__") && !matches!(name.as_str(), "key" | "value");
@@ -48,12 +49,12 @@ impl PairKind {
 pub struct PairColumns {
     key: SideEncoder,
     value: SideEncoder,
-    /// Whether the key becomes the message's key.
+    /// True if the key becomes the message's key.
     pub separated: bool,
 }
 
 impl PairColumns {
-    /// Cast the columns; a value that does not fit is "payload" and names its row.
+    /// Casts the columns. A value that does not fit is a "payload" error that contains its row.
     pub fn new(batch: &RecordBatch, kind: &PairKind) -> Result<Self> {
         let side = |name: &'static str, kind| {
             let column = batch.column_by_name(name).ok_or_else(|| lacking(name))?;
@@ -66,7 +67,8 @@ impl PairColumns {
         })
     }
 
-    /// Append the payload; false when there is none: a null value, or inline null on both sides.
+    /// Appends the payload. Returns false if the message has none: a null value, or null on both sides of an
+    /// inline pair.
     pub fn write(&self, row: usize, out: &mut Vec<u8>) -> Result<bool> {
         if self.separated {
             return self.value.write(row, out);
@@ -80,7 +82,7 @@ impl PairColumns {
         Ok(key || value)
     }
 
-    /// The bytes of the key; `None` when it is null.
+    /// Returns the bytes of the key, or `None` if the key is null.
     pub fn write_key(&self, row: usize) -> Result<Option<Vec<u8>>> {
         let mut bytes = Vec::new();
         Ok(self.key.write(row, &mut bytes)?.then_some(bytes))
@@ -119,7 +121,7 @@ impl SideEncoder {
         self.value.write(row, out).map_err(|e| e.within(self.name))
     }
 
-    /// Append length and bytes.
+    /// Appends the length and the bytes.
     fn write_inline(&self, row: usize, out: &mut Vec<u8>) -> Result<bool> {
         let start = out.len();
         out.extend_from_slice(&(-1i32).to_be_bytes());
@@ -136,8 +138,8 @@ impl SideEncoder {
     }
 }
 
-/// The columns of one side: the members of a struct, or one `value`. All nullable, as they are where the struct
-/// itself is null.
+/// Returns the columns of one side: the members of a struct, or one `value`. All are nullable, because a
+/// member is null where the struct itself is null.
 fn side_schema(column: &Field) -> Schema {
     let nullable = |name: &str, kind: &DataType| Field::new(name, kind.clone(), true);
     match column.data_type() {

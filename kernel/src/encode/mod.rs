@@ -28,7 +28,7 @@ pub use options::{Batching, EncoderOptions, Producing};
 pub use row_digest::RowDigest;
 use value_kind::ValueKind;
 
-/// Encodes batches of one schema for one topic.
+/// An encoder of batches with one schema, for one topic.
 #[derive(Debug)]
 pub struct Encoder {
     kind: ValueKind,
@@ -36,13 +36,13 @@ pub struct Encoder {
     producing: Producing,
     cipher: Option<EntryCipher>,
     producers: Vec<Option<Producer>>,
-    /// Partition of the next message without a key.
-    round: Option<usize>,
+    /// The partition of the next message without a key.
+    turn: Option<usize>,
     digest: Option<RowDigest>,
 }
 
 impl Encoder {
-    /// Raises "schema" when the options contradict each other.
+    /// Creates an encoder. Fails with "schema" if the options contradict each other.
     pub fn new(options: &EncoderOptions) -> Result<Self> {
         if options.partitions == 0 {
             return Err(KernelError::schema("partitions: expected at least 1, got 0"));
@@ -61,20 +61,20 @@ impl Encoder {
             producing: Producing::default(),
             cipher: None,
             producers: vec![None; options.partitions],
-            round: None,
+            turn: None,
             digest: None,
         })
     }
 
-    /// Say how messages become entries, otherwise than by default.
+    /// Sets how messages become entries. Without a call the defaults apply.
     pub fn set_producing(&mut self, producing: Producing) {
         self.limits.by_key = producing.batching == Batching::ByKey;
         self.limits.chunk_bytes = producing.chunk_bytes;
         self.producing = producing;
     }
 
-    /// Encrypt every entry with a data key of 32 bytes, which no other encoder may have; `wrapped` are the name of
-    /// a key pair and the data key wrapped with it.
+    /// Encrypts every entry with a data key of 32 bytes, which no other encoder may use. `wrapped` contains
+    /// the name of each key pair and the data key wrapped with it.
     pub fn set_data_key(&mut self, key: &[u8], wrapped: &[(String, Vec<u8>)]) -> Result<()> {
         let cipher = EntryCipher::new(key, wrapped)?;
         self.limits.encryption_bytes = cipher.overhead();
@@ -82,7 +82,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Set who sends to a partition.
+    /// Sets the producer of a partition.
     pub fn set_producer(&mut self, partition: usize, producer: Producer) -> Result<()> {
         let partitions = self.producers.len();
         let slot = self.producers.get_mut(partition).ok_or_else(|| {
@@ -92,7 +92,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Encode all rows. After an error nothing has happened: sequence ids are as before.
+    /// Encodes all rows. After an error the encoder is unchanged, including its sequence ids.
     pub fn encode(&mut self, batch: &RecordBatch, publish_time: u64) -> Result<Vec<SendFrames>> {
         let input = Input::new(batch, &self.kind)?;
         let producers = self.producers.iter().enumerate().map(|(partition, producer)| {
@@ -102,22 +102,22 @@ impl Encoder {
         });
         let producers = producers.collect::<Result<Vec<_>>>()?;
         let writers = producers.iter().map(|p| PartitionWriter::new(p, self.limits, publish_time)).collect();
-        let round = self.round.unwrap_or_else(|| {
+        let turn = self.turn.unwrap_or_else(|| {
             let name = producers.first().map_or("", |p| p.producer_name.as_str());
             route::first_partition(name, producers.len())
         });
-        let round = Round { partition: round, partitions: producers.len(), used: false };
+        let turn = Turn { partition: turn, partitions: producers.len(), used: false };
         let packing = Packing::new(self.limits.codec, self.cipher.as_mut());
         let (payload, properties) = (Vec::new(), Vec::new());
         let producing = self.producing;
         let digest = self.digest;
         let mut run =
-            EncodeCall { input: &input, writers, round, packing, producing, payload, properties, digest };
+            EncodeCall { input: &input, writers, turn, packing, producing, payload, properties, digest };
         run.all(batch.num_rows())?;
-        if run.round.used {
-            run.round.advance();
+        if run.turn.used {
+            run.turn.advance();
         }
-        let (round, digest) = (run.round.partition, run.digest);
+        let (turn, digest) = (run.turn.partition, run.digest);
         let mut out = Vec::new();
         for (partition, writer) in run.writers.into_iter().enumerate() {
             out.extend(writer.finish(partition, &mut run.packing)?);
@@ -127,33 +127,33 @@ impl Encoder {
                 producer.next_sequence_id = frames.last_sequence_id.wrapping_add(1);
             }
         }
-        (self.round, self.digest) = (Some(round), digest);
+        (self.turn, self.digest) = (Some(turn), digest);
         Ok(out)
     }
 }
 
-/// Partitions take turns in messages without a key.
-struct Round {
+/// The partition for messages without a key, which changes from entry to entry.
+struct Turn {
     partition: usize,
     partitions: usize,
     used: bool,
 }
 
-impl Round {
+impl Turn {
     fn advance(&mut self) {
         self.partition = (self.partition + 1).checked_rem(self.partitions).unwrap_or(0);
         self.used = false;
     }
 }
 
-/// One call of `encode`.
+/// The state of one call of `encode`.
 struct EncodeCall<'a> {
     input: &'a Input,
     writers: Vec<PartitionWriter<'a>>,
-    round: Round,
+    turn: Turn,
     packing: Packing<'a>,
     producing: Producing,
-    /// The value of a row; and an empty list: memory that is used for every row.
+    /// The value of a row, and an empty list: memory that each row reuses.
     payload: Vec<u8>,
     properties: Vec<Property<'a>>,
     digest: Option<RowDigest>,
@@ -191,7 +191,7 @@ impl EncodeCall<'_> {
             (None, Some((text, _))) => Some(self.producing.hashing.partition_of(text, self.writers.len())),
             (chosen, _) => chosen,
         };
-        let partition = chosen.map_or_else(|| self.next_of_round(weight), Ok)?;
+        let partition = chosen.map_or_else(|| self.partition_in_turn(weight), Ok)?;
         let own_fields = UnbatchedFields {
             deliver_at: self.input.deliver_at(row)?,
             replicate_to: self.input.replicate_to(row)?,
@@ -216,24 +216,24 @@ impl EncodeCall<'_> {
         }
         self.properties = emptied(single.properties);
         if full && chosen.is_none() {
-            self.round.advance();
+            self.turn.advance();
         }
         Ok(())
     }
 
-    /// Whose turn it is, when the message has no key.
-    fn next_of_round(&mut self, weight: usize) -> Result<usize> {
-        let open = self.writers.get_mut(self.round.partition);
+    /// Returns the partition whose turn it is, for a message without a key.
+    fn partition_in_turn(&mut self, weight: usize) -> Result<usize> {
+        let open = self.writers.get_mut(self.turn.partition);
         if let Some(full) = open.filter(|writer| writer.must_close_before(weight)) {
             full.close(&mut self.packing)?;
-            self.round.advance();
+            self.turn.advance();
         }
-        self.round.used = true;
-        Ok(self.round.partition)
+        self.turn.used = true;
+        Ok(self.turn.partition)
     }
 }
 
-/// The memory of a list for a list of another lifetime: collecting in place keeps it.
+/// Returns an empty list for another lifetime with the same memory, which collecting in place keeps.
 fn emptied<'a>(mut properties: Vec<Property<'_>>) -> Vec<Property<'a>> {
     properties.clear();
     properties.into_iter().map(|_| (&[][..], &[][..])).collect()

@@ -1,4 +1,4 @@
-//! What an encoder is made of, and how messages become entries.
+//! The options of an encoder, and how messages become entries.
 
 use arrow_schema::SchemaRef;
 
@@ -6,39 +6,39 @@ use super::route::Hashing;
 use crate::error::{KernelError, Result};
 use crate::payload_schema::PayloadSchema;
 
-/// What an encoder is made of.
+/// The options of an encoder.
 #[derive(Debug, Clone)]
 pub struct EncoderOptions {
     /// Schema of every batch.
     pub input_schema: SchemaRef,
-    /// The value, its fields in the schema's order.
+    /// Schema of the value, with its fields in the schema's order.
     pub value: PayloadSchema,
-    /// Partitions of the topic; 1 for a topic without.
+    /// Number of partitions of the topic; 1 for a topic without partitions.
     pub partitions: usize,
     /// Name of the codec.
     pub compression: String,
     /// Most messages of an entry.
     pub batching_max_messages: usize,
-    /// Most uncompressed bytes of an entry of several messages.
+    /// Most uncompressed bytes of an entry with several messages.
     pub batching_max_bytes: usize,
     /// Most bytes of an entry as sent.
     pub max_message_bytes: usize,
 }
 
-/// What shares an entry.
+/// The messages that can share an entry.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Batching {
-    /// Messages that follow each other.
+    /// Consecutive messages.
     #[default]
     InOrder,
-    /// Messages of one ordering key, or key, so that a Key_Shared subscription stays right.
+    /// Messages with the same ordering key, or the same key, as a Key_Shared subscription requires.
     ByKey,
-    /// Nothing: each message has an entry of its own.
+    /// No messages: each message has an entry of its own.
     None,
 }
 
 impl Batching {
-    /// From `default`, `key` or `none`.
+    /// Parses `default`, `key` or `none`.
     pub fn from_name(name: &str) -> Result<Self> {
         match name {
             "default" => Ok(Self::InOrder),
@@ -49,14 +49,14 @@ impl Batching {
     }
 }
 
-/// What a producer can be told besides the limits of entries.
+/// The settings of a producer besides the limits of entries.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Producing {
-    /// What shares an entry.
+    /// The messages that can share an entry.
     pub batching: Batching,
-    /// Larger messages are cut into chunks of at most so many bytes; `None`: above the broker's limit they are an
-    /// error.
+    /// Largest number of bytes of a chunk. Larger messages are cut into chunks. With `None` a message above
+    /// the broker's limit is an error.
     pub chunk_bytes: Option<usize>,
-    /// Key to partition.
+    /// The hash function that assigns keys to partitions.
     pub hashing: Hashing,
 }

@@ -1,4 +1,4 @@
-//! Values of Pulsar's primitive schemas, as its Java client writes them.
+//! The values of Pulsar's primitive schemas, in the format of its Java client.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -8,8 +8,9 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
 
-/// Append the value in `row`; false when it is null. `array` has a type that
-/// [`physical_type`](crate::decode::primitive::physical_type) gives.
+/// Appends the value in `row`. Returns false if the value is null.
+///
+/// The type of `array` must be a result of [`physical_type`](crate::decode::primitive::physical_type).
 pub fn write(array: &ArrayRef, row: usize, out: &mut Vec<u8>) -> bool {
     if array.is_null(row) {
         return false;
@@ -50,13 +51,13 @@ fn put_long(out: &mut Vec<u8>, value: i64) {
     out.extend_from_slice(&value.to_be_bytes());
 }
 
-/// Seconds, and nanoseconds from there on.
+/// Appends seconds since 1970, and the nanoseconds of the second.
 fn put_instant(out: &mut Vec<u8>, micros: i64) {
     put_long(out, micros.div_euclid(1_000_000));
     out.extend_from_slice(&((micros.rem_euclid(1_000_000) * 1000) as i32).to_be_bytes());
 }
 
-/// Days, and nanoseconds of the day.
+/// Appends days since 1970, and the nanoseconds of the day.
 fn put_local_date_time(out: &mut Vec<u8>, micros: i64) {
     put_long(out, micros.div_euclid(86_400_000_000));
     put_long(out, micros.rem_euclid(86_400_000_000) * 1000);

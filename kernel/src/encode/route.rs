@@ -1,14 +1,15 @@
-//! Which partition a message goes to: as the official clients decide.
+//! The partition of a message, chosen as the official clients do.
 
 use crate::error::{KernelError, Result};
 use crate::selection::key_slot::murmur3_32;
 
-/// `java.lang.String.hashCode()` of UTF-8 text: over UTF-16 code units, wrapping.
+/// Returns `java.lang.String.hashCode()` of UTF-8 text: over UTF-16 code units, wrapping.
 pub fn java_string_hash(text: &str) -> i32 {
     text.encode_utf16().fold(0i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)))
 }
 
-/// Partition of a keyed message: JavaStringHash modulo the number of partitions, which must not be 0.
+/// Returns the partition of a message with a key: JavaStringHash modulo the number of partitions, which must
+/// not be 0.
 pub fn partition_of_key(text: &str, partitions: usize) -> usize {
     if partitions == 1 {
         return 0;
@@ -17,24 +18,24 @@ pub fn partition_of_key(text: &str, partitions: usize) -> usize {
     hash.checked_rem(partitions).unwrap_or(0)
 }
 
-/// Where messages without a key begin their round: differs between producers, so that many short-lived
-/// ones do not all fill partition 0.
+/// Returns the partition of the first message without a key. It differs between producers, so that many
+/// short-lived producers do not all fill partition 0.
 pub fn first_partition(producer_name: &str, partitions: usize) -> usize {
     partition_of_key(producer_name, partitions)
 }
 
-/// The hashes that the official clients know, by the Java client's names.
+/// The hash functions of the official clients, with the names of the Java client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Hashing {
     /// `String.hashCode`, the default of the Java client.
     #[default]
     JavaString,
-    /// Murmur3 with 32 bits, seed 0.
+    /// Murmur3 with 32 bits and seed 0.
     Murmur3,
 }
 
 impl Hashing {
-    /// From `JavaStringHash` or `Murmur3_32Hash`.
+    /// Parses `JavaStringHash` or `Murmur3_32Hash`.
     pub fn from_name(name: &str) -> Result<Self> {
         match name {
             "JavaStringHash" => Ok(Self::JavaString),
@@ -45,7 +46,7 @@ impl Hashing {
         }
     }
 
-    /// Partition of a keyed message.
+    /// Returns the partition of a message with a key.
     pub fn partition_of(self, text: &str, partitions: usize) -> usize {
         match self {
             Self::JavaString => partition_of_key(text, partitions),

@@ -1,10 +1,12 @@
-//! A digest of rows whatever their order: what tells whether an epoch that runs again has the rows it had.
+//! A digest of rows in any order. It shows whether an epoch that runs again has the same rows as before.
 //!
-//! The hash of a row is XXH3 (64 bits, <https://xxhash.com>) over its parts, each with the hash of what precedes as its
-//! seed; the first one's is made of the topic's name and of which parts there are. The digest is the sum of these
-//! modulo 2^64. So rows may come in any order, from any number of tasks, and the sums of tasks add up. How rows are
-//! batched, compressed, encrypted, numbered or routed is not in it. Journals hold digests: another way to make them is
-//! another field there.
+//! The hash of a row is XXH3 (64 bits, <https://xxhash.com>) over its parts. Each part's seed is the hash of
+//! the parts before it. The first seed depends on the topic's name and on which parts exist. The digest is
+//! the sum of the hashes modulo 2^64. So rows may arrive in any order from any number of tasks, and the sums
+//! of tasks can be added.
+//!
+//! The digest does not depend on how rows are batched, compressed, encrypted, numbered or routed. Journals
+//! contain digests, so another algorithm needs another field there.
 
 use arrow_array::RecordBatch;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
@@ -14,26 +16,26 @@ use super::input::Input;
 use crate::error::Result;
 use crate::metadata::SingleMetadata;
 
-/// Odd, so that no two shapes of messages begin with one seed: 2^64 divided by the golden ratio.
+/// 2^64 divided by the golden ratio. It is odd, so no two shapes of messages have the same seed.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The rows of one topic that were added.
+/// The digest of the rows of one topic.
 #[derive(Debug, Clone, Copy)]
 pub struct RowDigest {
     topic: u64,
-    /// How many.
+    /// The number of rows.
     pub rows: u64,
-    /// The sum of their hashes.
+    /// The sum of the rows' hashes.
     pub sum: u64,
 }
 
 impl RowDigest {
-    /// No rows of `topic`, whose full name has no partition.
+    /// Creates the digest of no rows. `topic` is the full name without partition.
     pub fn new(topic: &str) -> Self {
         Self { topic: xxh3_64(topic.as_bytes()), rows: 0, sum: 0 }
     }
 
-    /// Add a message: key, ordering key, event time, properties in order, and value.
+    /// Adds a message: key, ordering key, event time, properties in order, and value.
     #[inline]
     pub fn add(&mut self, message: &SingleMetadata<'_>, value: &[u8]) {
         let shape = u64::from(message.null_value)
@@ -62,17 +64,18 @@ impl RowDigest {
 }
 
 impl Encoder {
-    /// From now on add what `encode` gives out, and what `digest` is given, to a digest.
+    /// Starts a digest of all rows that `encode` and `digest` process.
     pub fn start_digest(&mut self, topic: &str) {
         self.digest = Some(RowDigest::new(topic));
     }
 
-    /// The rows until now; None without `start_digest`.
+    /// Returns the digest of the rows until now; `None` without `start_digest`.
     pub fn row_digest(&self) -> Option<RowDigest> {
         self.digest
     }
 
-    /// Add all rows to the digest as `encode` would, but encode nothing. After an error nothing has happened.
+    /// Adds all rows to the digest like `encode`, but encodes nothing. After an error the digest is
+    /// unchanged.
     pub fn digest(&mut self, batch: &RecordBatch) -> Result<()> {
         let Some(mut digest) = self.digest else { return Ok(()) };
         let input = Input::new(batch, &self.kind)?;

@@ -1,4 +1,4 @@
-//! The order of messages where each entry has one key.
+//! The order of rows for batching by key.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -6,7 +6,8 @@ use std::collections::hash_map::Entry;
 use super::input::Input;
 use crate::error::Result;
 
-/// Rows by ordering key, or else by key, in the order in which keys appear; those without any are together.
+/// Returns rows grouped by ordering key, or by key if they have none, in order of first appearance. Rows
+/// without any key are one group.
 pub fn rows_by_key(input: &Input, rows: usize) -> Result<Vec<Vec<usize>>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut places = HashMap::new();

@@ -1,4 +1,4 @@
-//! How the values of one schema are written.
+//! The format in which the values of one schema are written.
 
 use arrow_schema::{DataType, Schema};
 
@@ -9,26 +9,26 @@ use crate::error::{KernelError, Result};
 use crate::payload_schema::PayloadSchema;
 use crate::protobuf::ProtobufPlan;
 
-/// How values are written.
+/// The format in which values are written.
 #[derive(Debug)]
 pub enum ValueKind {
-    /// The column `value` as this type.
+    /// The column `value`, as this type.
     Primitive(DataType),
-    /// Fields of a record, each with the type that its schema gives it.
+    /// The fields of a record, each with the type in its schema.
     Record {
-        /// In the schema's order.
+        /// The fields, in the schema's order.
         fields: Vec<(AvroField, DataType)>,
-        /// JSON rather than Avro binary.
+        /// True if the record is written as JSON instead of Avro binary.
         json: bool,
     },
     /// The columns `key` and `value`.
     Pair(Box<PairKind>),
-    /// Fields of a Protobuf message.
+    /// The fields of a Protobuf message.
     Protobuf(ProtobufPlan),
 }
 
 impl ValueKind {
-    /// `columns` is the schema of the batches.
+    /// Creates the kind of a schema. `columns` is the schema of the batches.
     pub fn new(schema: &PayloadSchema, columns: &Schema) -> Result<Self> {
         let value_type = schema.value_type.as_str();
         if let Some(physical) = physical_type(value_type) {
@@ -48,7 +48,7 @@ impl ValueKind {
         }
         if !matches!(value_type, "json" | "avro") {
             return Err(KernelError::schema(format!(
-                "value_type: {value_type:?} is not one the kernel encodes"
+                "value_type: expected a type that the kernel encodes, got {value_type:?}"
             )));
         }
         let json = value_type == "json";
@@ -57,7 +57,7 @@ impl ValueKind {
         let value_schema = schema.fields()?;
         let mut fields = Vec::new();
         for field in avro_schema.fields()? {
-            // What no column holds is not declared, and written as null.
+            // A field without a column has no declared type, and is written as null.
             let declared = value_schema.field_with_name(&field.name).ok();
             fields.push((field.clone(), declared.map_or(DataType::Null, |field| field.data_type().clone())));
         }
@@ -67,11 +67,13 @@ impl ValueKind {
     }
 }
 
-/// Every value column must be a field.
+/// Fails if a value column is not a field of the schema.
 fn refuse_unknown(columns: &Schema, known: &[&str]) -> Result<()> {
     let mut names = columns.fields().iter().map(|f| f.name().as_str()).filter(|n| !n.starts_with("__"));
     match names.find(|name| !known.contains(name)) {
         None => Ok(()),
-        Some(name) => Err(KernelError::schema(format!("column {name} is not a field of the topic's schema"))),
+        Some(name) => Err(KernelError::schema(format!(
+            "expected columns that are fields of the topic's schema, got column {name}"
+        ))),
     }
 }

@@ -1,4 +1,5 @@
-//! Can messages of one version be read by the plan of another? Protobuf's own rules, by field number.
+//! Check whether the plan of one schema version can read messages of another, by Protobuf's own rules for
+//! field numbers.
 //! <https://protobuf.dev/programming-guides/proto3/#updating>
 
 use std::collections::HashSet;
@@ -7,7 +8,7 @@ use super::{FieldPlan, Kind, ProtobufPlan, Shape};
 use crate::error::{KernelError, Result};
 
 impl ProtobufPlan {
-    /// An error naming the first field whose bytes would be read as something else than was written.
+    /// Fails for the first field whose bytes would be read as another value than was written.
     pub fn check_reads(&self, writer: &Self) -> Result<()> {
         let mut check = Check { reader: self, writer, seen: HashSet::new() };
         check.messages(0, 0, "")
@@ -47,19 +48,20 @@ impl Check<'_> {
 
     fn reader_name(&self) -> String {
         match self.reader.version.as_str() {
-            "" => "the schema to read by".to_owned(),
+            "" => "the reader's schema".to_owned(),
             version => format!("schema version {version}"),
         }
     }
 
     fn fits(reader: &FieldPlan, writer: &FieldPlan) -> bool {
         let listed = |field: &FieldPlan| matches!(field.shape, Shape::Repeated | Shape::Map);
-        // A packed list is one value to whoever expects single numbers.
+        // A reader that expects single numbers would read a packed list as one value.
         if !listed(reader) && listed(writer) && writer.packed {
             return false;
         }
         let delimited = [reader, writer].map(|field| matches!(family(field.kind), 6..=8));
-        // Texts are bytes, and so are messages to whom they are opaque; a text is no message.
+        // A text can be read as bytes, and so can a message whose type is unknown to the reader. A text is
+        // never a message.
         let text_as_message = matches!((family(reader.kind), family(writer.kind)), (6, 8) | (8, 6));
         family(reader.kind) == family(writer.kind) || (delimited == [true, true] && !text_as_message)
     }
@@ -72,7 +74,7 @@ fn message_of(field: &FieldPlan) -> Option<usize> {
     }
 }
 
-/// Kinds whose values may be read as one another, cut to the reader's width.
+/// Returns the same number for kinds whose values can be read as each other, cut to the reader's width.
 fn family(kind: Kind) -> u8 {
     match kind {
         Kind::Int32 | Kind::Int64 | Kind::UInt32 | Kind::UInt64 | Kind::Bool => 0,

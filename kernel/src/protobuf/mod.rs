@@ -1,8 +1,8 @@
-//! What decoder and encoder must know of a Protobuf message: the plan.
+//! The plan: all that decoder and encoder need to know about a Protobuf message.
 //!
-//! Descriptors are read in Python, which has the official library; the kernel is given their essence as
-//! JSON (`src/pyspark_pulsar/schema/protobuf/plan.py` writes it and documents it). A field is known by its
-//! number; its name is only that of its column.
+//! Python reads the descriptors, because it has the official library, and passes the plan as JSON.
+//! `src/pyspark_pulsar/schema/protobuf/plan.py` writes and documents the JSON. A field is identified by its
+//! number; its name is only the name of its column.
 //! <https://protobuf.dev/programming-guides/encoding/>
 
 mod compatible;
@@ -17,46 +17,46 @@ use crate::error::{KernelError, Result};
 use names::EnumNames;
 pub use parse::zigzag;
 
-/// Messages below messages that a value may have. Arrow types are walked recursively everywhere.
+/// Largest depth of nested messages in a value. Most functions walk Arrow types recursively.
 const MAX_DEPTH: usize = 64;
-/// Wire type 0.
+/// The wire type of a varint.
 pub const VARINT: u32 = 0;
-/// Wire type 1.
+/// The wire type of a fixed number of 64 bits.
 pub const FIXED64: u32 = 1;
-/// Wire type 2.
+/// The wire type of a length-delimited value.
 pub const DELIMITED: u32 = 2;
-/// Wire type 3, the start of a group.
+/// The wire type of the start of a group.
 pub const GROUP: u32 = 3;
-/// Wire type 4, the end of a group.
+/// The wire type of the end of a group.
 pub const GROUP_END: u32 = 4;
-/// Wire type 5.
+/// The wire type of a fixed number of 32 bits.
 pub const FIXED32: u32 = 5;
 
-/// All message and enum types of a value; the first message is the value.
+/// The message and enum types of a value. The first message is the value itself.
 #[derive(Debug, Clone)]
 pub struct ProtobufPlan {
-    /// Registry version, as people know it; empty when there is none.
+    /// The version in the registry, as users write it; empty if there is none.
     pub version: String,
-    /// Message types; kinds refer to them by index.
+    /// The message types, to which kinds refer by index.
     pub messages: Vec<MessagePlan>,
-    /// Enum types; kinds refer to them by index.
+    /// The enum types, to which kinds refer by index.
     pub enums: Vec<Arc<EnumNames>>,
 }
 
 /// A message type.
 #[derive(Debug, Clone)]
 pub struct MessagePlan {
-    /// Full name.
+    /// The full name.
     pub name: String,
-    /// What its value is.
+    /// The type of its values in a column.
     pub meaning: Meaning,
-    /// Names of its oneofs.
+    /// The names of its oneofs.
     pub oneofs: Vec<String>,
-    /// In the descriptor's order.
+    /// The fields, in the order of the descriptor.
     pub fields: Vec<FieldPlan>,
 }
 
-/// What the value of a message is in a column.
+/// The type of a message's value in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meaning {
     /// A struct.
@@ -65,56 +65,57 @@ pub enum Meaning {
     Timestamp,
     /// `google.protobuf.Duration`.
     Duration,
-    /// The field `value` of `google.protobuf.Int32Value` and its like.
+    /// The type of the field `value` in `google.protobuf.Int32Value` and similar messages.
     Wrapper,
 }
 
-/// One field of a message.
+/// A field of a message.
 #[derive(Debug, Clone)]
 pub struct FieldPlan {
-    /// Name in the descriptor.
+    /// The name in the descriptor.
     pub name: String,
-    /// Number on the wire.
+    /// The number on the wire.
     pub number: u32,
-    /// Type of a value, or of one item or entry.
+    /// The type of a value, of a list's item, or of a map's entry.
     pub kind: Kind,
-    /// How often it may come.
+    /// The number of times that the field can occur.
     pub shape: Shape,
-    /// Whether repeated numbers are written packed; both are read.
+    /// True if repeated numbers are written packed. Both forms are read.
     pub packed: bool,
-    /// Index among the message's oneofs.
+    /// The index among the message's oneofs.
     pub oneof: Option<usize>,
-    /// What an absent field stands for; `None` is null.
+    /// The value of an absent field; `None` means null.
     pub absent: Option<Absent>,
 }
 
-/// How often a field comes in a message.
+/// The number of times that a field can occur in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// Absent and zero are the same.
+    /// A field that occurs at most once. Zero is not written, so it cannot be distinguished from an absent
+    /// field.
     Implicit,
-    /// Presence is known.
+    /// A field that occurs at most once. An absent field is distinguished from zero.
     Optional,
-    /// Always there, says the writer.
+    /// A field that occurs exactly once, if the writer follows its schema.
     Required,
     /// A list.
     Repeated,
-    /// Entries, which are messages with the fields 1 and 2.
+    /// A map: messages with the fields 1 (key) and 2 (value).
     Map,
 }
 
-/// The value of an absent field, as the wire would carry it.
+/// The value of an absent field, in its wire format.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Absent {
-    /// A varint or the bits of a fixed field.
+    /// A varint, or the bits of a fixed number.
     Number(u64),
-    /// The content of a length-delimited field.
+    /// The content of a length-delimited value.
     Bytes(Vec<u8>),
 }
 
-/// Type of a value on the wire.
+/// The type of a value on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[allow(missing_docs)] // The names of descriptor.proto.
+#[allow(missing_docs)] // The variants are named as in descriptor.proto.
 pub enum Kind {
     Double,
     Float,
@@ -131,20 +132,20 @@ pub enum Kind {
     SFixed64,
     SInt32,
     SInt64,
-    /// An enum whose names are unknown: its number.
+    /// An enum whose names are unknown, so that its values are numbers.
     EnumNumber,
-    /// An enum, by index.
+    /// An enum, by the index of its type.
     Enum(usize),
-    /// A message, by index.
+    /// A message, by the index of its type.
     Message(usize),
-    /// A group, by index of its message.
+    /// A group, by the index of its message type.
     Group(usize),
-    /// A message of unknown type: its bytes.
+    /// A message of an unknown type, whose values are bytes.
     Opaque,
 }
 
 impl Kind {
-    /// The wire type of a value that is not packed.
+    /// Returns the wire type of a value that is not packed.
     pub fn wire(self) -> u32 {
         match self {
             Self::Double | Self::Fixed64 | Self::SFixed64 => FIXED64,
@@ -155,33 +156,33 @@ impl Kind {
         }
     }
 
-    /// Whether repeated values may be packed.
+    /// Returns whether repeated values can be packed.
     pub fn is_packable(self) -> bool {
         !matches!(self.wire(), DELIMITED | GROUP)
     }
 }
 
 impl ProtobufPlan {
-    /// The message that values are.
+    /// Returns the message type of the value.
     pub fn root(&self) -> Result<&MessagePlan> {
         self.message(0)
     }
 
-    /// A message by index.
+    /// Returns the message type with the index.
     pub fn message(&self, index: usize) -> Result<&MessagePlan> {
-        self.messages
-            .get(index)
-            .ok_or_else(|| KernelError::schema(format!("the Protobuf plan has no message of index {index}")))
+        self.messages.get(index).ok_or_else(|| {
+            KernelError::schema(format!("the Protobuf plan: expected a message with index {index}, got none"))
+        })
     }
 
-    /// An enum by index.
+    /// Returns the enum type with the index.
     pub fn names(&self, index: usize) -> Result<&Arc<EnumNames>> {
-        self.enums
-            .get(index)
-            .ok_or_else(|| KernelError::schema(format!("the Protobuf plan has no enum of index {index}")))
+        self.enums.get(index).ok_or_else(|| {
+            KernelError::schema(format!("the Protobuf plan: expected an enum with index {index}, got none"))
+        })
     }
 
-    /// Key and value of a map's entries.
+    /// Returns key and value of a map's entries.
     pub fn entry(&self, field: &FieldPlan) -> Result<(&FieldPlan, &FieldPlan)> {
         let entry = match field.kind {
             Kind::Message(index) => self.message(index)?.fields.as_slice(),
@@ -196,7 +197,7 @@ impl ProtobufPlan {
         }
     }
 
-    /// The type of the column that holds a field; everything in it is nullable but map keys.
+    /// Returns the type of the column that contains a field. All parts of it except map keys are nullable.
     pub fn arrow_type(&self, field: &FieldPlan) -> Result<DataType> {
         self.type_at(field, 0)
     }
@@ -213,7 +214,7 @@ impl ProtobufPlan {
         })
     }
 
-    /// The type of one item of a field.
+    /// Returns the type of one item of a field.
     pub fn item_type(&self, field: &FieldPlan, depth: usize) -> Result<DataType> {
         let depth = nested(field, depth)?;
         Ok(match field.kind {
@@ -243,7 +244,7 @@ impl ProtobufPlan {
     }
 }
 
-/// The depth below `field`; an error for a type that contains itself, or lies too deep.
+/// Returns the depth below `field`. Fails for a type that contains itself or is nested too deeply.
 pub fn nested(field: &FieldPlan, depth: usize) -> Result<usize> {
     if depth >= MAX_DEPTH {
         return Err(KernelError::schema(format!(
@@ -254,7 +255,7 @@ pub fn nested(field: &FieldPlan, depth: usize) -> Result<usize> {
     Ok(depth + 1)
 }
 
-/// The only field of a wrapper.
+/// Returns the only field of a wrapper.
 pub fn wrapped(message: &MessagePlan) -> Result<&FieldPlan> {
     match message.fields.as_slice() {
         [value] if value.number == 1 => Ok(value),
@@ -262,12 +263,12 @@ pub fn wrapped(message: &MessagePlan) -> Result<&FieldPlan> {
     }
 }
 
-/// The item of a list, as Spark names it.
+/// Returns the item of a list, with Spark's name.
 pub fn list_item(kind: DataType) -> FieldRef {
     Arc::new(Field::new("element", kind, true))
 }
 
-/// The entries of a map, as Spark names them.
+/// Returns the entries of a map, with Spark's names.
 pub fn map_entries(key: DataType, value: DataType) -> FieldRef {
     let pair = vec![Field::new("key", key, false), Field::new("value", value, true)];
     Arc::new(Field::new("entries", DataType::Struct(pair.into()), false))

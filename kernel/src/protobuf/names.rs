@@ -1,21 +1,21 @@
-//! Names of an enum's numbers, in both directions.
+//! The names of an enum's numbers, and the numbers of its names.
 
 use std::collections::HashMap;
 
 /// The values of one enum type.
 #[derive(Debug, Clone, Default)]
 pub struct EnumNames {
-    /// A closed enum (proto2) knows no other numbers than these.
+    /// True if the enum is closed (proto2), and so has no other numbers than these.
     closed: bool,
-    /// Names of the numbers from 0 on, without gaps: nearly all enums lie here whole.
+    /// The names of the numbers from 0 on without gaps. Nearly all enums fit here completely.
     dense: Vec<String>,
-    /// Names of the other numbers.
+    /// The names of the other numbers.
     sparse: HashMap<i32, String>,
     numbers: HashMap<String, i32>,
 }
 
 impl EnumNames {
-    /// Of two names for one number the first is shown; both are accepted in writing.
+    /// Creates the names of an enum. If a number has two names, reads show the first and writes accept both.
     pub fn new(closed: bool, values: Vec<(String, i32)>) -> Self {
         let mut sparse = HashMap::new();
         let mut numbers = HashMap::new();
@@ -30,7 +30,7 @@ impl EnumNames {
         Self { closed, dense, sparse, numbers }
     }
 
-    /// The name of a number, if it has one.
+    /// Returns the name of a number, if it has one.
     #[inline]
     pub fn name(&self, number: i32) -> Option<&str> {
         match usize::try_from(number).ok().and_then(|index| self.dense.get(index)) {
@@ -39,7 +39,8 @@ impl EnumNames {
         }
     }
 
-    /// The number of a name, or the number itself where the text is one that the enum may hold.
+    /// Returns the number of a name. Text that is a number itself is accepted if the enum may contain that
+    /// number.
     pub fn number(&self, text: &str) -> Option<i32> {
         if let Some(number) = self.numbers.get(text) {
             return Some(*number);
@@ -48,12 +49,12 @@ impl EnumNames {
         self.holds(number).then_some(number)
     }
 
-    /// Whether the enum may hold the number.
+    /// Returns whether the enum may contain the number.
     pub fn holds(&self, number: i32) -> bool {
         !self.closed || self.name(number).is_some()
     }
 
-    /// What [`EnumNames::number`] accepts.
+    /// Describes the texts that [`EnumNames::number`] accepts, for errors.
     pub fn expected(&self) -> String {
         let mut names: Vec<&str> = self.numbers.keys().map(String::as_str).collect();
         names.sort_unstable_by_key(|name| self.numbers.get(*name));

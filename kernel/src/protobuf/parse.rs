@@ -1,4 +1,4 @@
-//! The plan's JSON.
+//! The parser of a plan's JSON.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use super::names::EnumNames;
 use super::{Absent, FieldPlan, Kind, Meaning, MessagePlan, ProtobufPlan, Shape};
 use crate::error::{KernelError, Result};
 
-/// Above it no field number is legal.
+/// The largest legal field number.
 const MAX_NUMBER: u64 = (1 << 29) - 1;
 
 impl ProtobufPlan {
-    /// From JSON. An error for anything that Python would not have written.
+    /// Parses JSON. Fails for anything that Python would not have written.
     pub fn parse(definition: &str) -> Result<Self> {
         let root: Value = serde_json::from_str(definition)
             .map_err(|e| KernelError::schema(format!("the Protobuf plan is not JSON: {e}")))?;
@@ -38,7 +38,10 @@ impl ProtobufPlan {
             _ => {}
         }
         if field.oneof.is_some_and(|index| index >= message.oneofs.len()) {
-            return Err(KernelError::schema(format!("field {}: its oneof is not in the plan", field.name)));
+            return Err(KernelError::schema(format!(
+                "field {}: expected its oneof in the plan, got none",
+                field.name
+            )));
         }
         if field.shape == Shape::Map {
             self.entry(field)?;
@@ -99,7 +102,7 @@ fn field(value: &Value) -> Result<FieldPlan> {
             Some(value) => {
                 let text = value.as_str().ok_or_else(|| lacks("absent", "a text"))?;
                 Some(absent(kind, text).ok_or_else(|| {
-                    KernelError::schema(format!("field {name}: its default {text:?} is not one of its type"))
+                    KernelError::schema(format!("field {name}: expected a default of its type, got {text:?}"))
                 })?)
             }
         },
@@ -131,7 +134,7 @@ fn kind(value: &Value) -> Result<Kind> {
     })
 }
 
-/// Defaults are text: numbers in decimal (enums by number), bytes in base64.
+/// Parses a default, which is text: a number in decimal (an enum by number), or bytes in base64.
 fn absent(kind: Kind, text: &str) -> Option<Absent> {
     Some(Absent::Number(match kind {
         Kind::Double => text.parse::<f64>().ok()?.to_bits(),
@@ -149,7 +152,7 @@ fn absent(kind: Kind, text: &str) -> Option<Absent> {
     }))
 }
 
-/// Signed numbers with small varints.
+/// Encodes a signed number so that small absolute values become small varints.
 #[inline]
 pub fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64

@@ -1,4 +1,4 @@
-//! Counting entries.
+//! The class `Backlog`, which counts entries.
 
 use pyo3::prelude::*;
 
@@ -7,7 +7,7 @@ use crate::backlog;
 use crate::selection::Position;
 use crate::selection::row_filter::RowFilter;
 
-/// See `_kernel.pyi`.
+/// The Python class; `_kernel.pyi` documents it.
 #[pyclass(name = "Backlog", module = "pyspark_pulsar._kernel")]
 pub struct PyBacklog(backlog::Backlog);
 

@@ -1,4 +1,4 @@
-//! What bookies send.
+//! The class `LedgerFrames`, which reads the bytes of bookies.
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -7,10 +7,10 @@ use super::entries::PyEntryBatch;
 use crate::bookie::digest::Digest;
 use crate::bookie::frames;
 
-/// Request id, entry, code, count.
+/// Request id, entry, code and count of an outcome.
 type PyReadOutcome = (Option<i64>, i64, i32, u32);
 
-/// See `_kernel.pyi`.
+/// The Python class; `_kernel.pyi` documents it.
 #[pyclass(name = "LedgerFrames", module = "pyspark_pulsar._kernel")]
 pub struct PyLedgerFrames(frames::LedgerFrames);
 

@@ -18,7 +18,7 @@ use crate::error::KernelError;
 const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
 
-/// A record batch for Python; `pyarrow.record_batch(it)` takes it without a copy.
+/// A record batch for Python, which `pyarrow.record_batch` imports without a copy.
 #[pyclass(frozen, module = "pyspark_pulsar._kernel")]
 pub struct ArrowBatch(pub RecordBatch);
 
@@ -34,7 +34,7 @@ impl ArrowBatch {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        // The interface allows to ignore a request; the schema is fixed by the decoder's options.
+        // The interface allows ignoring the request. The decoder's options determine the schema.
         drop(requested_schema);
         let array = FFI_ArrowArray::new(&StructArray::from(self.0.clone()).to_data());
         let array = PyCapsule::new_with_value(py, array, ARRAY)?;
@@ -52,26 +52,28 @@ fn schema_capsule<'py>(py: Python<'py>, schema: &SchemaRef) -> PyResult<Bound<'p
     PyCapsule::new_with_value(py, schema, SCHEMA)
 }
 
-/// The schema of anything with `__arrow_c_schema__`.
+/// Imports the schema of an object with `__arrow_c_schema__`.
 pub fn import_schema(object: &Bound<'_, PyAny>) -> PyResult<SchemaRef> {
     let capsule = call(object, "__arrow_c_schema__")?;
     let schema = take_schema(capsule.cast::<PyCapsule>()?)?;
     Ok(Arc::new(Schema::try_from(&schema).map_err(refused)?))
 }
 
-/// The record batch of anything with `__arrow_c_array__`.
+/// Imports the record batch of an object with `__arrow_c_array__`.
 pub fn import_batch(object: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
     let pair = call(object, "__arrow_c_array__")?;
     let (schema, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.extract()?;
     let schema = take_schema(schema.cast::<PyCapsule>()?)?;
     let pointer = array.cast::<PyCapsule>()?.pointer_checked(Some(ARRAY))?;
-    // SAFETY: a capsule of this name holds an ArrowArray, by the PyCapsule interface; taking it marks the
-    // original as released, so the producer's destructor leaves it alone.
+    // SAFETY: by the PyCapsule interface, a capsule of this name contains an ArrowArray. Moving it out marks
+    // the original as released, so the producer's destructor does not free it.
     let array = unsafe { FFI_ArrowArray::from_raw(pointer.cast().as_ptr()) };
     if array.is_released() {
-        return Err(PyTypeError::new_err("the Arrow array was already taken by someone else"));
+        return Err(PyTypeError::new_err(
+            "expected an Arrow array that was not imported before, got a released one",
+        ));
     }
-    // SAFETY: schema and array come from one call of the producer and describe each other.
+    // SAFETY: schema and array are from one call of the producer and describe each other.
     let data = unsafe { from_ffi(array, &schema) }.map_err(refused)?;
     let struct_schema = Schema::try_from(&schema).map_err(refused)?;
     let columns = StructArray::from(data);
@@ -95,15 +97,17 @@ fn call<'py>(object: &Bound<'py, PyAny>, method: &str) -> PyResult<Bound<'py, Py
 
 fn take_schema(capsule: &Bound<'_, PyCapsule>) -> PyResult<FFI_ArrowSchema> {
     let pointer = capsule.pointer_checked(Some(SCHEMA))?;
-    // SAFETY: a capsule of this name holds an ArrowSchema, by the PyCapsule interface; taking it marks the
-    // original as released, so the producer's destructor leaves it alone.
+    // SAFETY: by the PyCapsule interface, a capsule of this name contains an ArrowSchema. Moving it out marks
+    // the original as released, so the producer's destructor does not free it.
     let schema = unsafe { FFI_ArrowSchema::from_raw(pointer.cast().as_ptr()) };
     if schema.release().is_none() {
-        return Err(PyTypeError::new_err("the Arrow schema was already taken by someone else"));
+        return Err(PyTypeError::new_err(
+            "expected an Arrow schema that was not imported before, got a released one",
+        ));
     }
     Ok(schema)
 }
 
 fn refused(error: ArrowError) -> KernelError {
-    KernelError::schema(format!("Arrow data that cannot be used: {error}"))
+    KernelError::schema(format!("expected Arrow data that can be imported, got an error: {error}"))
 }

@@ -1,4 +1,4 @@
-//! The decoder and what it is made with.
+//! The class `Decoder` and its options.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -17,7 +17,7 @@ use crate::payload_schema::PayloadSchema;
 use crate::selection::row_filter::RowFilter;
 use crate::selection::{Position, Range, Selection};
 
-/// What Python gives as `DecoderOptions`: anything with these attributes.
+/// The attributes of a `DecoderOptions` in Python. Any object with these attributes is accepted.
 #[derive(FromPyObject)]
 pub struct PyDecoderOptions {
     #[pyo3(from_py_with = import_schema)]
@@ -36,7 +36,7 @@ pub struct PyDecoderOptions {
     intake: PyIntakeOptions,
 }
 
-/// What Python gives as a `RowFilter`: anything with these attributes.
+/// The attributes of a `RowFilter` in Python. Any object with these attributes is accepted.
 #[derive(FromPyObject)]
 pub struct PyRowFilter {
     published_from: Option<i64>,
@@ -47,7 +47,7 @@ pub struct PyRowFilter {
     slots: Option<(u32, u32)>,
 }
 
-/// What Python gives as `IntakeOptions`: anything with these attributes.
+/// The attributes of an `IntakeOptions` in Python. Any object with these attributes is accepted.
 #[derive(FromPyObject)]
 pub struct PyIntakeOptions {
     max_open_chunked: usize,
@@ -86,7 +86,8 @@ impl TryFrom<PyDecoderOptions> for decode::DecoderOptions {
     }
 }
 
-/// See `_kernel.pyi`. The mutex only makes the type `Sync`, which its builders are not.
+/// The Python class; `_kernel.pyi` documents it. The mutex only makes the type `Sync`, because its builders
+/// are not.
 #[pyclass(name = "Decoder", module = "pyspark_pulsar._kernel")]
 pub struct PyDecoder(Mutex<decode::Decoder>);
 
@@ -96,7 +97,7 @@ impl PyDecoder {
     }
 }
 
-/// What names a chunked message, and where its first chunk lies if chunks are still to come.
+/// The name of a chunked message, and the position of its first chunk if later chunks are still missing.
 type NamedMessage<'py> = (Bound<'py, PyBytes>, Option<(i64, i64)>);
 
 #[pymethods]

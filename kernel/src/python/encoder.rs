@@ -1,4 +1,4 @@
-//! The encoder and what it gives out.
+//! The class `Encoder` and the frames that it returns.
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -9,7 +9,7 @@ use crate::decode::TransactionId;
 use crate::encode;
 use crate::error::KernelError;
 
-/// See `_kernel.pyi`.
+/// The Python class; `_kernel.pyi` documents it.
 #[pyclass(name = "SendFrames", frozen, get_all, module = "pyspark_pulsar._kernel")]
 pub struct PySendFrames {
     partition: usize,
@@ -37,13 +37,13 @@ impl PySendFrames {
     }
 }
 
-/// See `_kernel.pyi`.
+/// Returns renamed chunks; `_kernel.pyi` documents the function.
 #[pyfunction]
 pub fn renew_chunks<'py>(py: Python<'py>, frames: &[u8], attempt: u32) -> PyResult<Bound<'py, PyBytes>> {
     Ok(PyBytes::new(py, &encode::resend::renew_chunks(frames, attempt)?))
 }
 
-/// See `_kernel.pyi`.
+/// The Python class; `_kernel.pyi` documents it.
 #[pyclass(name = "Encoder", module = "pyspark_pulsar._kernel")]
 pub struct PyEncoder(encode::Encoder);
 

@@ -1,4 +1,4 @@
-//! Entries and frames.
+//! The classes `EntryBatch` and `FrameDecoder`.
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -9,10 +9,10 @@ use crate::frame;
 use crate::origin;
 use crate::selection::{Position, Range, Selection};
 
-/// See `EntryBatch.origins` in `_kernel.pyi`.
+/// A result of `EntryBatch.origins`; `_kernel.pyi` documents it.
 type PyOrigin = ((i64, i64), Option<i64>, Option<String>, Option<(i64, i64)>);
 
-/// See `_kernel.pyi`.
+/// The Python class; `_kernel.pyi` documents it.
 #[pyclass(name = "EntryBatch", module = "pyspark_pulsar._kernel")]
 #[derive(Default)]
 pub struct PyEntryBatch(pub entry::EntryBatch);
@@ -91,7 +91,7 @@ impl PyEntryBatch {
     }
 }
 
-/// See `_kernel.pyi`.
+/// The Python class; `_kernel.pyi` documents it.
 #[pyclass(name = "FrameDecoder", module = "pyspark_pulsar._kernel")]
 pub struct PyFrameDecoder(frame::FrameDecoder);
 

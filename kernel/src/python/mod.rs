@@ -1,7 +1,7 @@
-//! The Python face: the only module that names pyo3.
+//! The Python interface of the kernel, and the only module that uses `pyo3`.
 //!
-//! `_kernel.pyi` is the contract. Everything that does work lets the interpreter lock go; arguments are
-//! copied or taken over before.
+//! `_kernel.pyi` documents the interface. Functions that do real work release the interpreter lock, after
+//! they have copied or moved their arguments.
 
 mod backlog;
 mod bookie;

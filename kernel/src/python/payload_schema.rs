@@ -1,4 +1,4 @@
-//! How payloads lie in bytes, as Python says it.
+//! Conversion of Python's descriptions of payloads.
 
 use arrow_schema::SchemaRef;
 use pyo3::prelude::*;
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use super::capsule::import_schema;
 use crate::payload_schema::{KeyValueSchema, PayloadSchema};
 
-/// What Python gives as a `PayloadSchema`: anything with these attributes.
+/// The attributes of a `PayloadSchema` in Python. Any object with these attributes is accepted.
 #[derive(FromPyObject)]
 pub struct PyPayloadSchema {
     value_type: String,
@@ -16,7 +16,7 @@ pub struct PyPayloadSchema {
     pair: Option<PyKeyValuePair>,
 }
 
-/// What Python gives as a `KeyValuePair`.
+/// The attributes of a `KeyValuePair` in Python. Any object with these attributes is accepted.
 #[derive(FromPyObject)]
 pub struct PyKeyValuePair {
     #[pyo3(from_py_with = payload_schema)]

@@ -1,4 +1,4 @@
-//! Rows by the hash slots of their keys.
+//! The function `within_slots`, which filters rows by the hash slots of their keys.
 
 use std::sync::Arc;
 
@@ -9,33 +9,28 @@ use super::capsule::{ArrowBatch, import_batch};
 use crate::error::{KernelError, Result};
 use crate::selection::slot_columns::SlotColumns;
 
-/// See `_kernel.pyi`.
+/// Returns which rows are in the slots; `_kernel.pyi` documents the function.
 #[pyfunction]
-pub fn within_slots(
-    py: Python<'_>,
-    rows: &Bound<'_, PyAny>,
-    first: u32,
-    behind: u32,
-) -> PyResult<ArrowBatch> {
+pub fn within_slots(py: Python<'_>, rows: &Bound<'_, PyAny>, first: u32, stop: u32) -> PyResult<ArrowBatch> {
     let rows = import_batch(rows)?;
-    let within = py.detach(|| within(&rows, first, behind))?;
+    let within = py.detach(|| within(&rows, first, stop))?;
     let batch = RecordBatch::try_from_iter([("within", Arc::new(within) as ArrayRef)])
         .map_err(|e| KernelError::schema(e.to_string()))?;
     Ok(ArrowBatch(batch))
 }
 
-fn within(rows: &RecordBatch, first: u32, behind: u32) -> Result<BooleanArray> {
+fn within(rows: &RecordBatch, first: u32, stop: u32) -> Result<BooleanArray> {
     let columns = SlotColumns {
         ordering_keys: column(rows, "__orderingKey")?,
         keys: column(rows, "__key")?,
         producer_names: column(rows, "__producerName")?,
         sequence_ids: column(rows, "__sequenceId")?,
     };
-    Ok(columns.within(first, behind))
+    Ok(columns.within(first, stop))
 }
 
 fn column<'a, T: Array + 'static>(rows: &'a RecordBatch, name: &str) -> Result<&'a T> {
-    rows.column_by_name(name).and_then(|column| column.as_any().downcast_ref()).ok_or_else(|| {
-        KernelError::schema(format!("expected a column {name} of the type that reads give it"))
-    })
+    rows.column_by_name(name)
+        .and_then(|column| column.as_any().downcast_ref())
+        .ok_or_else(|| KernelError::schema(format!("expected a column {name} of the type that reads return")))
 }

@@ -1,11 +1,11 @@
-//! Ledgers in tiered storage.
+//! The classes `ObjectIndex`, `MapFile` and `StoredEntries`, which read ledgers in tiered storage.
 
 use pyo3::prelude::*;
 
 use super::entries::PyEntryBatch;
 use crate::tiered::{self, map_file, object};
 
-/// See `_kernel.pyi`.
+/// The Python class; `_kernel.pyi` documents it.
 #[pyclass(name = "ObjectIndex", frozen, module = "pyspark_pulsar._kernel")]
 pub struct PyObjectIndex(object::ObjectIndex);
 
@@ -41,7 +41,7 @@ impl PyObjectIndex {
     }
 }
 
-/// See `_kernel.pyi`.
+/// The Python class; `_kernel.pyi` documents it.
 #[pyclass(name = "MapFile", frozen, module = "pyspark_pulsar._kernel")]
 pub struct PyMapFile(map_file::MapFile);
 
@@ -62,7 +62,7 @@ impl PyMapFile {
     }
 }
 
-/// See `_kernel.pyi`.
+/// The Python class; `_kernel.pyi` documents it.
 #[pyclass(name = "StoredEntries", module = "pyspark_pulsar._kernel")]
 pub struct PyStoredEntries(tiered::StoredEntries);
 
@@ -84,7 +84,7 @@ impl PyStoredEntries {
     }
 
     #[getter]
-    fn done(&self) -> bool {
+    fn is_done(&self) -> bool {
         self.0.is_done()
     }
 

@@ -1,1 +1,1 @@
-"""Thin faces of the kernel: entries to Arrow record batches, and record batches to SEND frames."""
+"""Wrappers of the kernel: entries to Arrow record batches, and record batches to SEND frames."""

@@ -1,4 +1,4 @@
-"""How many messages, and bytes, lie where in a topic partition: counted, not kept."""
+"""Counters of the messages and bytes in a topic partition, which do not keep the entries."""
 
 from __future__ import annotations
 
@@ -16,29 +16,37 @@ UNLIMITED: Final = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class CountedRange:
-    """A part of a range, from its start up to `end` (exclusive)."""
+    """The first part of a range, up to `end` (exclusive)."""
 
     end: Position
     records: int
     size: int
-    """Stored bytes; of an entry that is cut, its messages' share."""
+    """Stored bytes. Each message has an equal share of its entry's bytes."""
 
 
 class Backlog:
-    """What was counted of one topic partition, from `begin` up to `until`. Used by one thread at a time."""
+    """The counted messages of one topic partition, from `begin` up to `until`. Used by one thread at a time."""
 
     def __init__(self, begin: Position, published_from: int | None = None) -> None:
-        """`published_from`: messages published before this time (Unix milliseconds) do not count."""
+        """Create an empty backlog.
+
+        Args:
+            begin: The position from which entries are counted.
+            published_from: Messages published before this time (Unix milliseconds) do not count.
+
+        """
         self.begin = begin
         self.until = begin
         self.entries = 0
-        """Counted since it was made."""
+        """Number of entries counted since the backlog was created."""
         self.records = 0
         self._kernel = _kernel.Backlog(published_from=published_from)
 
     def add(self, entries: EntryBatch) -> tuple[int, int]:
-        """Count entries, which are empty afterwards; those that came before count for nothing. Returns their messages
-        and bytes."""
+        """Count entries, and return the numbers of their messages and bytes.
+
+        `entries` is empty afterwards. Entries at or before the last counted one are ignored.
+        """
         number, last = len(entries), entries.last
         if last is None:
             return 0, 0
@@ -61,20 +69,20 @@ class Backlog:
         size: int = UNLIMITED,
         at_least_one: bool = False,
     ) -> CountedRange:
-        """The longest part of `start` to `end`, as far as it was counted, within both limits; with `at_least_one`, a
-        first message whatever its size. It ends inside an entry where `records` asks for it, or where the first entry
-        alone is larger than `size`.
+        """Return the longest counted slice from `start` to `end` (exclusive) within both limits.
 
-        `end` where nothing that was counted is left before it, and counting has come as far.
+        The slice ends inside an entry if `records` requires that, or if the first entry alone is larger than
+        `size`. With `at_least_one` it contains the first message, whatever its size. The slice ends at `end`
+        if no counted message is left before `end`, and all entries up to `end` were counted.
         """
         reached, messages, nbytes = self._kernel.take(
             start.as_tuple(), end.as_tuple(), messages=records, nbytes=size, at_least_one=at_least_one
         )
         position = Position(*reached)
-        if self.until >= end and self._is_behind_all(position, end):
+        if self.until >= end and self._is_empty(position, end):
             position = end
         return CountedRange(position, messages, nbytes)
 
-    def _is_behind_all(self, position: Position, end: Position) -> bool:
+    def _is_empty(self, position: Position, end: Position) -> bool:
         further, _, _ = self._kernel.take(position.as_tuple(), end.as_tuple())
         return further == position.as_tuple()

@@ -1,8 +1,9 @@
-"""Messages as changes of the rows of a table: what `CHANGES` gives. Executor only, but what `source_columns` says.
+"""Messages as changes of a table's rows, for `CHANGES` in SQL. Executor only, except `source_columns`.
 
-A message of a table with keys is an upsert, which Spark's changelogs have no word for: `update_postimage`, whether the
-key was there before or not. One with a key and without a value is a `delete`. Messages of a table without keys are
-inserts. What a row was before a change, no message says.
+In a table with keys, a message with a key and without a value is a `delete`. Every other message is an
+upsert. Spark's changelogs have no type for upserts, so its type is `update_postimage`, whether the key
+existed before or not. In a table without keys, messages are inserts. No message contains the row before the
+change.
 """
 
 from __future__ import annotations
@@ -28,37 +29,42 @@ COLUMNS: Final = pa.schema(
         "_commit_timestamp": pa.timestamp("us", "UTC"),
     }
 )
-"""Behind the value columns. A version is the position of the message in its topic partition, a time its publish
-time."""
+"""The columns after the value columns. The version is the position of the message in its topic partition, and
+the timestamp is its publish time."""
 
 _NEEDED: Final = ("__key", "__messageId", "__publishTime")
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """How the rows of a query are made changes."""
+    """The conversion of a query's rows to changes."""
 
     key: str | None
     """The value column that is the key of the table."""
     separated: bool
-    """Whether that column comes from the message's key, so that a message without a value has it too."""
+    """True if that column is the message's key, so that a message without a value also has it."""
     columns: pa.Schema
-    """What the query gets: all value columns, and `COLUMNS`."""
+    """The columns of the query: all value columns, and `COLUMNS`."""
 
     @classmethod
     def of(cls, option: str, columns: pa.Schema) -> Changes:
-        """`option`: of `changes`."""
-        told = json.loads(option)
-        return cls(told.get("key"), told.get("separated", False), columns)
+        """Parse the text of the option `changes`."""
+        parsed = json.loads(option)
+        return cls(parsed.get("key"), parsed.get("separated", False), columns)
 
     @property
     def source_columns(self) -> pa.Schema:
-        """What is read for it."""
+        """Source columns needed to compute the change columns."""
         values = [field for field in self.columns if field.name not in COLUMNS.names]
         return pa.schema([*values, *(metadata_columns.FIELDS[name] for name in _NEEDED)])
 
     def rows(self, batches: Generator[pa.RecordBatch, None, None]) -> Generator[pa.RecordBatch, None, None]:
-        """Raises `SchemaError` for a delete whose key is no value of the key column."""
+        """Convert rows to changes.
+
+        Raises:
+            SchemaError: The key of a delete is not a value of the key column.
+
+        """
         with closing(batches):
             for batch in batches:
                 yield self._changed(batch)
@@ -86,16 +92,16 @@ class Changes:
         return pa.RecordBatch.from_arrays(arrays, schema=self.columns)
 
     def _deleted(self, batch: pa.RecordBatch) -> pa.Array:
-        """Those with a key and without a value. A row that has its key alone is an upsert, of nulls."""
-        deleted = pc.is_valid(batch.column("__key"))
-        passed_over = {*COLUMNS.names, *((self.key,) if self.separated else ())}
+        """Return which rows have a key and no value. A row with nothing but its key is an upsert of nulls."""
+        is_deleted = pc.is_valid(batch.column("__key"))
+        ignored = {*COLUMNS.names, *((self.key,) if self.separated else ())}
         for field in self.columns:
-            if field.name not in passed_over:
-                deleted = pc.and_(deleted, pc.is_null(batch.column(field.name)))
-        return deleted
+            if field.name not in ignored:
+                is_deleted = pc.and_(is_deleted, pc.is_null(batch.column(field.name)))
+        return is_deleted
 
     def _keys(self, batch: pa.RecordBatch, deleted: pa.Array) -> pa.Array:
-        """The key column, which a delete has from the message's key."""
+        """Return the key column, with the message's key for deletes."""
         column = batch.column(self.key)
         lacking = pc.and_(deleted, pc.is_null(column))
         if not pc.any(lacking).as_py():
@@ -105,8 +111,8 @@ class Changes:
             given = known if pa.types.is_binary(column.type) else known.cast(pa.string()).cast(column.type)
         except pa.ArrowInvalid as fault:
             raise SchemaError(
-                f"column {self.key}: expected deletes whose keys are texts of {type_text(column.type)}, got one that "
-                f"is not ({fault}); read the table without CHANGES"
+                f"column {self.key}: expected deletes whose keys are texts of {type_text(column.type)}, got another "
+                f"key ({fault}); read the table without CHANGES"
             ) from None
         return pc.if_else(lacking, given, column)
 

@@ -1,8 +1,8 @@
-"""Private keys, and the data keys that they unwrap. Executor only, save `check_key_options`.
+"""Private keys, and the data keys that they unwrap. Executor only, except `check_key_options`.
 
-A producer makes an AES key every few hours, wraps it with the RSA public key of each key name (OAEP with
-SHA-1 and MGF1, as MessageCryptoBc of Pulsar's Java client and its C++ client do), and sends it along with
-every message. The payload itself is decrypted in the kernel. No key material is logged or put into errors.
+A producer makes an AES key every few hours and sends it with every message. It wraps the AES key with the RSA
+public key of each key name. Like MessageCryptoBc of Pulsar's Java client, and the C++ client, it uses OAEP with SHA-1
+and MGF1. The kernel decrypts the payload. No key material is logged or put into errors.
 """
 
 from __future__ import annotations
@@ -22,19 +22,26 @@ _OPTION = "pulsar.consumer.cryptoKeyReader"
 
 
 def check_key_options(options: ReadOptions) -> None:
-    """On the driver, before anything is read: private keys need the package `cryptography`. The key files are
-    not looked at, since only executors need to have them. Raises `PrerequisiteMissing`."""
+    """Check that the package `cryptography` is installed if private keys are configured.
+
+    The check runs on the driver, before any message is read. It does not read the key files, because only
+    executors need them.
+
+    Raises:
+        PrerequisiteMissing: The package is not installed.
+
+    """
     if options.crypto_default_private_key is None and not options.crypto_private_keys:
         return
     if importlib.util.find_spec("cryptography") is None:
         raise PrerequisiteMissing(
-            f"option '{_OPTION}.*': expected the package cryptography, which decrypting needs, got none; "
-            f"install it on driver and executors with pip install 'pyspark-pulsar[encryption]'"
+            f"option '{_OPTION}.*': expected the package cryptography to decrypt messages, got none; "
+            f"install it on driver and executors with `pip install 'pyspark-pulsar[encryption]'`"
         )
 
 
 class DataKeys:
-    """The private keys that options name, read when a message first needs them."""
+    """The private keys that the options name, read when a message first needs them."""
 
     def __init__(self, default_path: str | None, paths: Mapping[str, str]) -> None:
         self._default_path = default_path
@@ -42,9 +49,12 @@ class DataKeys:
         self._loaded: dict[str, RSAPrivateKey] = {}
 
     def unwrap(self, name: str, wrapped: bytes) -> bytes | str:
-        """The data key that was wrapped for the key `name`, or why there is none.
+        """Return the data key that was wrapped for the key `name`, or the reason why it cannot be unwrapped.
 
-        Raises `OptionError` for a key file that cannot be used, `PrerequisiteMissing`.
+        Raises:
+            OptionError: A key file cannot be used.
+            PrerequisiteMissing: The package `cryptography` is not installed on this executor.
+
         """
         path = self._paths.get(name, self._default_path)
         if path is None:
@@ -73,8 +83,8 @@ def _load(name: str, path: str) -> RSAPrivateKey:
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
     except ImportError:
         raise PrerequisiteMissing(
-            f"{where}: expected the package cryptography, which decrypting needs, got none on this executor; "
-            f"install it there with pip install 'pyspark-pulsar[encryption]'"
+            f"{where}: expected the package cryptography to decrypt messages, got none on this executor; "
+            f"install it there with `pip install 'pyspark-pulsar[encryption]'`"
         ) from None
     try:
         text = read_regular_file(path)

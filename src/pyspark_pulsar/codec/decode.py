@@ -1,4 +1,4 @@
-"""Entries of one topic partition to Arrow record batches."""
+"""Decoders of a topic partition's entries to Arrow record batches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from pyspark_pulsar._kernel import Decoder, KernelError
 from pyspark_pulsar.codec.decoder_pool import DECODERS
-from pyspark_pulsar.codec.intake import Intake, supply, tell_discarded, tell_lost
+from pyspark_pulsar.codec.intake import Intake, log_discarded_entries, report_lost_messages, supply
 from pyspark_pulsar.codec.kernel_errors import read_error, version_error, version_text
 from pyspark_pulsar.codec.row_filter import RowFilter
 from pyspark_pulsar.errors import PulsarError, SchemaError
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 DEFAULT_BATCH_ROWS: Final = 16384
 NO_VERSION: Final = b""
-"""The version that a message names which names none."""
+"""The version of messages that name none."""
 
 _BAD_ROWS: Final = {"FAILFAST": "fail", "PERMISSIVE": "null", "DROPMALFORMED": "drop"}
 DONE_WITH_BAD_ROWS: Final = {"PERMISSIVE": "have no value", "DROPMALFORMED": "were left out"}
@@ -37,7 +37,7 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecoderOptions:
-    """The kernel reads these attributes; `_kernel.pyi` says what each means, and holds this class to it."""
+    """The options of a kernel decoder, which reads these attributes. `_kernel.pyi` documents each of them."""
 
     output_schema: pa.Schema
     topic: str
@@ -55,15 +55,16 @@ class DecoderOptions:
 
 @dataclass(slots=True)
 class ChunkedMessages:
-    """Those of which a range has chunks. What names one is of use within its topic partition."""
+    """The chunked messages of a range. Their names are unique within their topic partition."""
 
     open: dict[bytes, tuple[int, int]] = field(default_factory=dict)
-    """Whose first chunk is in the range, at that ledger and entry, and whose last one is not."""
+    """Messages whose first chunk is in the range, at this ledger and entry, and whose last chunk is after the
+    range."""
     ended: set[bytes] = field(default_factory=set)
-    """Whose last chunk is in the range, or that are known never to be whole."""
+    """Messages whose last chunk is in the range, or that will never be complete."""
 
     def add(self, name: bytes, first: tuple[int, int] | None) -> None:
-        """`first`: None for one that has ended."""
+        """Add a message. `first` is None if the message has ended."""
         if first is None:
             self.ended.add(name)
         else:
@@ -71,10 +72,10 @@ class ChunkedMessages:
 
 
 class EntryDecoder:
-    """Decodes one split on an executor; used by one thread, and of no use after it raised an error, save
-    `TransactionsUnknown`.
+    """A decoder of one split on an executor, used by one thread.
 
-    Every batch that comes out has exactly `ReadSchema.output_schema`, and 1 to `batch_rows` rows.
+    Every batch has exactly the columns of `ReadSchema.output_schema`, and 1 to `batch_rows` rows. After an
+    error other than `TransactionsUnknown` the decoder cannot be used.
     """
 
     def __init__(
@@ -92,15 +93,25 @@ class EntryDecoder:
         intake: Intake | None = None,
         row_filter: RowFilter | None = None,
     ) -> None:
-        """`topic` is the full name without partition suffix, `partition` -1 when it is not partitioned.
+        """Create a decoder, or reuse the decoder of an earlier split of the same query in this process.
 
-        `fetch_schema` is asked at most once per schema version, between batches, for the schema that the
-        registry holds under it, the latest for `NO_VERSION`, and answers None when it holds none. `start` is
-        inclusive, `end` exclusive; rows outside, and those that `row_filter` does not want, are dropped. `mode` says
-        what becomes of a message that does not decode (option `mode`).
-        With `asker`, which says which role reads from which cluster, the kernel's decoder that an earlier split of the
-        same query left behind in this process goes on, if all that it has learnt is so for this split. Raises
-        SchemaError.
+        Args:
+            schema: The schema of the read.
+            topic: The full name without partition suffix.
+            partition: The index of the partition; -1 for a topic without partitions.
+            fetch_schema: Returns the registry's schema of a version, the latest for `NO_VERSION`, or None if
+                the registry has none. It is called at most once per version, between batches.
+            batch_rows: Number of rows of a full batch.
+            start: The first position of the range; None is unbounded.
+            end: The position after the range; None is unbounded.
+            mode: The handling of bad rows, as in the option `mode`.
+            asker: The role and the cluster of the query, for the reuse of decoders; None never reuses one.
+            intake: The source of keys, chunks and outcomes of transactions.
+            row_filter: The messages to decode. Rows outside of the range or the filter are dropped.
+
+        Raises:
+            SchemaError: The schema of the read cannot be used.
+
         """
         self._schema = schema
         self._mode = mode
@@ -110,17 +121,17 @@ class EntryDecoder:
         self._intake = intake or Intake()
         self._fetch_schema = fetch_schema
         self._key: Hashable = asker and (asker, topic, schema, batch_rows, mode, *self._intake.settings)
-        resting = DECODERS.take(self._key) if self._key else None
-        if resting is not None and not resting.serves(fetch_schema):
-            resting = None
-        self._learnt: dict[bytes, SchemaInfo | None] = {} if resting is None else dict(resting.learnt)
+        idle = DECODERS.take(self._key) if self._key else None
+        if idle is not None and not idle.serves(fetch_schema):
+            idle = None
+        self._known_schemas: dict[bytes, SchemaInfo | None] = {} if idle is None else dict(idle.known_schemas)
         """The answers of `fetch_schema` for the versions that the decoder knows."""
         try:
-            if resting is not None:
-                resting.decoder.rewind(partition, start, end, self._row_filter)
+            if idle is not None:
+                idle.decoder.rewind(partition, start, end, self._row_filter)
             self._decoder = (
-                resting.decoder
-                if resting is not None
+                idle.decoder
+                if idle is not None
                 else Decoder(
                     DecoderOptions(
                         output_schema=schema.output_schema,
@@ -144,11 +155,20 @@ class EntryDecoder:
             raise read_error(error, topic=self._full_name) from None
 
     def decode(self, entries: EntryBatch) -> Iterator[pa.RecordBatch]:
-        """Take the entries over at once, and yield the full batches that they complete.
+        """Accept the entries immediately, and yield the full batches that they complete.
 
-        Iterate to the end before the next call. Raises CorruptEntryError, DecodeError,
-        UnsupportedEntryError, DecryptionError, DataLossError or SchemaError, naming the topic and the message; and
-        `codec.intake.TransactionsUnknown`, after which the entries from there on must come from the broker.
+        Iterate to the end before the next call. All errors name the topic and the message.
+
+        Raises:
+            CorruptEntryError: An entry is damaged.
+            DecodeError: A message does not fit its schema.
+            UnsupportedEntryError: This version cannot decode a message.
+            DecryptionError: A message cannot be decrypted.
+            DataLossError: Retention has removed chunks of a message.
+            SchemaError: A schema version cannot be resolved.
+            TransactionsUnknown: The outcome of a transaction is unknown. Read the entries from there on from
+                the broker.
+
         """
         try:
             for version in self._decoder.unknown_versions(entries):
@@ -159,31 +179,37 @@ class EntryDecoder:
         return self._batches(flush=False)
 
     def finish(self, chunked: ChunkedMessages | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield what remains after the last entries; the same errors as `decode`. Logs how many messages were
-        bad, fills `chunked`, and leaves the kernel's decoder to the next split."""
+        """Yield the remaining batches after the last entries. Raises the same errors as `decode`.
+
+        Logs the number of bad messages, fills `chunked`, and puts the kernel's decoder into the pool.
+        """
         yield from self.flush()
         if chunked is not None:
             for name, first in self._decoder.chunked_messages():
                 chunked.add(name, first)
-        self._tell_bad_rows()
-        tell_discarded(self._decoder, self._full_name)
+        self._log_bad_rows()
+        log_discarded_entries(self._decoder, self._full_name)
         if self._key:
-            DECODERS.give_back(self._key, self._decoder, self._learnt)
+            DECODERS.give_back(self._key, self._decoder, self._known_schemas)
 
     def flush(self) -> Iterator[pa.RecordBatch]:
-        """Yield what remains after the last entries; the same errors as `decode`."""
+        """Yield the remaining batches after the last entries. Raises the same errors as `decode`."""
         return self._batches(flush=True)
 
     def learn(self, version: bytes) -> None:
-        """Make a schema version known that messages may name. Raises SchemaError for one that is lost, or does not
-        resolve."""
+        """Add a schema version that messages may name.
+
+        Raises:
+            SchemaError: The registry lacks the version, or it cannot be resolved.
+
+        """
         written = self._written(version) if version else self._unnamed()
         own, reader = self._schema.value.value_type, self._schema.info
         why = f"written as {written.value_type}, cannot be resolved to the reader's {own}"
         try:
             if written.value_type == own:
                 self._decoder.add_writer_schema(version, written)
-                if self._schema.payload_column is not None and not self._tells_all(version, written):
+                if self._schema.payload_column is not None and not self._is_whole(version, written):
                     self._decoder.keep_payloads(version)
                 return
         except KernelError as error:
@@ -191,9 +217,9 @@ class EntryDecoder:
         raise version_error(why, topic=self._full_name, version=version, reader=reader)
 
     def _learn(self, version: bytes) -> None:
-        """Make a version known, or make its messages bad rows if it is lost or does not resolve.
+        """Add a version, or make its messages bad rows if the version is lost or cannot be resolved.
 
-        Messages that are not visible, not wanted, or null values must not fail for their version.
+        A message that is invisible, filtered or a null value must not fail because of its version.
         """
         try:
             self.learn(version)
@@ -201,29 +227,34 @@ class EntryDecoder:
             self._decoder.refuse_version(version, str(fault).removeprefix(f"{self._prefix}: "))
 
     def _written(self, version: bytes) -> PayloadSchema:
-        # A producer may name anything; the registry's versions are numbers of eight bytes.
+        # A producer can name any version. The registry's versions are numbers of eight bytes.
         info = None
         if len(version) in (0, VERSION_BYTES):
-            info = self._learnt[version] = self._fetch_schema(version)
+            info = self._known_schemas[version] = self._fetch_schema(version)
         if info is None:
-            named = f"schema version {version_text(version)}, which messages name"
+            expected = (
+                f"schema version {version_text(version)}, which messages name"
+                if version
+                else "a schema, because messages name no version"
+            )
             raise SchemaError(
-                f"topic {self._full_name}: expected the registry to hold "
-                f"{named if version else 'a schema, since messages name no version of one'}, got none; register the "
-                "schema again, start the read behind them, or read around them with mode=PERMISSIVE"
+                f"topic {self._full_name}: expected the registry to contain {expected}, got none; register the schema "
+                "again, start the read after these messages, or read around them with mode=PERMISSIVE"
             )
         return written_schema(info, topic=f"{self._full_name}, schema version {version_text(version)}")
 
-    def _tells_all(self, version: bytes, written: PayloadSchema) -> bool:
-        """Return whether the columns of the reader's schema hold all that messages of a version say, as far as schemas
-        tell."""
+    def _is_whole(self, version: bytes, written: PayloadSchema) -> bool:
+        """Return whether the columns of the reader's schema hold all values of messages with this version, by
+        their schemas."""
         info = self._schema.info if version else None
         own = None if info is None else written_schema(info, topic=self._full_name)
         return columns_are_whole(self._schema.value, written, own)
 
     def _unnamed(self) -> PayloadSchema:
-        """What messages that name no version were written with: the form that the topic's schema has now, whatever
-        `.schema(...)`, or other topics, made of it for the reader."""
+        """Return the schema of messages that name no version.
+
+        It is the topic's current schema, not the reader's schema from `.schema(...)` or from several topics.
+        """
         if self._schema.own_schemas:
             return self._written(NO_VERSION)
         info = self._schema.info
@@ -231,7 +262,7 @@ class EntryDecoder:
             return self._schema.value
         return written_schema(info, topic=self._full_name)
 
-    def _tell_bad_rows(self) -> None:
+    def _log_bad_rows(self) -> None:
         rows, first = self._decoder.bad_rows
         if rows and first is not None:
             fault: PulsarError = read_error(first, topic=self._full_name)
@@ -248,7 +279,7 @@ class EntryDecoder:
                 supplied = batch is None and supply(self._decoder, self._intake, self._full_name)
             except KernelError as error:
                 raise read_error(error, topic=self._full_name) from None
-            tell_lost(self._decoder, self._intake, self._full_name)
+            report_lost_messages(self._decoder, self._intake, self._full_name)
             if batch is not None:
                 yield pa.record_batch(batch)
             elif not supplied:
@@ -256,8 +287,13 @@ class EntryDecoder:
 
 
 def check_readable(schema: ReadSchema, topic: TopicName, info: SchemaInfo) -> None:
-    """Raises SchemaError unless messages of `topic` that were written with `info` can be read by `schema`, as far as
-    schemas tell. Driver only."""
+    """Check by their schemas whether `schema` can read messages of `topic` that were written with `info`.
+    Driver only.
+
+    Raises:
+        SchemaError: The messages cannot be read.
+
+    """
     EntryDecoder(schema, topic=str(topic), partition=-1, fetch_schema=lambda _: info).learn(
         info.version or b"?"
     )

@@ -1,13 +1,13 @@
-"""Kernel decoders at rest, for the next split of the same query that this worker process reads.
+"""Idle kernel decoders, for the next split of the same query that this worker process reads.
 
-Spark keeps its Python workers, and a stream gives them a split of every partition for each micro-batch. What a
-decoder has learnt (its plan for every schema version) serves them all; what it holds of a finished split is
-nothing. Decoders that failed, or whose split was not read to its end, do not come back.
+Spark keeps its Python workers, and a worker of a stream reads splits of all partitions in each micro-batch. A decoder
+keeps its plan for every schema version, which serves all splits, and no data of a finished split. Decoders that failed,
+or whose split was not read to its end, are not kept.
 
-What a decoder has learnt rests with it. It serves another split only if the registry holds the same document under each
-of these versions for that split too: a topic that was made again has other documents under the same versions. These
-questions cost nothing within the ledgers that the worker has read before (`read.task.schema_cache`). A decoder that has
-learnt many versions does not come back, so that a split never asks for many that it does not need.
+The schemas that a decoder knows are kept with it. The decoder serves another split only if the registry returns the
+same schemas for the same versions there. A topic that was deleted and created again has other schemas under the same
+versions. The comparison is cheap within the ledgers that the worker has read before (`read.task.schema_cache`). A
+decoder with many versions is not kept, because the next split would fetch the schemas of all of them.
 """
 
 from __future__ import annotations
@@ -29,48 +29,57 @@ _MOST_VERSIONS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class RestingDecoder:
-    """A kernel's decoder, and what the registry answered for each schema version that it knows."""
+class IdleDecoder:
+    """An idle kernel decoder, and the registry's answer for each schema version that it knows."""
 
     decoder: Decoder
-    learnt: Mapping[bytes, SchemaInfo | None]
+    known_schemas: Mapping[bytes, SchemaInfo | None]
 
     def serves(self, fetch_schema: Callable[[bytes], SchemaInfo | None]) -> bool:
-        """Return whether the registry gives another split the same answers."""
+        """Return whether the registry returns the same schemas for another split."""
         try:
-            return all(fetch_schema(version) == info for version, info in self.learnt.items())
+            return all(fetch_schema(version) == info for version, info in self.known_schemas.items())
         except PulsarError:
-            # The split may not need what could not be fetched; it asks for what it needs.
+            # The split may not need the schema that could not be fetched. It fetches the schemas that it
+            # needs.
             return False
 
 
 class DecoderPool:
-    """Thread safe; each decoder that is taken belongs to the taker alone. Keeps the 8 last given back."""
+    """A thread-safe pool of the last 8 idle decoders. A decoder that was taken belongs to its caller alone."""
 
     def __init__(self, most: int = _MOST) -> None:
         self._most = most
         self._lock = threading.Lock()
-        self._resting: OrderedDict[int, tuple[Hashable, RestingDecoder]] = OrderedDict()
+        self._idle: OrderedDict[int, tuple[Hashable, IdleDecoder]] = OrderedDict()
 
-    def take(self, key: Hashable) -> RestingDecoder | None:
-        """Return the decoder last given back under `key`; None when there is none."""
+    def take(self, key: Hashable) -> IdleDecoder | None:
+        """Return the decoder that was last put into the pool under `key`, or None."""
         with self._lock:
-            for place, (known, resting) in reversed(self._resting.items()):
+            for place, (known, idle) in reversed(self._idle.items()):
                 if known == key:
-                    del self._resting[place]
-                    return resting
+                    del self._idle[place]
+                    return idle
         return None
 
-    def give_back(self, key: Hashable, decoder: Decoder, learnt: Mapping[bytes, SchemaInfo | None]) -> None:
-        """Keep `decoder`, which has handed out every row of its range. `learnt`: the registry's answers that it was
-        told."""
-        if len(learnt) > _MOST_VERSIONS:
+    def give_back(
+        self, key: Hashable, decoder: Decoder, known_schemas: Mapping[bytes, SchemaInfo | None]
+    ) -> None:
+        """Keep a decoder that has returned every row of its range.
+
+        Args:
+            key: The query, and all options that the decoder was made with.
+            decoder: The decoder.
+            known_schemas: The registry's answers for the versions that the decoder knows.
+
+        """
+        if len(known_schemas) > _MOST_VERSIONS:
             return
         with self._lock:
-            self._resting[id(decoder)] = (key, RestingDecoder(decoder, learnt))
-            while len(self._resting) > self._most:
-                self._resting.popitem(last=False)
+            self._idle[id(decoder)] = (key, IdleDecoder(decoder, known_schemas))
+            while len(self._idle) > self._most:
+                self._idle.popitem(last=False)
 
 
 DECODERS: Final = DecoderPool()
-"""Of this process."""
+"""The pool of this process."""

@@ -10,7 +10,8 @@ from pyspark_pulsar._kernel import crc32c as _crc32c
 _MODULUS: Final = 2**64
 
 crc32c: Final = _crc32c
-"""CRC-32C (Castagnoli, RFC 3720), as Pulsar and BookKeeper use it, of the bytes that this package keeps in messages."""
+"""CRC-32C (Castagnoli, RFC 3720), which Pulsar and BookKeeper use too, for bytes that this package stores in
+messages."""
 
 
 @dataclass(frozen=True, slots=True)

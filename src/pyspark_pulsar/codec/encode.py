@@ -1,4 +1,4 @@
-"""Record batches of a DataFrame to SEND frames for the partitions of one topic."""
+"""Encoders of a DataFrame's record batches to SEND frames for the partitions of one topic."""
 
 from __future__ import annotations
 
@@ -30,8 +30,12 @@ _BROKERS_LIMIT = 2**31 - 1
 
 @dataclass(frozen=True)
 class Producing:
-    """`batching` is default, key or none; `chunk_bytes` None means that nothing is cut into chunks, else the kernel
-    takes the broker's limit where that is less. `tombstones`: see option `writeTombstones`; `key_column` makes none."""
+    """The settings that decide how messages become entries.
+
+    `batching` is default, key or none. If `chunk_bytes` is None, no message is cut into chunks. Otherwise the
+    smaller of `chunk_bytes` and the broker's limit applies. For `tombstones` see the option
+    `writeTombstones`; nulls in the column `key_column` do not matter for them.
+    """
 
     batching: str = "default"
     chunk_bytes: int | None = None
@@ -42,7 +46,10 @@ class Producing:
 
 
 def producing(options: WriteOptions) -> Producing:
-    """For one encoder, as its data key is for no other. Executor only. Raises what `new_data_key` does."""
+    """Return the settings of one encoder, with a data key for no other encoder. Executor only.
+
+    Raises the errors of `new_data_key`.
+    """
     chunk_bytes = (options.chunk_max_message_size or _BROKERS_LIMIT) if options.chunking_enabled else None
     return Producing(
         batching=options.batching if options.batching_enabled else "none",
@@ -55,7 +62,7 @@ def producing(options: WriteOptions) -> Producing:
 
 
 class BatchEncoder:
-    """Encodes the rows of one task attempt on an executor; used by one thread."""
+    """An encoder of one task attempt's rows on an executor, used by one thread."""
 
     def __init__(
         self,
@@ -70,11 +77,23 @@ class BatchEncoder:
         producing: Producing | None = None,
         digests: bool = False,
     ) -> None:
-        """`topic` is the full name without partition suffix; `partitions` is 1 when it is not partitioned.
+        """Create an encoder.
 
-        `compression` is NONE, LZ4, ZLIB, ZSTD or SNAPPY. An entry holds at most `batching_max_messages`
-        messages and about `batching_max_bytes` uncompressed bytes, unless one message is larger;
-        `max_message_bytes` is the broker's limit. `digests`: keep `row_digest`. Raises SchemaError.
+        Args:
+            schema: The schema of the write.
+            topic: The full name without partition suffix.
+            partitions: Number of partitions; 1 for a topic without partitions.
+            compression: NONE, LZ4, ZLIB, ZSTD or SNAPPY.
+            batching_max_messages: Most messages of an entry.
+            batching_max_bytes: Most uncompressed bytes of an entry (approximately), unless one message is
+                larger.
+            max_message_bytes: The broker's limit.
+            producing: The settings that decide how messages become entries.
+            digests: Compute `row_digest`.
+
+        Raises:
+            SchemaError: The columns do not fit the topic's schema.
+
         """
         self._schema = schema
         self._topic = topic
@@ -114,8 +133,10 @@ class BatchEncoder:
         schema_version: bytes | None,
         transaction: tuple[int, int] | None = None,
     ) -> None:
-        """Name the open producer of a partition, and the transaction of all that it sends (most and least
-        significant bits); for every partition before the first `encode`."""
+        """Set the open producer of a partition, before the first `encode`.
+
+        `transaction` is the transaction of all its messages (most and least significant bits).
+        """
         self._encoder.set_producer(
             partition,
             producer_id=producer_id,
@@ -126,11 +147,17 @@ class BatchEncoder:
         )
 
     def encode(self, batch: pa.RecordBatch, publish_time_ms: int) -> list[SendFrames]:
-        """All rows as SEND frames, nothing held back; rows of one partition keep their order.
+        """Encode all rows to SEND frames. All frames are returned, and rows of one partition keep their
+        order.
 
-        `batch` holds the DataFrame's columns, in any order, timestamps labelled with any zone.
-        `publish_time_ms` is Unix time in milliseconds. Raises SchemaError for a row that does not fit,
-        SendError for a message above the broker's limit; either way nothing of the batch was encoded.
+        Args:
+            batch: The DataFrame's columns in any order. Timestamps may have any time zone.
+            publish_time_ms: Unix milliseconds.
+
+        Raises:
+            SchemaError: A row does not fit the schema. No row of the batch was encoded.
+            SendError: A message is above the broker's limit. No row of the batch was encoded.
+
         """
         if batch.num_rows == 0:
             return []
@@ -141,7 +168,12 @@ class BatchEncoder:
             raise write_error(error, topic=self._topic) from None
 
     def digest(self, batch: pa.RecordBatch) -> None:
-        """Add all rows to `row_digest` as `encode` does, and encode nothing; without producers. Raises SchemaError."""
+        """Add all rows to `row_digest` like `encode`, but encode nothing. This needs no producers.
+
+        Raises:
+            SchemaError: A row does not fit the schema.
+
+        """
         if batch.num_rows == 0:
             return
         rows = self._conform(batch)
@@ -152,12 +184,14 @@ class BatchEncoder:
 
     @property
     def row_digest(self) -> RowDigest:
-        """Of all rows until now; without rows where that was not asked for."""
+        """The digest of all rows until now; an empty digest if `digests` was not set."""
         return RowDigest(*(self._encoder.row_digest or ()))
 
     def _conform(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The columns that the kernel takes: Spark labels timestamps with the session's zone and passes
-        columns that are not stored; absent fields get their default."""
+        """Return the columns that the kernel accepts. Absent fields get their default.
+
+        Spark labels timestamps with the session's time zone, and passes columns that are not stored.
+        """
         defaults = dict(self._schema.defaults)
         arrays = []
         for field in self._schema.input_schema:
@@ -178,8 +212,8 @@ class BatchEncoder:
         return pa.RecordBatch.from_arrays(arrays, schema=self._input_schema)
 
     def _tombstones_of(self, batch: pa.RecordBatch) -> pa.Array:
-        """Whether a row has a key, and null in all value columns that the DataFrame has, but the one that is the key:
-        who deletes a key names it."""
+        """Return which rows have a key and nulls in all value columns of the DataFrame. The column
+        `key_column` is ignored, because a program that deletes a key sets it."""
         is_tombstone = pc.is_valid(batch.column("__key"))
         for name in batch.schema.names:
             if not name.startswith("__") and name != self._key_column:
@@ -188,7 +222,7 @@ class BatchEncoder:
 
 
 def _with_defaults(column: pa.Array, field: pa.Field, defaults: Mapping[str, object]) -> pa.Array:
-    """`column` with the members of its struct that are written as their default."""
+    """Return `column` with the members of its struct that are written as their default."""
     prefix = f"{field.name}."
     own = {
         name.removeprefix(prefix): default for name, default in defaults.items() if name.startswith(prefix)

@@ -1,7 +1,8 @@
-"""What some entries need before they can be decoded: data keys, chunks that lie before the range, and whether their
-transaction was aborted.
+"""Supply of the things that some entries need for decoding: data keys, chunks before the range, and outcomes of
+transactions.
 
-Executor only. The kernel says what an entry waits for; here it is fetched, and what cannot be had is told.
+Executor only. The kernel reports what an entry waits for, and this module fetches it, or reports that it is
+missing.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark_pulsar._kernel import Decoder, EntryBatch
 
 EarlierRanges = Generator["Iterator[EntryBatch]", None, None]
-"""Ranges of entries before a message, in order within a range; each range begins further back than the one before."""
+"""Ranges of entries in order; each range begins further back than the one before."""
 
 log = logging.getLogger(__name__)
 
@@ -32,15 +33,18 @@ def _nothing_before(_ledger: int, _entry: int, _chunks: int) -> EarlierRanges:
     yield from ()
 
 
-def _nobody_knows(_: Sequence[TransactionId]) -> Mapping[TransactionId, bool]:
+def _no_outcomes(_: Sequence[TransactionId]) -> Mapping[TransactionId, bool]:
     raise LedgerUnavailable(
-        "whether a transaction was aborted is told by the admin REST API only (option 'admin.url')"
+        "only the admin REST API (option 'admin.url') knows whether a transaction was aborted"
     )
 
 
 class TransactionsUnknown(LedgerUnavailable):
-    """Entries from storage are of transactions of which nobody says whether they were aborted. The decoder is whole: it
-    has dropped the entry (`ledger`, `entry`) and what lies behind it, which the broker must give."""
+    """Entries from storage belong to transactions whose outcome is unknown.
+
+    The decoder can still be used. It has dropped the entry (`ledger`, `entry`) and all entries after it; read
+    them from the broker.
+    """
 
     def __init__(self, message: str, ledger: int = -1, entry: int = -1) -> None:
         super().__init__(message)
@@ -49,33 +53,40 @@ class TransactionsUnknown(LedgerUnavailable):
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """Where a decoder gets what entries need, and what it does when that cannot be had."""
+    """The sources of data keys, chunks and outcomes, and the handling of missing ones."""
 
     unwrap: Callable[[str, bytes], bytes | str] = _no_private_keys
-    """`unwrap(name, wrapped)`: the data key that was wrapped for the key `name`, or why there is none."""
+    """`unwrap(name, wrapped)` returns the data key that was wrapped for the key `name`, or the reason why it
+    cannot."""
     earlier: Callable[[int, int, int], EarlierRanges] = _nothing_before
-    """`earlier(ledger, entry, chunks)`: ranges of entries that end before that entry, the last of so many chunks;
-    each range reaches further back than the one before, the last to the topic's first entry."""
-    aborted: Callable[[Sequence[TransactionId]], Mapping[TransactionId, bool]] = _nobody_knows
-    """`aborted(transactions)`: for each whether the broker counts it as aborted. Raises a `PulsarError` where that
-    cannot be found out."""
+    """`earlier(ledger, entry, chunks)` yields ranges of entries that end before that entry. The entry is the
+    last of `chunks` chunks. Each range begins further back than the one before, and the last at the topic's first
+    entry."""
+    aborted: Callable[[Sequence[TransactionId]], Mapping[TransactionId, bool]] = _no_outcomes
+    """`aborted(transactions)` returns for each transaction whether the broker counts it as aborted. Raises a
+    `PulsarError` if the outcome cannot be found."""
     crypto_failure_action: str = "FAIL"
     max_open_chunked: int = 10
     max_uncompressed: int | None = None
-    """Most bytes that one payload may unpack to; None: by how large it is as stored."""
+    """Largest decompressed payload in bytes. None means that the stored size decides."""
     trimmed_is_loss: bool = False
-    """Whether chunks that retention removed from before the range are an error: not where the range begins
+    """True if chunks before the range that retention removed are an error. They are none if the range begins
     with the first message that the topic still has."""
 
     @property
     def settings(self) -> tuple[str, int, int | None]:
-        """What the kernel's decoder is made with."""
+        """The settings that the kernel's decoder is created with."""
         return (self.crypto_failure_action, self.max_open_chunked, self.max_uncompressed)
 
 
 def supply(decoder: Decoder, intake: Intake, topic: str) -> bool:
-    """Give the decoder what its entry waits for; False when none waits. Raises `TransactionsUnknown`, and the errors of
-    `intake`, those of `earlier` with the message that waits."""
+    """Supply what the decoder's entry waits for, and return False if no entry waits.
+
+    Raises:
+        TransactionsUnknown: The outcome of a transaction is unknown.
+        PulsarError: A function of `intake` failed. Errors of `earlier` name the message that waits.
+
+    """
     undecided = decoder.undecided_transactions()
     if undecided:
         _decide(decoder, intake, topic, undecided)
@@ -89,12 +100,14 @@ def supply(decoder: Decoder, intake: Intake, topic: str) -> bool:
     missing = decoder.missing_chunks()
     if missing is not None:
         ledger, entry, chunks = missing
-        log.info("topic %s: looking back for the chunks of the message at %d:%d", topic, ledger, entry)
+        log.info(
+            "Looking back for the chunks of a message: topic %s, ledger %d, entry %d", topic, ledger, entry
+        )
         try:
             _look_back(decoder, intake.earlier(ledger, entry, chunks))
         except PulsarError as fault:
             if isinstance(fault, DataLossError) and not intake.trimmed_is_loss:
-                # Then the message is told to be lost, and the read goes on.
+                # The kernel then reports the message as lost, and the read continues.
                 log.warning("topic %s, ledger %d, entry %d: %s", topic, ledger, entry, fault)
                 decoder.end_look_back()
                 return True
@@ -111,8 +124,8 @@ def _decide(decoder: Decoder, intake: Intake, topic: str, undecided: Sequence[Tr
     except PulsarError as fault:
         ledger, entry = decoder.give_up_transactions() or (-1, -1)
         raise TransactionsUnknown(
-            f"topic {topic}, ledger {ledger}, entry {entry}: expected to learn whether the transaction of a message "
-            f"was aborted, which decides whether it is visible; {fault}; set readFrom to auto or broker",
+            f"topic {topic}, ledger {ledger}, entry {entry}: expected the outcome of a message's transaction, which "
+            f"decides whether the message is visible, got none: {fault}; set readFrom to auto or broker",
             ledger,
             entry,
         ) from fault
@@ -132,28 +145,32 @@ def _look_back(decoder: Decoder, ranges: EarlierRanges) -> None:
     decoder.end_look_back()
 
 
-def tell_lost(decoder: Decoder, intake: Intake, topic: str) -> None:
-    """Report chunked messages of the range that nobody can put together. Raises `DataLossError`."""
+def report_lost_messages(decoder: Decoder, intake: Intake, topic: str) -> None:
+    """Log the chunked messages of the range that will never be complete.
+
+    Raises:
+        DataLossError: Retention has removed chunks, and `trimmed_is_loss` is set.
+
+    """
     for ledger, entry, chunks, has_first in decoder.take_lost():
         message = f"topic {topic}, ledger {ledger}, entry {entry}: the last of {chunks} chunks of a message"
         if has_first:
-            log.warning("%s gives no row: a chunk between is missing, so it never was whole", message)
+            log.warning("A message produces no row, because one of its chunks was never stored: %s", message)
         elif intake.trimmed_is_loss:
             raise DataLossError(
-                f"{message}: expected its first chunks before it, got none: retention has removed them since the "
-                f"position at which this read begins was the topic's present; begin the read behind this entry, at "
-                f"{ledger}:{entry + 1}"
+                f"{message}: expected its first chunks before it, got none: retention has removed them since the start "
+                f"position of this read was the topic's end; start the read after this entry, at {ledger}:{entry + 1}"
             )
         else:
-            log.warning("%s gives no row: retention has removed its first chunks", message)
+            log.warning("A message produces no row, because retention removed its first chunks: %s", message)
 
 
-def tell_discarded(decoder: Decoder, topic: str) -> None:
+def log_discarded_entries(decoder: Decoder, topic: str) -> None:
     """Log how many entries were dropped because they cannot be decrypted."""
     if decoder.discarded:
         log.warning(
-            "topic %s: %d encrypted entries of the range were discarded, since they cannot be decrypted with the "
-            "private keys given (pulsar.consumer.cryptoFailureAction is DISCARD)",
-            topic,
+            "%d encrypted entries of the range were discarded, because the private keys do not decrypt them "
+            "(pulsar.consumer.cryptoFailureAction is DISCARD): topic %s",
             decoder.discarded,
+            topic,
         )

@@ -1,4 +1,4 @@
-"""The kernel knows no topic; here its errors get one, and the class that says who has to act."""
+"""Conversion of kernel errors, which name no topic, to the errors that users see."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MESSAGE = re.compile(r"^message [0-9:-]+: ")
 _READ: dict[str, tuple[type[PulsarError], str]] = {
     "corrupt": (
         CorruptEntryError,
-        "the stored bytes are damaged; start the read behind this entry",
+        "the stored bytes are damaged; start the read after this entry",
     ),
     "payload": (
         DecodeError,
@@ -37,11 +37,11 @@ _READ: dict[str, tuple[type[PulsarError], str]] = {
     ),
     "encrypted": (
         DecryptionError,
-        "give its private key in pulsar.consumer.cryptoKeyReader.*, or set pulsar.consumer.cryptoFailureAction",
+        "set pulsar.consumer.cryptoKeyReader.* to its private key, or set pulsar.consumer.cryptoFailureAction",
     ),
     "schema": (
         SchemaError,
-        "the topic's schema cannot be read this way; make the schema versions compatible",
+        "make the schema versions of the topic compatible",
     ),
 }
 
@@ -59,19 +59,27 @@ _WRITE: dict[str, tuple[type[PulsarError], str]] = {
 
 
 def version_error(why: str, *, topic: str, version: bytes, reader: SchemaInfo | None) -> SchemaError:
-    """A schema version that messages name cannot be resolved to `reader`, the one that the query reads by."""
+    """Return the error for messages whose schema version cannot be resolved to the schema of the query.
+
+    Args:
+        why: The reason.
+        topic: The full name with the partition suffix.
+        version: The version that the messages name.
+        reader: The schema of the query; None if the topics share a schema.
+
+    """
     own = reader is not None and reader.version
     by = f"schema version {version_text(own)}" if own else "the schema that its topics share"
     return SchemaError(
-        f"topic {topic}: expected schema version {version_text(version)}, which messages were written with, to be "
-        f"readable as {by}, which the query reads by, got: {why}; make the versions "
-        f"compatible, read what both can give by .schema(...), or read around these messages with mode=PERMISSIVE"
+        f"topic {topic}: expected schema version {version_text(version)} of messages to be readable as {by}, which is "
+        f"the schema of the query, got: {why}; make the versions compatible, read their common fields by .schema(...), "
+        f"or read around these messages with mode=PERMISSIVE"
     )
 
 
 def read_error(error: KernelError, *, topic: str) -> PulsarError:
-    """The error of a read. `topic` is the full name with the partition suffix, if there is one."""
-    error_type, advice = _READ.get(error.kind, (PulsarError, "please report this"))
+    """Return the error of a read. `topic` is the full name, with the partition suffix if there is one."""
+    error_type, advice = _READ.get(error.kind, (PulsarError, "report this as a bug"))
     where = [f"topic {topic}"]
     if error.ledger >= 0:
         where.append(f"ledger {error.ledger}")
@@ -79,21 +87,25 @@ def read_error(error: KernelError, *, topic: str) -> PulsarError:
         where.append(f"entry {error.entry}")
     if error.batch_index >= 0:
         where.append(f"batch index {error.batch_index}")
-    # The kernel names the message as well, for those who have only its text.
+    # The kernel's text also names the message, for callers that show only the text.
     message = _MESSAGE.sub("", error.message) if error.ledger >= 0 else error.message
     return error_type(f"{', '.join(where)}: {message}; {advice}")
 
 
 def write_error(error: KernelError, *, topic: str) -> PulsarError:
-    """The error of a write; rows are counted from 0 within what was encoded at once: a record batch, those of its rows
-    that name the topic, or several that were held back."""
-    error_type, advice = _WRITE.get(error.kind, (PulsarError, "please report this"))
+    """Return the error of a write.
+
+    Rows are counted from 0 within the rows that were encoded together. These are a record batch, its rows for
+    this topic, or several record batches.
+    """
+    error_type, advice = _WRITE.get(error.kind, (PulsarError, "report this as a bug"))
     row = f", row {error.row} of the record batch" if error.row >= 0 else ""
     return error_type(f"topic {topic}{row}: {error.message}; {advice}")
 
 
 def version_text(version: bytes) -> str:
-    """A registry version as people know it: a number where it is eight bytes, else hexadecimal."""
+    """Return a registry version as users write it: a number if it has eight bytes, otherwise hexadecimal
+    digits."""
     if not version:
         return "none"
     return (

@@ -1,8 +1,8 @@
-"""Messages that a table stores, decoded by a reader's schema as the messages themselves would be.
+"""Messages stored in a table, decoded by a reader's schema as the messages themselves would be.
 
-A table stores a message as its payload, or as columns of the schema that its topic had. The kernel decodes entries. So
-payloads and columns become entries again, of the messages' schema versions and keys, and decoding these gives what
-decoding the messages gives. Executor only.
+A table stores a message as its payload, or as columns of its topic's schema at that time. The kernel decodes
+entries. So payloads and columns become entries again, with the schema versions and keys of the messages.
+Decoding these entries returns the same rows as decoding the messages. Executor only.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
     from pyspark_pulsar._kernel import SendFrames
 
 BAD_COLUMN: Final = "__bad"
-"""The column with the payloads of rows that do not decode, null in the others."""
+"""The column with the payloads of bad rows; null in other rows."""
 _KEY: Final = "__key"
 _VERSION: Final = "__schemaVersion"
 _ID: Final = "__messageId"
 NEEDED_COLUMNS: Final = (_KEY, _VERSION, _ID)
-"""The metadata columns without which a payload cannot be decoded, or an error cannot name the message."""
+"""The metadata columns that decoding a payload needs, and that errors use to name the message."""
 _BYTES: Final = PayloadSchema("bytes")
 _SIZE_BYTES: Final = 4
 _MAX_MESSAGE_BYTES: Final = 1 << 30
 
 
 class PayloadRows:
-    """Decodes messages of one topic partition. Used by one task."""
+    """A decoder of stored messages of one topic partition, used by one task."""
 
     def __init__(
         self,
@@ -51,13 +51,13 @@ class PayloadRows:
         partition: int,
         fetch_schema: Callable[[bytes], SchemaInfo | None],
     ) -> None:
-        """Take the reader's schema.
+        """Create a decoder for the reader's schema.
 
         Args:
-            schema: The schema of the read, of whose output only the value columns are decoded.
+            schema: The schema of the read. Only the value columns of its output are decoded.
             topic: The full name without partition suffix.
             partition: The index of the partition; -1 for a topic without partitions.
-            fetch_schema: Returns the registry's schema of a version, as `EntryDecoder` takes it.
+            fetch_schema: Returns the registry's schema of a version, as for `EntryDecoder`.
 
         """
         names = frozenset(schema.value_columns.names)
@@ -76,10 +76,10 @@ class PayloadRows:
 
         Args:
             rows: The messages, with `NEEDED_COLUMNS`.
-            payloads: Their payloads; none is null.
+            payloads: The payloads of the messages, without nulls.
 
         Raises:
-            SchemaError: A version that the registry should hold is lost.
+            SchemaError: The registry lacks a version that it should have.
 
         """
         return self.decode_columns(_with_payloads(rows, payloads), _BYTES)
@@ -92,7 +92,7 @@ class PayloadRows:
             written: The schema that the stored columns were made by, as `entries_of` accepts it.
 
         Raises:
-            SchemaError: A version that the registry should hold is lost.
+            SchemaError: The registry lacks a version that it should have.
             ProtocolError: A row has no message of `written`.
 
         """
@@ -107,8 +107,8 @@ class PayloadRows:
         table = pa.Table.from_batches(parts, self._schema.output_schema).combine_chunks()
         if table.num_rows != rows.num_rows:
             raise ProtocolError(
-                f"topic {self._topic}: expected {rows.num_rows} rows of as many payloads, got {table.num_rows}; please "
-                f"report this"
+                f"topic {self._topic}: expected {rows.num_rows} rows from as many payloads, got {table.num_rows}; "
+                f"report this as a bug"
             )
         order = pc.sort_indices(pa.concat_arrays(indices))
         (batch,) = table.take(order).to_batches() or [
@@ -121,8 +121,8 @@ class PayloadRows:
         self.fail_columns(_with_payloads(rows, payloads), _BYTES, row)
 
     def fail_columns(self, rows: pa.RecordBatch, written: PayloadSchema, row: int) -> NoReturn:
-        """Raise the error of one message of `decode_columns` that does not decode, as a read of the message raises
-        it."""
+        """Raise the error of one message of `decode_columns` that does not decode, as a read of the message
+        raises it."""
         identity, version = rows.column(_ID)[row].as_py(), rows.column(_VERSION)[row].as_py()
         entries = EntryBatch()
         for data in entries_of(rows.slice(row, 1), written, version, batching="none"):
@@ -132,7 +132,7 @@ class PayloadRows:
             pass
         raise DecodeError(
             f"topic {self._topic}, ledger {identity['ledger']}, entry {identity['entry']}: expected a message that "
-            f"decodes, got one that does not; read around it with mode=PERMISSIVE"
+            f"decodes, got one that does not; read around the message with mode=PERMISSIVE"
         )
 
     def _decoder(self, mode: str) -> EntryDecoder:
@@ -160,14 +160,14 @@ def entries_of(
     """Yield entries, as a bookie stores them, whose messages are these rows in the same order.
 
     Args:
-        rows: The value columns of `written` in Spark's types (`ReadSchema.value_columns`), and `__key`. A value column
-            that is missing, or a member of one, is null in all rows. The key of a separated pair is the column `key`
-            and not `__key`. A row is a null value where the boolean column `__tombstone`, which may be missing, is
-            true; a primitive also where `value` is null, and a pair where its sides are: both sides of an inline
-            pair, the value of a separated one. Further columns whose names begin with two underscores are ignored.
+        rows: The value columns of `written` in Spark's types (`ReadSchema.value_columns`), and `__key`. A missing
+            value column, or a missing member of one, is null in all rows. The key of a separated pair is the column
+            `key` and not `__key`. A row becomes a null value if the optional boolean column `__tombstone` is true. A
+            primitive does too if `value` is null, and so does a separated pair. An inline pair does if both sides are
+            null. Further columns whose names begin with two underscores are ignored.
         written: The schema that the value columns were made by (`ReadSchema.value`).
-        version: The schema version that all the messages name; None for none.
-        batching: What shares an entry, as in `Encoder.set_producing`.
+        version: The schema version of all the messages; None if they name none.
+        batching: The messages that share an entry, as in `Encoder.set_producing`.
 
     Raises:
         ProtocolError: A row has no message of `written`.
@@ -191,7 +191,7 @@ def entries_of(
     except KernelError as error:
         raise ProtocolError(
             f"rows of a table: expected columns of the schema that messages were written with, got others: "
-            f"{error.message}; please report this"
+            f"{error.message}; report this as a bug"
         ) from None
     for sent in frames:
         yield from _stored(sent)
@@ -204,7 +204,7 @@ def _with_payloads(rows: pa.RecordBatch, payloads: pa.Array) -> pa.RecordBatch:
 
 
 def _stored(sent: SendFrames) -> Iterator[bytes]:
-    """Yield what a bookie would store of each frame: all behind its command."""
+    """Yield the bytes that a bookie would store for each frame: all bytes after its command."""
     start = 0
     for end in sent.ends:
         command = start + _SIZE_BYTES

@@ -1,4 +1,4 @@
-"""Data keys to encrypt with, wrapped for those who may read: RSA-OAEP with SHA-1 and MGF1, as Pulsar's clients do.
+"""Data keys for encryption, wrapped for each reader: RSA-OAEP with SHA-1 and MGF1, as in Pulsar's clients.
 
 No key material is logged or put into errors.
 """
@@ -16,31 +16,45 @@ from pyspark_pulsar.options.values.regular_file import read_regular_file
 
 _OPTION: Final = "pulsar.producer.cryptoKeyReader"
 _KEY_BYTES: Final = 32
-_ADVICE: Final = "install it on driver and executors with pip install 'pyspark-pulsar[encryption]'"
+_ADVICE: Final = "install it on driver and executors with `pip install 'pyspark-pulsar[encryption]'`"
 
 
 @dataclass(frozen=True)
 class DataKey:
-    """For one encoder only, whose nonces are numbers in a row. `wrapped` are name of the key pair and wrapped key."""
+    """The data key of one encoder, and its wrapped form for each key pair.
+
+    No second encoder may use it, because nonces are consecutive numbers. `wrapped` contains the name of each
+    key pair and the wrapped data key.
+    """
 
     key: bytes = field(repr=False)
     wrapped: tuple[tuple[str, bytes], ...]
 
 
 def check_encryption(options: WriteOptions) -> None:
-    """On the driver, before anything is sent. Key files are not looked at, since only executors need to have them.
-    Raises `PrerequisiteMissing`."""
+    """Check that the package `cryptography` is installed if messages are encrypted.
+
+    The check runs on the driver, before any message is sent. It does not read the key files, because only
+    executors need them.
+
+    Raises:
+        PrerequisiteMissing: The package is not installed.
+
+    """
     if options.encryption_keys and importlib.util.find_spec("cryptography") is None:
         raise PrerequisiteMissing(
-            f"option 'pulsar.producer.encryptionKeys': expected the package cryptography, which encrypting needs, got "
+            f"option 'pulsar.producer.encryptionKeys': expected the package cryptography to encrypt messages, got "
             f"none; {_ADVICE}"
         )
 
 
 def new_data_key(options: WriteOptions) -> DataKey | None:
-    """A fresh data key; None when messages are not encrypted. Executor only.
+    """Return a fresh data key, or None if messages are not encrypted. Executor only.
 
-    Raises `OptionError` for a key file that cannot be used, `PrerequisiteMissing`.
+    Raises:
+        OptionError: A key file cannot be used.
+        PrerequisiteMissing: The package `cryptography` is not installed on this executor.
+
     """
     if not options.encryption_keys:
         return None

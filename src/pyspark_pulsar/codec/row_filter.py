@@ -1,4 +1,4 @@
-"""Filters on metadata of messages: those of the kernel, which skips messages, and the same ones on decoded rows."""
+"""Filters on metadata of messages, for the kernel and for decoded rows."""
 
 from __future__ import annotations
 
@@ -13,22 +13,29 @@ from pyspark_pulsar.model.time_window import ALL_TIMES, TimeWindow
 
 @dataclass(frozen=True, slots=True)
 class RowFilter:
-    """A message that is filtered is not decoded, so that it is never an error; one that is damaged is, since nobody
-    knows whether it is wanted. The default wants all messages. The kernel reads these attributes."""
+    """The filter on metadata of messages, whose attributes the kernel reads. The default selects all
+    messages.
+
+    A filtered message is not decoded, so it never causes an error. A damaged message causes one, because its
+    metadata cannot show whether it is selected.
+    """
 
     window: TimeWindow = ALL_TIMES
-    """Those whose `__publishTime` and `__eventTime` lie in it."""
+    """The window of `__publishTime` and `__eventTime`."""
     event_from: int | None = None
-    """Those whose `__eventTime` is this (Unix milliseconds) or later."""
+    """The earliest `__eventTime`, in Unix milliseconds."""
     keys: frozenset[bytes] | None = None
-    """Those whose `__key` is one of these; none has a key that is null."""
+    """The selected values of `__key`. A null key is never selected."""
     slots: tuple[int, int] | None = None
-    """Those whose ordering key, else key, lies in these hash slots of Pulsar's Key_Shared subscriptions, the second
-    exclusive; messages without either go by their producer's name and their sequence id."""
+    """The hash slots of Pulsar's Key_Shared subscriptions: the first, and the first one after the last.
+
+    The ordering key of a message decides its slot, or its key if it has no ordering key. Without either, the
+    producer name and the sequence id decide.
+    """
 
     @property
     def published_from(self) -> int | None:
-        """Of the window, as are the next two."""
+        """The start of the window of publish times, in Unix milliseconds."""
         return self.window.published_from
 
     @property
@@ -41,11 +48,11 @@ class RowFilter:
 
 
 SLOT_COLUMNS: Final = ("__orderingKey", "__key", "__producerName", "__sequenceId")
-"""The metadata columns that decide about a row's slot."""
+"""The metadata columns that decide a row's slot."""
 
 
 def within_slots(rows: pa.RecordBatch, slots: tuple[int, int]) -> pa.BooleanArray:
-    """Return which rows `RowFilter.slots` wants, the same as those that the kernel decodes.
+    """Return which rows `RowFilter.slots` selects: the same rows that the kernel decodes.
 
     Args:
         rows: Has the `SLOT_COLUMNS`, of the types that reads return.

@@ -1,6 +1,7 @@
-"""Copies of ledgers as Pulsar's offloaders write them: a thin face of the kernel's `ObjectIndex` and `MapFile`.
+"""Copies of ledgers in the formats of Pulsar's offloaders: wrappers of the kernel's `ObjectIndex` and
+`MapFile`.
 
-`where` begins error messages: which ledger of which topic, and where its copy lies.
+The argument `where` begins error messages. It names the ledger, its topic and the location of its copy.
 """
 
 from __future__ import annotations
@@ -11,38 +12,55 @@ from collections.abc import Iterable, Iterator
 from pyspark_pulsar._kernel import (
     EntryBatch,
     KernelError,
-    MapFile as MapFile,  # noqa: PLC0414 -- the readers get it here
+    MapFile as MapFile,  # noqa: PLC0414 -- the readers import it from here
     ObjectIndex as ObjectIndex,  # noqa: PLC0414
     StoredEntries,
 )
 from pyspark_pulsar.errors import DamagedCopy
 
 HEAD_BYTES = 64 << 10
-"""Of the file `data` of a MapFile; its header is far shorter."""
+"""Number of bytes of the file `data` that `map_file` needs; its header is far shorter."""
 
 
 def object_index(ledger: int, data: bytes, where: str) -> ObjectIndex:
-    """From all bytes of an index object. Raises `DamagedCopy`."""
+    """Parse all bytes of an index object.
+
+    Raises:
+        DamagedCopy: The bytes cannot be parsed.
+
+    """
     with _damage(where):
         return ObjectIndex(ledger, data)
 
 
 def map_file(ledger: int, head: bytes, index: bytes, where: str) -> MapFile:
-    """From the first `HEAD_BYTES` of `data` and all of `index`. Raises `DamagedCopy`."""
+    """Parse a MapFile from the first `HEAD_BYTES` of `data` and all of `index`.
+
+    Raises:
+        DamagedCopy: The bytes cannot be parsed.
+
+    """
     with _damage(where):
         return MapFile(ledger, head, index)
 
 
 def range_of(copy: ObjectIndex | MapFile, first: int, last: int, where: str) -> StoredEntries:
-    """The entries `first` to `last`, both inclusive; their bytes begin at `start`. Raises `DamagedCopy`."""
+    """Return a reader of the entries `first` to `last`, both inclusive. Feed it bytes from offset `start` on.
+
+    Raises:
+        DamagedCopy: The copy does not have these entries.
+
+    """
     with _damage(where):
         return copy.entries(first, last)
 
 
 def entries_in(stored: StoredEntries, pieces: Iterable[bytes], where: str) -> Iterator[EntryBatch]:
-    """The wanted entries out of the bytes from `stored.start` on, in order, each once.
+    """Yield the requested entries in the bytes from `stored.start` on, in order, each once.
 
-    Raises `DamagedCopy` for a copy that is damaged or lacks one of them, after those before it.
+    Raises:
+        DamagedCopy: The copy is damaged or lacks an entry. All entries before it were yielded.
+
     """
     for piece in pieces:
         data = piece
@@ -54,7 +72,7 @@ def entries_in(stored: StoredEntries, pieces: Iterable[bytes], where: str) -> It
             if not stored.has_more:
                 break
             data = b""
-        if stored.done:
+        if stored.is_done:
             return
     with _damage(where):
         stored.finish()
@@ -66,8 +84,8 @@ def _damage(where: str) -> Iterator[None]:
         yield
     except KernelError as fault:
         entry = f", entry {fault.entry}" if fault.entry >= 0 else ""
-        said = fault.message.partition(": ")[2] if fault.ledger >= 0 else fault.message
+        reason = fault.message.partition(": ")[2] if fault.ledger >= 0 else fault.message
         raise DamagedCopy(
-            f"{where}{entry}: the offloaded copy cannot be used: {said}; read the ledger from elsewhere "
-            f"(readFrom=auto, bookie or broker), and have it offloaded anew"
+            f"{where}{entry}: the offloaded copy cannot be used: {reason}; read the ledger from elsewhere "
+            f"(readFrom=auto, bookie or broker), and offload it again"
         ) from None

@@ -112,7 +112,7 @@ def test_a_topic_is_never_replaced(
     spark.sql(f"CREATE TABLE {table} (id INT)")
     spark.sql(f"INSERT INTO {table} VALUES (1)")
     frame = spark.table(table)
-    with pytest.raises(AnalysisException, match="appended to"):
+    with pytest.raises(AnalysisException, match="expected mode append"):
         replace(frame, table)
     assert rows(spark.table(table)) == [(1,)]
 

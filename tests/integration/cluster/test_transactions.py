@@ -158,10 +158,10 @@ def test_without_an_answer_the_broker_gives_the_rest(
         found = [cells["value"] for split in planned for _, cells in rows_of_split(mute, split)]
     assert found == VISIBLE
     told = [
-        record.getMessage() for record in caplog.records if "whether the transaction" in record.getMessage()
+        record.getMessage() for record in caplog.records if "a message's transaction" in record.getMessage()
     ]
     assert len(told) == 1
-    assert "entry 1: expected to learn" in told[0]
+    assert "entry 1: expected the outcome of" in told[0]
     assert "the broker is read from there" in told[0]
     stubborn = ReadOptions(service_url=cluster.service_url, topic=topic, read_from="bookie")
     with pytest.raises(LedgerUnavailable, match=r"admin\.url.*set readFrom to auto or broker"):

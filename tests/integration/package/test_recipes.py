@@ -72,5 +72,5 @@ def test_an_interpreter_without_the_package_is_named(machine: Machine) -> None:
         assert program.wait(120) != 0
     finally:
         machine.end(program)
-    text = "got python3, which says: ModuleNotFoundError: No module named 'pyspark_pulsar'"
+    text = "got python3, which reports: ModuleNotFoundError: No module named 'pyspark_pulsar'"
     assert text in machine.log.read_text()

@@ -97,7 +97,7 @@ def test_what_cannot_be_right_is_refused(
     many = numbered(spark, 0, 10).repartition(3)
     assert "coalesce(1)" in failure(lambda: save(many, pulsar, target), "SendError")
     falling = rows.selectExpr("value", "__key", "100 - __sequenceId __sequenceId")
-    assert "ids must rise" in failure(lambda: save(falling, pulsar, target), "SchemaError")
+    assert "ids must increase" in failure(lambda: save(falling, pulsar, target), "SchemaError")
     missing = rows.selectExpr("value", "nullif(__sequenceId, 50) __sequenceId")
     assert "got null" in failure(lambda: save(missing, pulsar, target), "SchemaError")
 

@@ -215,9 +215,9 @@ def test_interpreters_that_cannot(channel: Opened, tmp_path: Path) -> None:
         ): ": it ended with exit code 7, and wrote: the disk is full",
         script(
             "bare", f'{lacks} "$@"'
-        ): ", which says: ModuleNotFoundError: No module named 'pyspark_pulsar'",
-        script("talks", f'echo activated\n{lacks} "$@"'): ": it printed 'activated', which is no answer",
-        script("brief", f'echo hi\n{own} "$@"'): ": it printed 'hi',",
+        ): ", which reports: ModuleNotFoundError: No module named 'pyspark_pulsar'",
+        script("talks", f'echo activated\n{lacks} "$@"'): ": it printed 'activated' instead of an answer",
+        script("brief", f'echo hi\n{own} "$@"'): ": it printed 'hi' instead of an answer;",
     }
     for python, reason in reasons.items():
         module = "pyspark_pulsar.catalog" if python.endswith("bare") else "echo_service"
@@ -320,7 +320,7 @@ def test_a_process_that_is_started_again_resumes(channel: Opened) -> None:
     before = echo.call("echo").pid
     for key, what in (("a", "old"), ("a", "new"), ("b", "other")):
         echo.process.resume(key, "resume", echo.tree({"what": what}))
-    echo.process.tell("resume", echo.tree({"what": "told"}))
+    echo.process.post("resume", echo.tree({"what": "told"}))
     await_true("what was told", lambda: resumed(echo) == ["told"])
     os.kill(before, signal.SIGKILL)
     await_true("what is resumed", lambda: resumed(echo) == ["new", "other"])

@@ -65,7 +65,7 @@ def test_retention_removes_the_earlier_ledgers(
     interrupt = Once(command, nth, lambda: admin.trim(alone, to_ledgers=1))
     text = failure(DataLossError, pulsar, alone, where, interrupt)
     assert text.startswith(gone(alone, where))
-    assert f"begin the read behind this entry, at {where.last.ledger}:{where.last.entry + 1}" in text
+    assert f"start the read after this entry, at {where.last.ledger}:{where.last.entry + 1}" in text
 
 
 @pytest.mark.parametrize(("command", "nth"), MOMENTS)
@@ -173,4 +173,4 @@ def test_chunks_within_the_range_that_gave_way_to_others(
     with caplog.at_level(logging.WARNING, logger="pyspark_pulsar"):
         assert read_watched(trim) == [WHOLE, b"plain"]
     assert f"ledger {last.ledger}, entry {last.entry}: the last of 3 chunks" in caplog.text
-    assert caplog.text.count("retention has removed its first chunks") == 1
+    assert caplog.text.count("retention removed its first chunks") == 1

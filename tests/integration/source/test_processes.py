@@ -212,7 +212,7 @@ def test_a_store_of_checkpoints_that_does_not_read_its_pipe(spark: SparkSession,
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGCONT)
     said = str(caught.value.java_exception)
-    assert "it did not read what was sent to it within 30 seconds" in said
+    assert "it did not read a request within 30 seconds" in said
     # The next call starts another one.
     assert files.exists(path)
     assert children(spark, "pyspark_pulsar.checkpoint") != known

@@ -52,8 +52,8 @@ def test_an_incompatible_version_names_both() -> None:
     with pytest.raises(SchemaError) as caught:
         rows_of(over, entry(b"\2a", (16, V1)))
     text = str(caught.value)
-    assert "expected schema version 1, which messages were written with" in text
-    assert "readable as schema version 2, which the query reads by" in text
+    assert "expected schema version 1 of messages to be readable as" in text
+    assert "readable as schema version 2, which is the schema of the query" in text
     assert "string" in text.lower()
 
 

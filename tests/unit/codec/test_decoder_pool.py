@@ -2,7 +2,7 @@ import pyarrow as pa
 
 from pyspark_pulsar._kernel import Decoder
 from pyspark_pulsar.codec.decode import DecoderOptions
-from pyspark_pulsar.codec.decoder_pool import DecoderPool, RestingDecoder
+from pyspark_pulsar.codec.decoder_pool import DecoderPool, IdleDecoder
 from pyspark_pulsar.schema.payload import PayloadSchema
 
 
@@ -19,8 +19,8 @@ def test_each_decoder_has_one_taker_and_its_own_key() -> None:
     pool.give_back("a", first, {})
     pool.give_back("a", second, {})
     assert pool.take("b") is None
-    assert pool.take("a") == RestingDecoder(second, {})
-    assert pool.take("a") == RestingDecoder(first, {})
+    assert pool.take("a") == IdleDecoder(second, {})
+    assert pool.take("a") == IdleDecoder(first, {})
     assert pool.take("a") is None
 
 
@@ -31,5 +31,5 @@ def test_the_pool_is_bounded() -> None:
         pool.give_back(number, each, {})
     assert [pool.take(number) for number in range(3)] == [
         None,
-        *(RestingDecoder(each, {}) for each in decoders[1:]),
+        *(IdleDecoder(each, {}) for each in decoders[1:]),
     ]

@@ -113,7 +113,7 @@ def test_pairs(separated: bool) -> None:
 def test_rows_without_a_message_of_the_schema_are_refused() -> None:
     info = info_of("AVRO", record(("a", "int")))
     batch = pa.record_batch({"a": pa.array([None], pa.int32())})
-    with pytest.raises(ProtocolError, match=r"field a: expected a value, got null.*please report this"):
+    with pytest.raises(ProtocolError, match=r"field a: expected a value, got null.*report this as a bug"):
         list(entries_of(batch, schema_of(info).value, VERSION))
 
 

@@ -1,4 +1,4 @@
-//! Arrow columns bound to the Avro types that they are written as.
+//! Arrow columns bound to the Avro types of their written values.
 
 pub mod union;
 
@@ -15,12 +15,12 @@ use crate::avro_schema::AvroType;
 use crate::error::{KernelError, Result};
 use union::BoundUnion;
 
-/// A column, or the values below one, with its Avro type.
+/// A column, or the values below a column, with its Avro type.
 #[derive(Debug)]
 pub enum Bound {
     /// Always null.
     Null,
-    /// A value that no column holds: always null, where the schema allows that.
+    /// A value without a column: always null, if the schema allows null.
     Unheld,
     /// `boolean`
     Boolean(BooleanArray),
@@ -28,7 +28,7 @@ pub enum Bound {
     Int(Int32Array),
     /// `long`
     Long(Int64Array),
-    /// A type with a form of its own in JSON
+    /// A type with a form of its own in JSON.
     Form(BoundForm),
     /// `float`
     Float(Float32Array),
@@ -42,7 +42,7 @@ pub enum Bound {
     Fixed(FixedSizeBinaryArray),
     /// `uuid` on a fixed
     Uuid(FixedSizeBinaryArray),
-    /// `decimal`, on a fixed of so many bytes or on bytes
+    /// `decimal`, on a fixed of this many bytes, or on bytes
     Decimal(Decimal128Array, Option<i32>),
     /// `enum` and its symbols
     Enum(StringArray, Vec<String>),
@@ -63,53 +63,53 @@ pub enum Bound {
 /// A field of a record.
 #[derive(Debug)]
 pub struct BoundField {
-    /// Its name.
+    /// The field's name.
     pub name: String,
-    /// The name as a key of JSON, with the comma before and the colon after it.
+    /// The name as a key of JSON, with the comma before it and the colon after it.
     pub json_key: Token,
-    /// Its values.
+    /// The field's values.
     pub values: Bound,
 }
 
 impl BoundField {
-    /// A field called `name`.
+    /// Creates the field `name`.
     pub fn new(name: &str, values: Bound) -> Self {
         Self { name: name.to_owned(), json_key: Token::key(name), values }
     }
 }
 
-/// A value that does not fit: the path of its field and what was expected.
+/// A value that does not fit its type.
 #[derive(Debug)]
 pub struct Refused {
-    /// Field names, outermost first.
+    /// Names of the fields that contain the value, outermost first.
     pub path: String,
-    /// Expected and got.
+    /// The expected and the found value.
     pub why: String,
 }
 
 impl Refused {
-    /// At the value itself; the fields around it add their names.
+    /// Creates the error of a value. The fields that contain the value add their names with `below`.
     pub fn new(why: impl Into<String>) -> Box<Self> {
         Box::new(Self { path: String::new(), why: why.into() })
     }
 
-    /// A null where the schema has no null.
+    /// Creates the error of a null value whose schema has no null.
     pub fn null() -> Box<Self> {
         Self::new("expected a value, got null; the schema does not allow null here")
     }
 
-    /// Below the field `name`.
+    /// Adds the name of the field that contains the value.
     pub fn below(mut self: Box<Self>, name: &str) -> Box<Self> {
         self.path = if self.path.is_empty() { name.to_owned() } else { format!("{name}.{}", self.path) };
         self
     }
 }
 
-/// Result of writing one value.
+/// The result of writing one value.
 pub type EncodeResult = std::result::Result<(), Box<Refused>>;
 
 impl Bound {
-    /// `array` must have the type `kind.physical()`.
+    /// Binds `array`, whose type must be `kind.physical()`.
     pub fn new(kind: &AvroType, array: &ArrayRef) -> Result<Self> {
         if array.data_type() != &kind.physical() {
             return Err(KernelError::schema(format!(
@@ -133,7 +133,9 @@ impl Bound {
             kind if !kind.is_held() => Self::Unheld,
             AvroType::Reference(_) | AvroType::Omitted(_) => Self::Unheld,
             AvroType::DecimalText(_) => {
-                return Err(KernelError::schema("a decimal as text is only read; please report this"));
+                return Err(KernelError::schema(
+                    "expected a decimal that can be written, got one as text; report this as a bug",
+                ));
             }
             AvroType::Decimal(decimal) => {
                 let size = decimal.fixed.as_ref().map(|fixed| fixed.size);
@@ -167,7 +169,7 @@ impl Bound {
         })
     }
 
-    /// Whether the value in `row` is null.
+    /// Returns whether the value in `row` is null.
     #[inline]
     pub fn is_null(&self, row: usize) -> bool {
         match self {
@@ -191,7 +193,7 @@ impl Bound {
     }
 }
 
-/// The items of a list or map row.
+/// Returns the range of the items in a row of a list or map.
 #[inline]
 pub fn span(offsets: &[i32], row: usize) -> std::ops::Range<usize> {
     match offsets.get(row..) {

@@ -1,4 +1,5 @@
-//! A struct column with a member for each non-null branch of a union, at most one of them set in a row.
+//! Unions of several branches. A struct column has a member for each branch that is not null; at most one is
+//! set in a row.
 
 use arrow_array::{Array, StructArray};
 
@@ -7,39 +8,39 @@ use crate::avro_schema::json_tags::{BranchTags, is_told_by_value};
 use crate::encode::binding::{Bound, Refused};
 use crate::error::{KernelError, Result};
 
-/// The members with what their branches are called.
+/// A union's members, with the names of their branches.
 #[derive(Debug)]
 pub struct BoundUnion {
     array: StructArray,
     members: Vec<Member>,
-    /// Index of null among the branches.
+    /// The index of null among the branches.
     pub null_branch: Option<usize>,
     tags: BranchTags,
 }
 
-/// One branch that is not null.
+/// A branch that is not null.
 #[derive(Debug)]
 pub struct Member {
-    /// Index among all branches.
+    /// The index among all branches.
     pub branch: usize,
-    /// Its values.
+    /// The member's values.
     pub values: Bound,
-    /// The name under which JSON tells it apart.
+    /// The name of the branch in JSON.
     pub tag: String,
-    /// Whether JSON tells it apart by its value alone.
+    /// True if the value alone shows its branch in JSON.
     pub told_by_value: bool,
 }
 
 impl BoundUnion {
-    /// `array` has a child for each branch of `branches` that is not null, in their order.
+    /// Binds a union. `array` has a child for each branch of `branches` that is not null, in their order.
     pub fn new(branches: &[AvroType], array: &StructArray) -> Result<Self> {
         let mut columns = array.columns().iter();
         let mut members = Vec::with_capacity(array.num_columns());
         let held = branches.iter().enumerate().filter(|(_, kind)| **kind != AvroType::Null && kind.is_held());
         for (branch, kind) in held {
-            let column = columns
-                .next()
-                .ok_or_else(|| KernelError::schema("a union with fewer members than branches"))?;
+            let column = columns.next().ok_or_else(|| {
+                KernelError::schema("expected a member for each branch of a union, got fewer")
+            })?;
             members.push(Member {
                 branch,
                 values: Bound::new(kind, column)?,
@@ -51,12 +52,12 @@ impl BoundUnion {
         Ok(Self { array: array.clone(), members, null_branch, tags: BranchTags::new(branches) })
     }
 
-    /// Whether no member is set.
+    /// Returns whether no member is set.
     pub fn is_null(&self, row: usize) -> bool {
         self.array.is_null(row) || self.members.iter().all(|member| member.values.is_null(row))
     }
 
-    /// The one member that is set; `None` where none is and null is a branch.
+    /// Returns the one member that is set. `None` means that no member is set, and null is a branch.
     pub fn chosen(&self, row: usize) -> std::result::Result<Option<&Member>, Box<Refused>> {
         if self.array.is_null(row) {
             return self.none("null");
@@ -79,12 +80,13 @@ impl BoundUnion {
         Err(Refused::new(format!("{why}, got {got}; the schema does not allow null here")))
     }
 
-    /// Whether an object with the one key `key` would be taken for a tagged value.
+    /// Returns whether a reader would mistake an object with the only key `key` for a tagged value.
     pub fn is_tag(&self, key: &str) -> bool {
         self.tags.branch(key).is_some()
     }
 
-    /// Whether what was written of a value that is no number would be taken for one: for NaN or an infinity.
+    /// Returns whether a reader would mistake a written value for NaN or an infinity, although the value is
+    /// not a number.
     pub fn is_odd_number(&self, values: &Bound, written: &[u8]) -> bool {
         let number = |values: &Bound| matches!(values, Bound::Float(_) | Bound::Double(_));
         matches!(written, b"\"NaN\"" | b"\"Infinity\"" | b"\"-Infinity\"")
@@ -92,7 +94,7 @@ impl BoundUnion {
             && self.members.iter().any(|member| number(&member.values))
     }
 
-    /// Whether text in JSON could be meant for another branch than a number's.
+    /// Returns whether a branch other than a number's can be text in JSON.
     pub fn has_text(&self) -> bool {
         self.members.iter().any(|member| {
             matches!(

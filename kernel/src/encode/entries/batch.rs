@@ -1,38 +1,45 @@
-//! When an entry begins and ends.
+//! The beginning and the end of each entry.
 //!
-//! One [`PartitionWriter`] takes the messages that one call of [`Encoder::encode`](crate::encode::Encoder::encode) sends
-//! to one partition. It has at most one open entry: the messages of a batch that is not yet a frame.
+//! A [`PartitionWriter`] receives the messages that one call of
+//! [`Encoder::encode`](crate::encode::Encoder::encode) sends to one partition. It has at most one open entry:
+//! the messages of a batch that is not yet a frame.
 //!
-//! | state | event                                                | then                                              |
-//! |-------|------------------------------------------------------|---------------------------------------------------|
-//! | none  | a message that may share an entry                    | it opens an entry                                 |
-//! | open  | the same, and it has room                            | it joins the entry                                |
-//! | open  | the same, and it has no room (`must_close_before`)   | the entry closes, the message opens the next      |
-//! | open  | the entry has `max_messages`, or `max_bytes`         | it closes, with the message that filled it        |
-//! | any   | a message that may not share one, or must be chunked | the open entry closes; it is sent (`unbatched`)   |
-//! | open  | the next key begins, with batching by key            | the entry closes                                  |
-//! | open  | the call ends (`finish`)                             | the entry closes: nothing is held back            |
+//! ```text
+//! | state | event                                                | effect                                              |
+//! |-------|------------------------------------------------------|-----------------------------------------------------|
+//! | none  | a message that may share an entry                    | opens an entry                                      |
+//! | open  | a message that may share an entry and fits           | joins the entry                                     |
+//! | open  | a message that does not fit (`must_close_before`)    | closes the entry, and opens the next one            |
+//! | open  | the entry reaches `max_messages` or `max_bytes`      | closes the entry, with the message that filled it   |
+//! | any   | a message that may not share one, or must be chunked | closes the open entry, and is sent (`unbatched`)    |
+//! | open  | the next key begins, with batching by key            | closes the entry                                    |
+//! | open  | the call ends (`finish`)                             | closes the entry, so that all messages are returned |
+//! ```
 //!
-//! A message may not share an entry if batching is off, or if it has a delivery time, clusters to which it is
-//! replicated, or a sequence id of its row: these are fields of the entry's metadata, which is for all its messages. It must be chunked if with its metadata
-//! it is larger than `chunk_bytes`, or than what the broker takes (`max_message_bytes`).
+//! A message may not share an entry if batching is off. The same applies to a message with a delivery time,
+//! clusters for its replication, or a sequence id from its row. These are fields of the entry's metadata. A
+//! message must be chunked if it is larger, with its metadata, than `chunk_bytes` or than the broker's limit
+//! (`max_message_bytes`).
 //!
-//! Which partition: that of the row, else that of the key. Messages without either take turns, and the turn passes to the
-//! next partition when an entry closes and at the end of a call, so that a turn is one whole entry.
+//! The partition of a message is the row's partition, or otherwise the partition of its key. Messages without
+//! either go to one partition after the other. The turn passes to the next partition when an entry closes,
+//! and at the end of a call, so a turn is one whole entry.
 //!
-//! Why an entry never becomes too large:
-//! * Before a message joins, its size is estimated from above: payload, keys, properties and a fixed sum for the fields
-//!   around them. An entry of several messages therefore has at most `max_bytes`, and leaves room for its metadata
-//!   (`overhead`).
-//! * Compression never adds: where it would, `packing` sends the bytes as they are. Encryption adds `encryption_bytes`.
-//! * So only an entry of a single message can be too large. Without `chunk_bytes` it is compressed first, and is an error
-//!   only if it is too large even so. The rule for keys and properties is stricter
-//!   (`check_metadata`): they lie uncompressed in an entry of one message, and whether a message can be sent must not
-//!   depend on what shares its entry.
+//! An entry never becomes too large:
+//! * Before a message joins, the code computes an upper bound of its size: payload, keys, properties and a
+//!   fixed sum for the fields around them. So an entry of several messages has at most `max_bytes`, and has
+//!   room for its metadata (`overhead`).
+//! * Compression never adds bytes, because `packing` sends the payload uncompressed if compression enlarges
+//!   it. Encryption adds `encryption_bytes`.
+//! * So only an entry of a single message can be too large. Without `chunk_bytes` the message is compressed
+//!   first, and is an error only if it is too large even then.
+//! * The rule for keys and properties is stricter (`check_metadata`). An entry of one message stores them
+//!   uncompressed, and whether a message can be sent must not depend on the messages that share its entry.
 //!
-//! Sequence ids: every message has the next one, every chunk as well. An entry of several messages names its first in
-//! `MessageMetadata` and its last as `highest_sequence_id`; a receipt carries the first. The ids of the producer advance
-//! only when the whole call went well: the writers of a call that fails are dropped, and nothing has happened.
+//! Every message and every chunk has the next sequence id. An entry of several messages contains its first id
+//! in `MessageMetadata` and its last as `highest_sequence_id`; a receipt contains the first. The sequence ids
+//! of the producer advance only after the whole call succeeded: a call that fails drops its writers and
+//! leaves the encoder unchanged.
 
 use super::frame::{in_command, put_frame};
 use super::packing::Packing;
@@ -42,7 +49,7 @@ use crate::error::{ErrorKind, KernelError, Result};
 use crate::metadata::{MessageMetadata, SingleMetadata};
 use crate::wire::{put_bytes, put_number};
 
-/// What one call writes to one partition.
+/// The frames that one call writes for one partition.
 pub struct PartitionWriter<'a> {
     producer: &'a Producer,
     limits: Limits,
@@ -52,17 +59,17 @@ pub struct PartitionWriter<'a> {
     ends: Vec<usize>,
     chunked: Vec<(usize, usize)>,
     num_messages: usize,
-    /// The entry under construction: its messages, their number, and the row of its first.
+    /// The open entry: its messages, their number, and the row of its first message.
     messages: Vec<u8>,
     count: usize,
     first_row: usize,
     next_sequence_id: u64,
-    /// With `by_key`: the fields that name the key of the entry under construction.
+    /// The fields that contain the key of the open entry, with `by_key`.
     key_fields: Vec<u8>,
 }
 
 impl<'a> PartitionWriter<'a> {
-    /// Nothing written yet.
+    /// Creates a writer without frames.
     pub fn new(producer: &'a Producer, limits: Limits, publish_time: u64) -> Self {
         Self {
             producer,
@@ -81,42 +88,46 @@ impl<'a> PartitionWriter<'a> {
         }
     }
 
-    /// Whether the open entry has no room for a message of about `bytes` bytes.
+    /// Returns whether the open entry has no room for a message of about `bytes` bytes.
     pub fn must_close_before(&self, bytes: usize) -> bool {
         if self.count == 0 {
             return false;
         }
         let after = self.messages.len().saturating_add(bytes);
-        // Room for metadata, and for what a codec adds to bytes it cannot compress.
+        // The entry also needs room for metadata, and for the bytes that a codec adds to payloads that it
+        // cannot compress.
         let entry_limit = self.limits.max_message_bytes.saturating_sub(self.overhead());
         after > self.limits.max_bytes || after > entry_limit
     }
 
-    /// Most bytes of an entry besides its messages.
+    /// Returns the largest number of bytes of an entry besides its messages.
     pub fn overhead(&self) -> usize {
         let names =
             self.producer.producer_name.len() + self.producer.schema_version.as_ref().map_or(0, Vec::len);
         names + self.key_fields.len() + self.limits.encryption_bytes + 128
     }
 
-    /// Refuse a message with so many bytes of properties and keys that no entry of its own has room for them. Only a
-    /// batch compresses them; whether a message can be sent must not depend on what shares its entry.
+    /// Refuses a message whose properties and keys (`bytes`) are too large for an entry of its own. A batch
+    /// compresses them, but whether a message can be sent must not depend on the messages that share its
+    /// entry.
     pub fn check_metadata(&self, bytes: usize, row: usize) -> Result<()> {
         let most = self.limits.max_message_bytes.saturating_sub(self.overhead());
         if bytes <= most {
             return Ok(());
         }
         let why = format!(
-            "expected at most {most} bytes of key, ordering key and properties, got {bytes}; they lie uncompressed in \
+            "expected at most {most} bytes of key, ordering key and properties, got {bytes}; they are uncompressed in \
              every entry and every chunk of a message"
         );
         Err(KernelError::new(ErrorKind::TooLarge, why).in_row(row))
     }
 
-    /// Add one message; true when the entry is full with it. The sequence id is set here.
+    /// Adds one message, and sets its sequence id. Returns true if the entry is full.
     pub fn append(&mut self, single: &mut SingleMetadata<'_>, payload: &[u8], row: usize) -> Result<bool> {
-        single.payload_size = u32::try_from(payload.len())
-            .map_err(|_| KernelError::new(ErrorKind::TooLarge, "a message above 4 GiB").in_row(row))?;
+        single.payload_size = u32::try_from(payload.len()).map_err(|_| {
+            KernelError::new(ErrorKind::TooLarge, "expected a message of at most 4 GiB, got a larger one")
+                .in_row(row)
+        })?;
         single.sequence_id = Some(self.next_sequence_id);
         if self.count == 0 {
             self.first_row = row;
@@ -137,7 +148,7 @@ impl<'a> PartitionWriter<'a> {
         Ok(self.count >= self.limits.max_messages || self.messages.len() >= self.limits.max_bytes)
     }
 
-    /// As Java's KEY_BASED batches: brokers dispatch an entry by these fields.
+    /// Sets the fields by which brokers dispatch an entry, as in the KEY_BASED batches of Java.
     fn name_key(&mut self, single: &SingleMetadata<'_>) {
         self.key_fields.clear();
         if let Some(key) = single.partition_key {
@@ -151,7 +162,7 @@ impl<'a> PartitionWriter<'a> {
         }
     }
 
-    /// Turn the open entry into a frame; nothing happens when there is none.
+    /// Turns the open entry, if there is one, into a frame.
     pub fn close(&mut self, packing: &mut Packing<'_>) -> Result<()> {
         if self.count == 0 {
             return Ok(());
@@ -177,7 +188,8 @@ impl<'a> PartitionWriter<'a> {
         Ok(())
     }
 
-    /// What does not depend on the messages: whole for an entry with one message that is no batch.
+    /// Returns the metadata that do not depend on the messages. For an entry of one unbatched message they
+    /// are complete.
     pub fn own_metadata(&self) -> MessageMetadata<'a> {
         MessageMetadata {
             producer_name: self.producer.producer_name.as_bytes(),
@@ -190,14 +202,14 @@ impl<'a> PartitionWriter<'a> {
         }
     }
 
-    /// One entry of a message with the next sequence id, which it takes.
+    /// Sends one entry of a message with the next sequence id, and advances the id.
     pub fn send_unbatched(&mut self, metadata: &[u8], payload: &[u8], is_chunk: bool) {
         let command = self.unbatched_command(is_chunk);
         self.put_frame(self.next_sequence_id, &command, metadata, payload);
         self.next_sequence_id = self.next_sequence_id.wrapping_add(1);
     }
 
-    /// The last so many entries are those of one message.
+    /// Ends a message whose entries are the last `entries` ones.
     pub fn end_message(&mut self, entries: usize) {
         self.num_messages += 1;
         if entries > 1 {
@@ -206,11 +218,11 @@ impl<'a> PartitionWriter<'a> {
         }
     }
 
-    /// Let the next message have this sequence id. Messages of a producer must rise in it.
+    /// Sets the sequence id of the next message. The ids of a producer must increase.
     pub fn take_sequence_id(&mut self, id: u64, row: usize) -> Result<()> {
         if id < self.next_sequence_id {
             let why = format!(
-                "__sequenceId: expected at least {} here, since ids must rise in each topic partition, got {id}",
+                "__sequenceId: expected at least {} here, because ids must increase in each topic partition, got {id}",
                 self.next_sequence_id
             );
             return Err(KernelError::payload(why).in_row(row));
@@ -225,7 +237,7 @@ impl<'a> PartitionWriter<'a> {
         self.ends.push(self.frames.len());
     }
 
-    /// When entries close.
+    /// Returns the limits at which entries close.
     pub fn limits(&self) -> Limits {
         self.limits
     }
@@ -262,7 +274,7 @@ impl<'a> PartitionWriter<'a> {
         in_command(&send)
     }
 
-    /// The fields of `CommandSend` that every entry has.
+    /// Returns the fields of `CommandSend` that every entry has.
     fn send_fields(&self, sequence_id: u64, messages: usize) -> Vec<u8> {
         let mut send = Vec::with_capacity(64);
         put_number(&mut send, 1, self.producer.producer_id);
@@ -275,7 +287,7 @@ impl<'a> PartitionWriter<'a> {
         send
     }
 
-    /// Close the open entry and hand out the frames; `None` when nothing was written.
+    /// Closes the open entry and returns the frames; `None` if no message was added.
     pub fn finish(mut self, partition: usize, packing: &mut Packing<'_>) -> Result<Option<SendFrames>> {
         self.close(packing)?;
         let Some(&first) = self.sequence_ids.first() else {

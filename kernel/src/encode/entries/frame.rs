@@ -1,7 +1,7 @@
-//! The SEND frame around an entry.
+//! The SEND frame of an entry.
 //!
 //! `u32 total | u32 command size | BaseCommand{SEND} | 0x0e01 | u32 crc32c | u32 metadata size |
-//! MessageMetadata | payload`, big endian; the checksum is of all that follows it.
+//! MessageMetadata | payload`, big endian. The checksum covers all bytes after it.
 
 use crate::entry::CHECKSUM_MAGIC;
 use crate::wire::{put_bytes, put_number};
@@ -9,7 +9,7 @@ use crate::wire::{put_bytes, put_number};
 const SEND: u64 = 6;
 const SEND_FIELD: u32 = 6;
 
-/// A BaseCommand with the bytes of this CommandSend.
+/// Returns a BaseCommand that contains a CommandSend.
 pub fn in_command(send: &[u8]) -> Vec<u8> {
     let mut command = Vec::with_capacity(send.len() + 8);
     put_number(&mut command, 1, SEND);
@@ -17,7 +17,7 @@ pub fn in_command(send: &[u8]) -> Vec<u8> {
     command
 }
 
-/// Append one frame.
+/// Appends one frame.
 pub fn put_frame(out: &mut Vec<u8>, command: &[u8], metadata: &[u8], payload: &[u8]) {
     let body = metadata.len() + payload.len() + 10;
     out.extend_from_slice(&((4 + command.len() + body) as u32).to_be_bytes());

@@ -1,8 +1,9 @@
 //! Messages to entries inside SEND frames.
 //!
-//! [`batch`] gathers the messages of one partition and decides where an entry begins and ends; [`unbatched`] sends
-//! messages that have entries of their own, in chunks where one entry has no room; [`packing`] compresses and encrypts
-//! what goes into an entry, [`frame`] puts the frame around it, and [`resend`] renames chunks that are sent once more.
+//! [`batch`] collects the messages of one partition and decides where an entry begins and ends. [`unbatched`]
+//! sends messages in entries of their own, and cuts them into chunks if one entry has no room. [`packing`]
+//! compresses and encrypts the payload of an entry, [`frame`] adds the frame, and [`resend`] renames chunks
+//! that are sent again.
 
 pub mod batch;
 mod frame;
@@ -13,44 +14,45 @@ pub mod unbatched;
 use crate::compression::Codec;
 use crate::error::{ErrorKind, KernelError};
 
-/// When an entry closes, and how it is compressed.
+/// The limits at which an entry closes, and its compression.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Codec of the payload.
     pub codec: Codec,
     /// Most messages of an entry.
     pub max_messages: usize,
-    /// Most uncompressed bytes of an entry of several messages.
+    /// Most uncompressed bytes of an entry with several messages.
     pub max_bytes: usize,
     /// Most bytes of an entry as sent.
     pub max_message_bytes: usize,
-    /// Larger messages are cut into chunks of at most so many bytes; `None`: they are an error.
+    /// Largest number of bytes of a chunk. Larger messages are cut into chunks; with `None` they are an
+    /// error.
     pub chunk_bytes: Option<usize>,
-    /// All messages of an entry have one key, which the entry's metadata names too.
+    /// True if all messages of an entry have the same key, which the entry's metadata contains too.
     pub by_key: bool,
-    /// Bytes that encryption adds to an entry.
+    /// Number of bytes that encryption adds to an entry.
     pub encryption_bytes: usize,
 }
 
-/// Who sends to a partition.
+/// The producer of a partition.
 #[derive(Debug, Clone)]
 pub struct Producer {
     /// Id of the producer on its connection.
     pub producer_id: u64,
-    /// Its name.
+    /// Name of the producer.
     pub producer_name: String,
     /// Sequence id of the next message.
     pub next_sequence_id: u64,
-    /// Version of the schema its messages have.
+    /// Version of the messages' schema.
     pub schema_version: Option<Vec<u8>>,
-    /// Most and least significant bits of the transaction that its messages belong to.
+    /// Most and least significant bits of the transaction of its messages.
     pub transaction: Option<(u64, u64)>,
 }
 
 /// SEND frames for one partition, in order of sequence id.
 #[derive(Debug)]
 pub struct SendFrames {
-    /// The partition.
+    /// Index of the partition.
     pub partition: usize,
     /// Whole frames, one after the other.
     pub frames: Vec<u8>,
@@ -60,15 +62,15 @@ pub struct SendFrames {
     pub last_sequence_id: u64,
     /// Sequence id of each frame; no two are equal.
     pub sequence_ids: Vec<u64>,
-    /// Where each frame ends in `frames`.
+    /// End of each frame in `frames`.
     pub ends: Vec<usize>,
-    /// The frames of each chunked message: its first, and the one behind its last.
+    /// The frames of each chunked message: index of its first, and index after its last.
     pub chunked: Vec<(usize, usize)>,
-    /// Messages in all frames.
+    /// Number of messages in all frames.
     pub num_messages: usize,
 }
 
-/// Message or chunk above what the broker takes.
+/// Returns the error for a message or chunk above the broker's limit.
 pub fn too_large(most: usize, got: usize, row: usize) -> KernelError {
     KernelError::new(ErrorKind::TooLarge, format!("expected an entry of at most {most} bytes, got {got}"))
         .in_row(row)

@@ -1,4 +1,4 @@
-//! What lies between the bytes of an entry and its frame: compression, encryption.
+//! Compression and encryption of an entry's payload.
 
 use aes_gcm::aead::{Aead, KeyInit};
 use aes_gcm::{Aes256Gcm, Nonce};
@@ -8,28 +8,30 @@ use crate::error::{KernelError, Result};
 use crate::wire::{put_bytes, put_varint};
 
 const NONCE_BYTES: usize = 12;
-/// What AES-GCM adds to a payload.
+/// Number of bytes that AES-GCM adds to a payload.
 const TAG_BYTES: usize = 16;
 
-/// A data key of one encoder: every entry is encrypted with it.
+/// The data key of one encoder, which encrypts every entry.
 ///
-/// Nonces are numbers in a row, so none comes twice under a key, which is never given to two encoders.
+/// Nonces are consecutive numbers. A data key is never passed to two encoders, so no nonce is used twice with
+/// a key.
 pub struct EntryCipher {
     aes: Box<Aes256Gcm>,
-    /// The data key for its readers: an `EncryptionKeys` message for each key pair.
+    /// The wrapped data key: an `EncryptionKeys` message for each key pair.
     keys: Vec<Vec<u8>>,
     used: u64,
 }
 
 impl std::fmt::Debug for EntryCipher {
-    /// Without the key.
+    /// Formats without the key.
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("Seal").field("used", &self.used).finish_non_exhaustive()
     }
 }
 
 impl EntryCipher {
-    /// `key` has 32 bytes; `wrapped` are name of the key pair and wrapped data key.
+    /// Creates a cipher. `key` has 32 bytes; `wrapped` contains the name of each key pair and the wrapped
+    /// data key.
     pub fn new(key: &[u8], wrapped: &[(String, Vec<u8>)]) -> Result<Self> {
         let aes = Aes256Gcm::new_from_slice(key)
             .map_err(|_| KernelError::schema(format!("data key: expected 32 bytes, got {}", key.len())))?;
@@ -55,7 +57,7 @@ impl EntryCipher {
         Ok(Encrypted { payload, nonce })
     }
 
-    /// Bytes that it adds to an entry, or a few more.
+    /// Returns an upper bound of the bytes that encryption adds to an entry.
     pub fn overhead(&self) -> usize {
         self.keys.iter().map(|key| key.len() + 8).sum::<usize>() + NONCE_BYTES + TAG_BYTES + 8
     }
@@ -66,7 +68,7 @@ struct Encrypted {
     nonce: [u8; NONCE_BYTES],
 }
 
-/// Compresses and encrypts the entries of one call.
+/// The compressor and cipher of one call of `encode`.
 pub struct Packing<'a> {
     compressor: Compressor,
     codec: Codec,
@@ -75,19 +77,19 @@ pub struct Packing<'a> {
 
 /// A payload ready to be sent.
 pub struct Packed<'p> {
-    /// What it is compressed with.
+    /// The codec of the payload.
     pub codec: Codec,
-    /// Compressed, not yet encrypted.
+    /// The payload, compressed and not yet encrypted.
     pub payload: &'p [u8],
 }
 
 impl<'a> Packing<'a> {
-    /// For one call of `encode`.
+    /// Creates the packing of one call of `encode`.
     pub fn new(codec: Codec, cipher: Option<&'a mut EntryCipher>) -> Self {
         Self { compressor: Compressor::new(codec), codec, cipher }
     }
 
-    /// Compress, unless that makes it larger; then `finish` what came out of it.
+    /// Compresses `bytes`, unless compression enlarges them, and passes the result to `finish`.
     pub fn pack<T>(
         &mut self,
         bytes: &[u8],
@@ -104,13 +106,13 @@ impl<'a> Packing<'a> {
     }
 }
 
-/// Encrypts what goes into one entry; without a key it leaves everything as it is.
+/// The cipher of one entry. Without a key it changes nothing.
 pub struct Encryptor<'a> {
     cipher: Option<&'a mut EntryCipher>,
 }
 
 impl Encryptor<'_> {
-    /// Hands on the payload as it is sent, after its fields are put behind `metadata`.
+    /// Adds the fields of the encryption to `metadata`, and passes it to `send` with the encrypted payload.
     pub fn encrypt_entry<T>(
         &mut self,
         metadata: &mut Vec<u8>,
@@ -127,7 +129,7 @@ impl Encryptor<'_> {
     }
 }
 
-/// A property as a field of `MessageMetadata` or `SingleMessageMetadata`.
+/// Appends a property as a field of `MessageMetadata` or `SingleMessageMetadata`.
 pub fn put_property(out: &mut Vec<u8>, field: u32, key: &[u8], value: &[u8]) {
     let mut pair = Vec::with_capacity(key.len() + value.len() + 8);
     put_bytes(&mut pair, 1, key);

@@ -2,42 +2,45 @@
 //!
 //! # The problem
 //!
-//! A producer that loses its connection does not know which of its unconfirmed frames the broker stored, and sends all
-//! of them again. A batch is then stored twice at worst. For a chunked message it is not: readers put chunks
-//! together by `uuid`, and not all of them forgive a chunk that comes twice. Java's client ignores it; the C++ client,
-//! on which the official Python one is built, lets the whole message go.
+//! A producer that loses its connection does not know which of its unconfirmed frames the broker stored, and
+//! sends all of them again. A batch is then stored twice at worst. A chunked message is different: readers
+//! join chunks by `uuid`, and not all readers accept a chunk twice. Java's client ignores the second one. The
+//! C++ client, on which the official Python client is built, drops the whole message.
 //!
 //! # The protocol
 //!
-//! The caller (`client/broker/unconfirmed.py`) holds the last chunk of a message back until all others are confirmed.
+//! The caller (`client/broker/unconfirmed.py`) keeps the last chunk of a message until all others are
+//! confirmed.
 //!
-//! | the connection breaks                       | stored is                | then it sends                                |
-//! |---------------------------------------------|--------------------------|----------------------------------------------|
-//! | before any chunk was sent                   | nothing of the message   | the message as it is                         |
-//! | before all chunks but the last are confirmed| some chunks, never all   | all chunks, with the uuid of the next attempt|
-//! | after that                                  | all but perhaps the last | the last chunk, with the same uuid           |
+//! ```text
+//! | the connection breaks                        | the broker stores        | the producer sends                            |
+//! |----------------------------------------------|--------------------------|-----------------------------------------------|
+//! | before any chunk was sent                    | no part of the message   | the message unchanged                         |
+//! | before all chunks but the last are confirmed | some chunks, never all   | all chunks, with the uuid of the next attempt |
+//! | after that                                   | all but perhaps the last | the last chunk, with the same uuid            |
+//! ```
 //!
-//! Why this is right: in the second row no reader can have put the first attempt together, since its last chunk was
-//! never sent. Its chunks remain as rubbish that every client drops. The new attempt is another message with its own
-//! uuid, so that none of its chunks comes twice. In the third row the chunk that may come twice is the last one: by then
-//! the message is whole and handed out, or it becomes whole now.
+//! In the second row no reader can have joined the first attempt, because its last chunk was never sent. Its
+//! chunks remain as garbage that every client drops. The new attempt is another message with its own uuid, so
+//! none of its chunks arrives twice. In the third row only the last chunk may arrive twice. At that time a
+//! reader already has the whole message, or receives it now.
 //!
 //! # The bytes
 //!
-//! A uuid is `producer name - sequence id of the first chunk - attempt`, the attempt as 8 hexadecimal digits at its end
-//! (attempts 0 to 2^32 - 1). So another attempt has the same length: lengths, `ends` and sequence ids stay as they are,
-//! and only the digits and the checksum of each frame change. Encrypted chunks stay valid, since AES-GCM
-//! authenticates the payload and not the metadata.
+//! A uuid is `producer name - sequence id of the first chunk - attempt`. The attempt is 8 hexadecimal digits
+//! at its end (attempts 0 to 2^32 - 1), so all attempts have the same length. Lengths, `ends` and sequence
+//! ids do not change; only the digits and the checksum of each frame do. Encrypted chunks stay valid, because
+//! AES-GCM authenticates the payload and not the metadata.
 
 use crate::entry::CHECKSUM_MAGIC;
 use crate::error::{KernelError, Result};
 use crate::wire::{WireFields, split_u32};
 
-/// Hexadecimal digits at the end of a uuid that say how often the message was begun.
+/// Number of hexadecimal digits of the attempt at the end of a uuid.
 const DIGITS: usize = 8;
 const UUID: u32 = 26;
 
-/// The uuid of a message that is sent for the first time; `sequence_id` is that of its first chunk.
+/// Returns the uuid of a message's first attempt. `sequence_id` is the sequence id of its first chunk.
 pub fn chunk_uuid(producer_name: &[u8], sequence_id: u64) -> String {
     format!("{}-{sequence_id}-{}", String::from_utf8_lossy(producer_name), digits(0))
 }
@@ -46,8 +49,8 @@ fn digits(attempt: u32) -> String {
     format!("{attempt:0width$x}", width = DIGITS)
 }
 
-/// SEND frames of the chunks of one message, with the uuid of its `attempt`: 0 is the one they were made with. No
-/// other byte changes, but for the checksums. Raises "corrupt" for other frames.
+/// Returns the SEND frames of a message's chunks with the uuid of another attempt. Attempt 0 has the original
+/// uuid. Apart from the checksums no other byte changes. Fails with "corrupt" for other frames.
 pub fn renew_chunks(frames: &[u8], attempt: u32) -> Result<Vec<u8>> {
     let mut out = frames.to_vec();
     let mut start = 0;
@@ -59,7 +62,7 @@ pub fn renew_chunks(frames: &[u8], attempt: u32) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// Of the first frame; how long that is.
+/// Renames the chunk in the first frame, and returns the length of the frame.
 fn renew(frames: &mut [u8], attempt: u32) -> Option<usize> {
     let (total, rest) = split_u32(frames)?;
     let size = 4 + total as usize;
@@ -76,13 +79,13 @@ fn renew(frames: &mut [u8], attempt: u32) -> Option<usize> {
     Some(size)
 }
 
-/// Where the uuid ends in a `MessageMetadata`.
+/// Returns the end of the uuid in a `MessageMetadata`.
 fn uuid_end(metadata: &[u8]) -> Option<usize> {
     let mut fields = WireFields::new(metadata);
     while let Ok(Some((number, value))) = fields.next_field() {
         if number == UUID {
             let uuid = value.bytes("uuid").ok()?;
-            return (uuid.len() >= DIGITS).then(|| metadata.len() - fields.left());
+            return (uuid.len() >= DIGITS).then(|| metadata.len() - fields.remaining());
         }
     }
     None

@@ -1,5 +1,7 @@
-//! Messages that have an entry, or several, of their own: delivered at a time, cut into chunks, or unbatched because
-//! the user wants it so. What a batched message says in its `SingleMessageMetadata` stands in the entry's metadata.
+//! Messages with one or more entries of their own: delayed messages, chunked messages, and messages without
+//! batching.
+//!
+//! The entry's metadata contains the fields that `SingleMessageMetadata` contains for a batched message.
 
 use super::batch::PartitionWriter;
 use super::packing::{Packing, put_property};
@@ -9,35 +11,35 @@ use crate::error::Result;
 use crate::metadata::{MessageMetadata, SingleMetadata};
 use crate::wire::{put_bytes, put_number};
 
-/// Room for numbers that differ from chunk to chunk, and for the frame around an entry.
+/// Room for numbers that differ between chunks, and for the frame of an entry.
 const SPARE_BYTES: usize = 64;
 
-/// What an entry of one message has besides the fields of a batched message.
+/// The fields that an entry of one message has besides the fields of a batched message.
 #[derive(Debug, Clone, Default)]
 pub struct UnbatchedFields<'a> {
-    /// Unix milliseconds before which shared subscriptions do not get it.
+    /// Time in Unix milliseconds before which shared subscriptions do not receive the message.
     pub deliver_at: Option<u64>,
-    /// The clusters that it is replicated to; none: as the topic's policy says.
+    /// The clusters that receive the message by replication. If empty, the topic's policy decides.
     pub replicate_to: Vec<&'a str>,
-    /// The row says which sequence id it has.
+    /// The sequence id that the row names.
     pub sequence_id: Option<u64>,
 }
 
 impl UnbatchedFields<'_> {
-    /// Whether the message can share an entry, whose metadata is for all its messages.
+    /// Returns whether the message can share an entry, whose metadata apply to all its messages.
     pub fn is_default(&self) -> bool {
         self.deliver_at.is_none() && self.replicate_to.is_empty() && self.sequence_id.is_none()
     }
 }
 
 impl PartitionWriter<'_> {
-    /// Whether a message of about so many bytes, its own metadata included, is to be cut into chunks.
+    /// Returns whether a message of about `bytes` bytes, with its own metadata, must be cut into chunks.
     pub fn must_chunk(&self, bytes: usize) -> bool {
         let limits = self.limits();
         limits.chunk_bytes.is_some_and(|most| bytes + self.overhead() > most.min(limits.max_message_bytes))
     }
 
-    /// Send one message in entries of its own, behind what is open.
+    /// Sends one message in entries of its own, after the open entry.
     pub fn append_unbatched(
         &mut self,
         single: &SingleMetadata<'_>,
@@ -69,8 +71,8 @@ impl PartitionWriter<'_> {
             let overhead = first.len() + uuid.len() + limits.encryption_bytes + SPARE_BYTES;
             let pieces = pieces(packed.payload, overhead, &limits, row)?;
             for (index, piece) in pieces.iter().enumerate() {
-                // Each chunk has a sequence id of its own: a broker that loads the topic anew takes the last one that
-                // it finds for the last message, and would take a chunk with the same id for a duplicate.
+                // Each chunk has a sequence id of its own. A broker that loads the topic again continues from the
+                // last id in the topic. It would drop a chunk with the same id as a duplicate.
                 let (mut metadata, _) = head(self);
                 if pieces.len() > 1 {
                     put_chunk(&mut metadata, &uuid, pieces.len(), packed.payload.len(), index);
@@ -87,7 +89,7 @@ impl PartitionWriter<'_> {
     }
 }
 
-/// The payload in as many parts as must be, in order; at least one.
+/// Cuts the payload into as few parts as possible, in order; at least one.
 fn pieces<'p>(payload: &'p [u8], overhead: usize, limits: &Limits, row: usize) -> Result<Vec<&'p [u8]>> {
     let most = limits.chunk_bytes.unwrap_or(usize::MAX).min(limits.max_message_bytes);
     if payload.len().saturating_add(overhead) <= most {
@@ -100,7 +102,7 @@ fn pieces<'p>(payload: &'p [u8], overhead: usize, limits: &Limits, row: usize) -
     Ok(payload.chunks(room).collect())
 }
 
-/// The fields of a message that a batch would keep for each of its messages.
+/// Appends the fields of a message that a batch would store for each of its messages.
 fn put_message_fields(out: &mut Vec<u8>, single: &SingleMetadata<'_>, own_fields: &UnbatchedFields<'_>) {
     for (key, value) in &single.properties {
         put_property(out, 4, key, value);

@@ -1,7 +1,7 @@
-//! Values that JSON writes in a form of their own, so that Pulsar's Java client reads the same value.
+//! Values with a form of their own in JSON, so that Pulsar's Java client reads the same value.
 //!
-//! Dates and times are ISO 8601 texts. A number would be seconds to a Java `Instant` and the schema's unit to other
-//! readers; nobody takes a text for another value.
+//! Dates and times are ISO 8601 texts. A Java `Instant` would read a number as seconds, and other readers
+//! would read it in the schema's unit. No reader confuses a text with another value.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
@@ -16,7 +16,7 @@ use crate::encode::binding::{EncodeResult, Refused};
 const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400 * SECOND;
 
-/// A column of one form.
+/// A column whose values have one form.
 #[derive(Debug)]
 pub struct BoundForm {
     form: JsonForm,
@@ -31,7 +31,7 @@ enum FormArray {
 }
 
 impl BoundForm {
-    /// `array` must have the form's physical type.
+    /// Binds `array`, which must have the form's physical type.
     pub fn new(form: JsonForm, array: &ArrayRef) -> Self {
         let values = match form.base() {
             "long" => FormArray::Long(array.as_primitive::<Int64Type>().clone()),
@@ -41,7 +41,7 @@ impl BoundForm {
         Self { form, values }
     }
 
-    /// Whether the value in `row` is null.
+    /// Returns whether the value in `row` is null.
     pub fn is_null(&self, row: usize) -> bool {
         match &self.values {
             FormArray::Long(a) => a.is_null(row),
@@ -50,7 +50,7 @@ impl BoundForm {
         }
     }
 
-    /// Append the value in `row`, which is not null.
+    /// Appends the value in `row`, which is not null.
     pub fn write(&self, row: usize, out: &mut Vec<u8>) -> EncodeResult {
         match &self.values {
             FormArray::Long(a) => put_time(self.form, a.value(row), out),
@@ -66,7 +66,7 @@ impl BoundForm {
     }
 }
 
-/// The ISO 8601 text of a time in microseconds.
+/// Returns the ISO 8601 text of a time in microseconds.
 pub fn time_text(form: JsonForm, micros: i64) -> String {
     let mut out = Vec::new();
     put_time(form, micros, &mut out);
@@ -99,7 +99,7 @@ fn put_time_of_day(micros: i64, out: &mut Vec<u8>) {
     }
 }
 
-/// Years of more than four digits have a sign, as in `java.time`.
+/// Appends a date. A year with more than four digits has a sign, as in `java.time`.
 fn put_date(days: i64, out: &mut Vec<u8>) {
     let (year, month, day) = year_month_day(days);
     match year {
@@ -123,10 +123,10 @@ fn put_padded(number: i64, digits: u32, out: &mut Vec<u8>) {
     put_long(out, number);
 }
 
-/// Of days since 1970, in the Gregorian calendar.
+/// Returns year, month and day of a number of days since 1970, in the Gregorian calendar.
 fn year_month_day(days: i64) -> (i64, i64, i64) {
     const DAYS_OF_400_YEARS: i64 = 146_097;
-    // Since March of the year 0, so that the day that some years lack is the last one of a year.
+    // Counting from March of the year 0 makes a leap day the last day of its year.
     let days = days + 719_468;
     let (cycle, day) = (days.div_euclid(DAYS_OF_400_YEARS), days.rem_euclid(DAYS_OF_400_YEARS));
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
@@ -137,7 +137,7 @@ fn year_month_day(days: i64) -> (i64, i64, i64) {
     if month < 10 { (year, month + 3, day) } else { (year + 1, month - 9, day) }
 }
 
-/// A code unit that is half of a character can only be an escape.
+/// Appends a UTF-16 code unit as text. Half of a surrogate pair can only be written as an escape.
 fn put_character(unit: i32, out: &mut Vec<u8>) -> EncodeResult {
     match u16::try_from(unit) {
         Ok(unit) => match char::from_u32(u32::from(unit)) {
@@ -161,7 +161,7 @@ fn put_verbatim(form: JsonForm, text: &str, out: &mut Vec<u8>) -> EncodeResult {
             return Err(Refused::new(format!("expected {expected} as text, got {text:?}")));
         }
         if !is_number(text) {
-            // Java reads `+5` and `.5`, which JSON does not have as numbers.
+            // Java reads `+5` and `.5`, which are not numbers in JSON.
             put_text(out, text);
             return Ok(());
         }

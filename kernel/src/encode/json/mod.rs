@@ -1,5 +1,7 @@
-//! JSON encoding of bound columns, as Jackson writes a Pulsar JSON schema: logical types as numbers in the
-//! schema's unit unless they have a [form](forms), decimals as numbers, bytes as base64, fields in the schema's order.
+//! JSON encoding of bound columns, in the format of a Pulsar JSON schema in Jackson.
+//!
+//! Logical types are numbers in the schema's unit unless they have a [form](forms). Decimals are numbers,
+//! bytes are base64, and fields are in the schema's order.
 
 pub mod forms;
 pub mod text;
@@ -15,7 +17,7 @@ use super::binding::{Bound, BoundField, EncodeResult, Refused, span};
 use crate::conform::uuid_text;
 use text::{odd_number, put_bool, put_double, put_float, put_long, put_text, put_text_at};
 
-/// Append the value in `row`, which must not be null unless its type is nullable.
+/// Appends the value in `row`, which must not be null unless its type is nullable.
 pub fn write(node: &Bound, row: usize, out: &mut Vec<u8>) -> EncodeResult {
     let (value, nullable) = match node {
         Bound::Nullable(inner, _) => (inner.as_ref(), true),
@@ -29,7 +31,7 @@ pub fn write(node: &Bound, row: usize, out: &mut Vec<u8>) -> EncodeResult {
     Ok(())
 }
 
-/// Append the value in `row`; false when it is null, for which nothing is written.
+/// Appends the value in `row`. Returns false for a null, and appends nothing.
 #[inline(always)]
 fn put_value(node: &Bound, row: usize, out: &mut Vec<u8>) -> Result<bool, Box<Refused>> {
     match node {
@@ -41,7 +43,7 @@ fn put_value(node: &Bound, row: usize, out: &mut Vec<u8>) -> Result<bool, Box<Re
             put_text_at(out, a.value_data(), text.start, text.len());
         }
         Bound::Boolean(a) if a.is_valid(row) => put_bool(out, a.value(row)),
-        // These know themselves what null is.
+        // These types handle null themselves.
         Bound::Lone(inner) => write(inner, row, out)?,
         Bound::Union(members) => union(members, row, out)?,
         _ if node.is_null(row) => return Ok(false),
@@ -50,7 +52,7 @@ fn put_value(node: &Bound, row: usize, out: &mut Vec<u8>) -> Result<bool, Box<Re
     Ok(true)
 }
 
-/// The types that [`put_value`] does not write itself, of which `row` is not null.
+/// Appends the value in `row`, which is not null, of a type that [`put_value`] does not handle itself.
 #[inline(never)]
 fn put_rarer(node: &Bound, row: usize, out: &mut Vec<u8>) -> EncodeResult {
     match node {
@@ -84,7 +86,7 @@ fn put_rarer(node: &Bound, row: usize, out: &mut Vec<u8>) -> EncodeResult {
     Ok(())
 }
 
-/// Bare where the value tells its branch, else as `{"branch": value}`.
+/// Appends the bare value if it shows its branch, otherwise `{"branch": value}`.
 fn union(union: &BoundUnion, row: usize, out: &mut Vec<u8>) -> EncodeResult {
     let Some(member) = union.chosen(row)? else {
         out.extend_from_slice(b"null");
@@ -117,14 +119,14 @@ fn union(union: &BoundUnion, row: usize, out: &mut Vec<u8>) -> EncodeResult {
     Ok(())
 }
 
-/// Append an object of the fields.
+/// Appends an object with the fields.
 pub fn record(fields: &[BoundField], row: usize, out: &mut Vec<u8>) -> EncodeResult {
     let start = out.len();
     for field in fields {
         field.json_key.put(out);
         write(&field.values, row, out).map_err(|e| e.below(&field.name))?;
     }
-    // Each key has a comma before it.
+    // Each key begins with a comma; the first becomes the brace.
     match out.get_mut(start) {
         Some(first) => *first = b'{',
         None => out.push(b'{'),

@@ -1,22 +1,23 @@
-//! Pieces of JSON text, written as Jackson and serde_json write them.
+//! Parts of JSON text, in the format of Jackson and serde_json.
 //!
-//! Most pieces are a few bytes long. A copy of a fixed size whose end is cut off again is a few instructions; one
-//! of the exact size is a call that branches on the size, so short pieces are written in blocks.
+//! Most parts are a few bytes long. Copying a block of fixed size and cutting off its end needs a few
+//! instructions. A copy of the exact size is a call that branches on the size, so short parts are copied in
+//! blocks.
 
-/// Bytes that are copied at once.
+/// Number of bytes that one copy writes.
 const BLOCK: usize = 32;
 const ZEROS: u64 = 0x3030_3030_3030_3030;
 
-/// Text that is written again and again.
+/// Text that is written repeatedly.
 #[derive(Debug)]
 pub struct Token {
-    /// Followed by at least as many bytes as a block has.
+    /// The text, followed by a whole block of zeros, so that each part can be copied as a block.
     padded: Vec<u8>,
     length: usize,
 }
 
 impl Token {
-    /// `,"name":`
+    /// Creates `,"name":`.
     pub fn key(name: &str) -> Self {
         let mut padded = vec![b','];
         put_text(&mut padded, name);
@@ -26,14 +27,14 @@ impl Token {
         Self { padded, length }
     }
 
-    /// Append it.
+    /// Appends the text.
     #[inline]
     pub fn put(&self, out: &mut Vec<u8>) {
         put_part(out, &self.padded, 0, self.length);
     }
 }
 
-/// Append `length` bytes of `data` from `start` on, which must be there.
+/// Appends `length` bytes of `data` from `start` on, which must exist.
 #[inline]
 fn put_part(out: &mut Vec<u8>, data: &[u8], start: usize, length: usize) {
     match block_at(data, start) {
@@ -47,7 +48,7 @@ fn block_at(data: &[u8], start: usize) -> Option<&[u8; BLOCK]> {
     data.get(start..).and_then(<[u8]>::first_chunk)
 }
 
-/// Append the first `length` bytes of `block`.
+/// Appends the first `length` bytes of `block`.
 #[inline]
 fn put_cut<const N: usize>(out: &mut Vec<u8>, block: &[u8; N], length: usize) {
     let end = out.len() + length;
@@ -60,12 +61,13 @@ fn escaped(byte: u8) -> bool {
     byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
-/// Append `length` bytes of `data` from `start` on, UTF-8 that must be there, as text in quotes.
+/// Appends `length` bytes of `data` from `start` on, which must be UTF-8, as text in quotes.
 #[inline]
 pub fn put_text_at(out: &mut Vec<u8>, data: &[u8], start: usize, length: usize) {
     if let Some(block) = block_at(data, start)
         && length <= BLOCK
-        // No short cut: all of a block at once. What follows the text only costs the slow way.
+        // `fold` without a short cut examines the whole block at the same time. Bytes after the text can
+        // cause the slow path, but no wrong result.
         && !block.iter().fold(false, |any, byte| any | escaped(*byte))
     {
         out.push(b'"');
@@ -75,12 +77,12 @@ pub fn put_text_at(out: &mut Vec<u8>, data: &[u8], start: usize, length: usize) 
     put_bytes_as_text(out, data.get(start..start + length).unwrap_or_default());
 }
 
-/// Append text in quotes.
+/// Appends text in quotes.
 pub fn put_text(out: &mut Vec<u8>, text: &str) {
     put_bytes_as_text(out, text.as_bytes());
 }
 
-/// Runs without anything to escape are copied as they are.
+/// Appends text in quotes, and copies runs of characters without escapes.
 fn put_bytes_as_text(out: &mut Vec<u8>, mut rest: &[u8]) {
     out.push(b'"');
     while let Some(at) = rest.iter().position(|byte| escaped(*byte)) {
@@ -105,15 +107,15 @@ fn put_bytes_as_text(out: &mut Vec<u8>, mut rest: &[u8]) {
     out.push(b'"');
 }
 
-/// Append `true` or `false`.
+/// Appends `true` or `false`.
 #[inline]
 pub fn put_bool(out: &mut Vec<u8>, value: bool) {
-    // A choice of data, not of code: nobody can predict it.
+    // Choosing data is faster than branching, because the value cannot be predicted.
     let (text, length) = if value { (b"true\0\0\0\0", 4) } else { (b"false\0\0\0", 5) };
     put_cut(out, text, length);
 }
 
-/// Append a whole number.
+/// Appends a whole number.
 #[inline]
 pub fn put_long(out: &mut Vec<u8>, value: i64) {
     if value < 0 {
@@ -138,16 +140,18 @@ fn put_digits(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(&(eight_digits(rest) | ZEROS).to_le_bytes());
 }
 
-/// Append a number below 10^8 without leading zeros.
+/// Appends a number below 10^8 without leading zeros.
 #[inline(always)]
 fn put_head(out: &mut Vec<u8>, number: u32) {
-    // Not from the digits, for which the next piece of text would have to wait.
+    // The length is computed from the number. Computing it from the digits would delay the next part.
     let length = 1 + number.max(1).ilog10() as usize;
     put_cut(out, &((eight_digits(number) | ZEROS) >> (64 - 8 * length)).to_le_bytes(), length);
 }
 
-/// The digits of a number below 10^8, a byte each, the first in the lowest byte: halves, quarters and digits are
-/// split off in all parts at once. The factors divide by 100 and 10 what is below 10^4 and 100.
+/// Returns the digits of a number below 10^8 as bytes, with the first in the lowest byte.
+///
+/// Halves, quarters and digits are split off in all parts at the same time. The factors divide by 100 numbers
+/// below 10^4, and by 10 numbers below 100.
 #[inline(always)]
 fn eight_digits(number: u32) -> u64 {
     let halves = u64::from(number / 10_000) | u64::from(number % 10_000) << 32;
@@ -157,13 +161,13 @@ fn eight_digits(number: u32) -> u64 {
     tens | (quarters - 10 * tens) << 8
 }
 
-/// Append a number, the shortest that reads back as `value`; JSON has no number for NaN and infinities, which
+/// Appends the shortest number that reads back as `value`. JSON has no number for NaN and infinities, which
 /// Jackson writes and reads as names.
 #[inline]
 pub fn put_double(out: &mut Vec<u8>, value: f64) {
     let size = value.abs();
-    // Of 15 digits, a decimal is the only one as short that reads back as its double, and a quotient is rounded as
-    // a decimal is read: prices and whole numbers need no more than that.
+    // A decimal of at most 15 digits is the shortest that reads back as its double. The quotient below is
+    // rounded like a decimal that is read. Prices and whole numbers have no more digits.
     let scaled = (size * 1e4 + 0.5) as i64;
     if scaled >= 1_000_000_000_000_000 || scaled as f64 / 1e4 != size {
         return put_any_double(out, value);
@@ -183,7 +187,7 @@ pub fn put_double(out: &mut Vec<u8>, value: f64) {
     };
     let ends = [10, 100, 1_000];
     let length = ends.iter().fold(5, |length, end| length - usize::from(fraction.is_multiple_of(*end)));
-    // The point in place of the digit before the fraction.
+    // The point replaces the digit before the fraction.
     put_cut(out, &(digits >> 32 << 8 | u64::from(b'.')).to_le_bytes(), length);
 }
 
@@ -195,7 +199,7 @@ fn put_any_double(out: &mut Vec<u8>, value: f64) {
     }
 }
 
-/// As [`put_double`].
+/// Appends a number like [`put_double`].
 pub fn put_float(out: &mut Vec<u8>, value: f32) {
     match odd_number(f64::from(value)) {
         Some(name) => put_text(out, name),
@@ -203,7 +207,7 @@ pub fn put_float(out: &mut Vec<u8>, value: f32) {
     }
 }
 
-/// The name of what is no number in JSON.
+/// Returns the name of a value that is no number in JSON.
 pub fn odd_number(value: f64) -> Option<&'static str> {
     if value.is_nan() {
         Some("NaN")

@@ -1,4 +1,4 @@
-//! Arrow columns bound to the Protobuf fields that they are written as.
+//! Arrow columns bound to the Protobuf fields of their written values.
 
 use std::sync::Arc;
 
@@ -20,30 +20,30 @@ use crate::protobuf::{FieldPlan, Kind, Meaning, MessagePlan, ProtobufPlan, Shape
 /// The columns of a message.
 #[derive(Debug)]
 pub struct MessageWriter {
-    /// Ascending by number; fields without a column are not among them.
+    /// The fields with a column, in ascending order of their numbers.
     pub fields: Vec<FieldWriter>,
-    /// Names of oneofs, and their members among `fields`.
+    /// The names of oneofs, and the indices of their members in `fields`.
     pub oneofs: Vec<(String, Vec<usize>)>,
 }
 
-/// One field and its column.
+/// A field and its column.
 #[derive(Debug)]
 pub struct FieldWriter {
-    /// For errors.
+    /// The name of the field, for errors.
     pub name: String,
-    /// Number on the wire.
+    /// The number on the wire.
     pub number: u32,
-    /// How often it comes.
+    /// The number of times that the field can occur.
     pub shape: Shape,
-    /// Whether a list is written as one field.
+    /// True if a list is written as one field.
     pub packed: bool,
-    /// Its values.
+    /// The field's values.
     pub column: ProtobufColumn,
 }
 
-/// A column, or the values below one.
+/// A column, or the values below a column.
 #[derive(Debug)]
-#[allow(missing_docs)] // What a field may be; see the plan.
+#[allow(missing_docs)] // The variants are the types of a field in the plan.
 pub enum ProtobufColumn {
     Scalar(Scalar),
     Wrapped(Scalar),
@@ -55,9 +55,9 @@ pub enum ProtobufColumn {
     Map(MapArray, Box<Scalar>, Box<ProtobufColumn>),
 }
 
-/// Scalars, by the way in which they are written.
+/// A scalar column, by its wire format.
 #[derive(Debug)]
-#[allow(missing_docs)] // The names of descriptor.proto, or nearly.
+#[allow(missing_docs)] // The names are similar to those in descriptor.proto.
 pub enum Scalar {
     Int32(Int32Array),
     ZigZag32(Int32Array),
@@ -78,7 +78,8 @@ pub enum Scalar {
 }
 
 impl MessageWriter {
-    /// `column` gives the values of a field in the type [`ProtobufPlan::arrow_type`] says; `None` leaves it out.
+    /// Binds a message. `column` returns the values of a field in the type of [`ProtobufPlan::arrow_type`],
+    /// or `None` if the field is not written.
     pub fn new(
         plan: &ProtobufPlan,
         message: &MessagePlan,
@@ -92,7 +93,7 @@ impl MessageWriter {
             let Some(array) = column(field)? else {
                 if field.shape == Shape::Required {
                     return Err(KernelError::schema(format!(
-                        "field {} is required: add a column",
+                        "field {}: expected a column, because the field is required; add one",
                         field.name
                     )));
                 }
@@ -158,7 +159,7 @@ impl ProtobufColumn {
         })
     }
 
-    /// Whether the value in `row` is null.
+    /// Returns whether the value in `row` is null.
     #[inline]
     pub fn is_null(&self, row: usize) -> bool {
         match self {
@@ -173,7 +174,7 @@ impl ProtobufColumn {
 }
 
 impl Scalar {
-    /// `array` must have the type that the plan says.
+    /// Binds `array`, which must have the type in the plan.
     fn new(plan: &ProtobufPlan, field: &FieldPlan, array: &ArrayRef) -> Result<Self> {
         let int = || array.as_primitive::<Int32Type>().clone();
         let long = || array.as_primitive::<Int64Type>().clone();
@@ -201,7 +202,7 @@ impl Scalar {
         })
     }
 
-    /// The wire type of a value.
+    /// Returns the wire type of a value.
     #[inline]
     pub fn wire(&self) -> u32 {
         use crate::protobuf::{DELIMITED, FIXED32, FIXED64, VARINT};
@@ -213,7 +214,7 @@ impl Scalar {
         }
     }
 
-    /// Whether the value in `row` is null.
+    /// Returns whether the value in `row` is null.
     #[inline]
     pub fn is_null(&self, row: usize) -> bool {
         match self {

@@ -1,6 +1,6 @@
 //! Protobuf's wire format of bound columns, by the plan of the topic's schema.
 //!
-//! Fields are written in the order of their numbers, as the official libraries do, so that equal rows are
+//! Fields are written in the order of their numbers, as the official libraries do, so that equal rows have
 //! equal bytes.
 
 pub mod binding;
@@ -10,7 +10,7 @@ use crate::protobuf::{DELIMITED, GROUP, GROUP_END, Shape, VARINT};
 use crate::wire::put_varint;
 use binding::{FieldWriter, MessageWriter, ProtobufColumn, Scalar};
 
-/// Append the fields of a message.
+/// Appends the fields of a message.
 pub fn message(writer: &MessageWriter, row: usize, out: &mut Vec<u8>) -> EncodeResult {
     for (name, members) in &writer.oneofs {
         let set = |index: &&usize| writer.fields.get(**index).is_some_and(|f| !f.column.is_null(row));
@@ -76,7 +76,7 @@ fn item_value(scalar: &Scalar, item: usize, out: &mut Vec<u8>) -> EncodeResult {
     scalar_value(scalar, item, out).map_err(|e| e.below("[]"))
 }
 
-/// Tag and value of one item.
+/// Appends tag and value of one item.
 fn value(column: &ProtobufColumn, number: u32, row: usize, out: &mut Vec<u8>) -> EncodeResult {
     let tag = |wire: u32| u64::from(number << 3 | wire);
     match column {
@@ -124,7 +124,7 @@ fn tagged(scalar: &Scalar, number: u32, row: usize, out: &mut Vec<u8>) -> Encode
     scalar_value(scalar, row, out)
 }
 
-/// Whether a field without presence is left out.
+/// Returns whether the value is the default, which is left out for a field without presence.
 fn is_zero(scalar: &Scalar, row: usize) -> Result<bool, Box<Refused>> {
     Ok(match scalar {
         Scalar::Int32(a) | Scalar::ZigZag32(a) | Scalar::SFixed32(a) => a.value(row) == 0,
@@ -185,7 +185,8 @@ fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Append what `write` appends, behind its length. Most lengths fit the one byte that is kept free.
+/// Appends the output of `write` after its length. Most lengths fit into the one byte that is reserved before
+/// the call.
 fn delimited(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> EncodeResult) -> EncodeResult {
     let start = out.len() + 1;
     out.push(0);

@@ -237,7 +237,10 @@ def test_an_incompatible_version_names_both() -> None:
     decoder = EntryDecoder(schema, topic="t", partition=-1, fetch_schema=lambda _: other)
     with pytest.raises(
         SchemaError,
-        match=r"schema version 4, .*: field id \(number 1\): expected uint64 as in schema version 7, got sint64",
+        match=(
+            r"schema version 4 of messages .*: field id \(number 1\): "
+            r"expected uint64 as in schema version 7, got sint64"
+        ),
     ):
         [*decoder.decode(stored([b""], version=(4).to_bytes(8, "big"))), *decoder.finish()]
 

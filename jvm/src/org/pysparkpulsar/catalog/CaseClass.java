@@ -6,11 +6,14 @@ import java.util.List;
 import org.pysparkpulsar.source.PulsarException;
 import scala.Product;
 
-/** Nodes of plans to which versions of Spark have added fields: what names a field is right in each of them. */
+/**
+ * Access to plan nodes by the names of their fields. Spark's versions add fields, so positions differ between
+ * them.
+ */
 final class CaseClass {
   private CaseClass() {}
 
-  /** The same but for one field, as Scala's `copy`. */
+  /** Returns a copy with another value of one field, like Scala's `copy`. */
   static <T extends Product> T with(T made, String field, Object value) {
     List<Object> fields = new ArrayList<>();
     for (int index = 0; index < made.productArity(); index++) {
@@ -29,7 +32,7 @@ final class CaseClass {
     return made.productElement(index(made, field));
   }
 
-  /** With all fields that it has in this version. */
+  /** Creates a node with all fields that it has in this version. */
   static <T> T of(Class<T> kind, List<Object> fields) {
     try {
       for (Constructor<?> constructor : kind.getConstructors()) {
@@ -37,7 +40,7 @@ final class CaseClass {
           return kind.cast(constructor.newInstance(fields.toArray()));
         }
       }
-      throw new NoSuchMethodException(kind.getName() + " of " + fields.size() + " fields");
+      throw new NoSuchMethodException(kind.getName() + " with " + fields.size() + " fields");
     } catch (ReflectiveOperationException fault) {
       throw PulsarException.thrown(fault);
     }

@@ -16,10 +16,13 @@ import org.pysparkpulsar.process.Refusal;
 import org.pysparkpulsar.process.Service;
 import org.pysparkpulsar.source.PulsarException;
 
-/** The Python process that knows Pulsar; catalogs of equal settings share one. */
+/** The Python process of the catalog, which accesses Pulsar. Catalogs with equal settings share one process. */
 final class CatalogProcess {
   private static final ObjectMapper JSON = new ObjectMapper();
-  /** Dropping a namespace goes topic by topic. The catalog in Python is made for one thread. */
+  /**
+   * The service. Its calls run one at a time, because the catalog in Python is made for one thread. Their deadline is
+   * long, because dropping a namespace drops topic after topic.
+   */
   private static final Service SERVICE = new Service("the Pulsar catalog", "pyspark_pulsar.catalog", 1, 900, 30);
 
   private static final Set<String> IDEMPOTENT =
@@ -55,13 +58,18 @@ final class CatalogProcess {
     }
   }
 
-  /** Returns the result of the call. Throws an AnalysisException if no answer arrives. */
-  JsonNode ask(String call, ObjectNode arguments) throws Refusal {
+  /**
+   * Returns the result of the call.
+   *
+   * @throws Refusal if the process answers with an error
+   * @throws AnalysisException if no answer arrives
+   */
+  JsonNode call(String call, ObjectNode arguments) throws Refusal {
     boolean isIdempotent = IDEMPOTENT.contains(call);
     String advice =
         isIdempotent
             ? "run it again"
-            : "the change may be done, done in part or not at all: look, and drop a table that is half made";
+            : "the change may be complete, partial or missing: check the table, and drop it if it is incomplete";
     try {
       return process
           .call(

@@ -16,22 +16,22 @@ import org.apache.spark.sql.connector.catalog.TableChange.UpdateColumnType;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.pysparkpulsar.source.PulsarException;
 
-/** What ALTER asks for, as the Python process is told. */
+/** The changes of an ALTER statement, as arguments for the Python process. */
 final class Changes {
   private Changes() {}
 
   static ArrayNode ofTable(TableChange... changes) {
-    ArrayNode told = CatalogProcess.arguments().arrayNode();
+    ArrayNode json = CatalogProcess.arguments().arrayNode();
     for (TableChange change : changes) {
-      told.add(one(change));
+      json.add(one(change));
     }
-    return told;
+    return json;
   }
 
   static ObjectNode ofNamespace(NamespaceChange... changes) {
-    ObjectNode told = CatalogProcess.arguments();
-    ObjectNode set = told.putObject("set");
-    ArrayNode remove = told.putArray("remove");
+    ObjectNode json = CatalogProcess.arguments();
+    ObjectNode set = json.putObject("set");
+    ArrayNode remove = json.putArray("remove");
     for (NamespaceChange change : changes) {
       if (change instanceof NamespaceChange.SetProperty wanted) {
         set.put(wanted.property(), wanted.value());
@@ -41,56 +41,56 @@ final class Changes {
         throw PulsarException.raised("ALTER NAMESPACE: expected properties to set or to unset, got " + change);
       }
     }
-    return told;
+    return json;
   }
 
   private static ObjectNode one(TableChange change) {
-    ObjectNode told = CatalogProcess.arguments();
+    ObjectNode json = CatalogProcess.arguments();
     if (change instanceof SetProperty wanted) {
-      return told.put("change", "set").put("property", wanted.property()).put("value", wanted.value());
+      return json.put("change", "set").put("property", wanted.property()).put("value", wanted.value());
     }
     if (change instanceof RemoveProperty unwanted) {
-      return told.put("change", "remove").put("property", unwanted.property());
+      return json.put("change", "remove").put("property", unwanted.property());
     }
     if (change instanceof AddColumn added && added.defaultValue() == null) {
-      return added(told, added);
+      return added(json, added);
     }
     if (change instanceof DeleteColumn dropped) {
-      return column(told, "drop", dropped.fieldNames()).put("if_exists", dropped.ifExists());
+      return column(json, "drop", dropped.fieldNames()).put("if_exists", dropped.ifExists());
     }
     if (change instanceof UpdateColumnType retyped) {
-      column(told, "type", retyped.fieldNames()).set("type", CatalogProcess.parse(retyped.newDataType().json()));
-      return told;
+      column(json, "type", retyped.fieldNames()).set("type", CatalogProcess.parse(retyped.newDataType().json()));
+      return json;
     }
     if (change instanceof RenameColumn renamed) {
-      return column(told, "rename", renamed.fieldNames()).put("to", renamed.newName());
+      return column(json, "rename", renamed.fieldNames()).put("to", renamed.newName());
     }
     if (change instanceof UpdateColumnNullability loosened) {
-      return column(told, "nullable", loosened.fieldNames()).put("nullable", loosened.nullable());
+      return column(json, "nullable", loosened.fieldNames()).put("nullable", loosened.nullable());
     }
     if (change instanceof UpdateColumnComment commented) {
-      return column(told, "comment", commented.fieldNames()).put("comment", commented.newComment());
+      return column(json, "comment", commented.fieldNames()).put("comment", commented.newComment());
     }
-    return told.put("change", "other").put("text", name(change));
+    return json.put("change", "other").put("text", name(change));
   }
 
-  private static ObjectNode added(ObjectNode told, AddColumn change) {
-    column(told, "add", change.fieldNames());
-    told.set("type", CatalogProcess.parse(change.dataType().json()));
-    told.put("nullable", change.isNullable()).put("comment", change.comment());
+  private static ObjectNode added(ObjectNode json, AddColumn change) {
+    column(json, "add", change.fieldNames());
+    json.set("type", CatalogProcess.parse(change.dataType().json()));
+    json.put("nullable", change.isNullable()).put("comment", change.comment());
     if (change.position() instanceof After after) {
-      told.set("position", CatalogProcess.tree(Map.of("after", after.column())));
+      json.set("position", CatalogProcess.tree(Map.of("after", after.column())));
     } else if (change.position() != null) {
-      told.put("position", "first");
+      json.put("position", "first");
     } else {
-      told.putNull("position");
+      json.putNull("position");
     }
-    return told;
+    return json;
   }
 
-  private static ObjectNode column(ObjectNode told, String change, String[] path) {
-    told.put("change", change).set("column", CatalogProcess.tree(path));
-    return told;
+  private static ObjectNode column(ObjectNode json, String change, String[] path) {
+    json.put("change", change).set("column", CatalogProcess.tree(path));
+    return json;
   }
 
   private static String name(TableChange change) {

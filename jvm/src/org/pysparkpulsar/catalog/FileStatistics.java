@@ -28,17 +28,17 @@ import org.apache.spark.unsafe.types.UTF8String;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Which files can have rows that filters let through, by the least and the largest value of their columns and by how
- * many are null. What is not understood, or not told, lets every file through.
+ * The statistics of files: bounds and null counts of their columns. They decide which files can have rows
+ * that pass filters. A filter that is not understood, or without statistics, selects every file.
  *
- * <p>Values are Long, Double or UTF8String, whose orders are Spark's, but for NaN, which Spark has above all numbers:
- * floating columns have no upper bounds here.
+ * <p>Bounds are Long, Double or UTF8String, in Spark's order. The exception is NaN, which Spark orders above
+ * all numbers. So floating-point columns have no upper bounds here.
  */
 final class FileStatistics {
   private final long[] rows;
   private final Map<String, Bounds> columns = new HashMap<>();
 
-  /** Of each file a value, or null where nobody tells. */
+  /** The bounds and null counts of a column, by file. A value is null if it is unknown. */
   private record Bounds(Object[] lower, Object[] upper, Long[] nulls) {}
 
   FileStatistics(JsonNode answer) {
@@ -46,25 +46,25 @@ final class FileStatistics {
     for (int file = 0; file < rows.length; file++) {
       rows[file] = answer.get("rows").get(file).asLong();
     }
-    for (Iterator<Map.Entry<String, JsonNode>> told = answer.get("statistics").fields(); told.hasNext(); ) {
-      Map.Entry<String, JsonNode> column = told.next();
+    for (Iterator<Map.Entry<String, JsonNode>> all = answer.get("statistics").fields(); all.hasNext(); ) {
+      Map.Entry<String, JsonNode> column = all.next();
       columns.put(column.getKey(), bounds(column.getValue()));
     }
   }
 
-  private Bounds bounds(JsonNode told) {
+  private Bounds bounds(JsonNode json) {
     Long[] nulls = new Long[rows.length];
     for (int file = 0; file < rows.length; file++) {
-      JsonNode count = told.get("nulls").get(file);
+      JsonNode count = json.get("nulls").get(file);
       nulls[file] = count.isNull() ? null : count.asLong();
     }
-    return new Bounds(values(told.get("lower")), values(told.get("upper")), nulls);
+    return new Bounds(values(json.get("lower")), values(json.get("upper")), nulls);
   }
 
-  private Object[] values(JsonNode told) {
+  private Object[] values(JsonNode json) {
     Object[] values = new Object[rows.length];
-    for (int file = 0; file < values.length && !told.isNull(); file++) {
-      JsonNode value = told.get(file);
+    for (int file = 0; file < values.length && !json.isNull(); file++) {
+      JsonNode value = json.get(file);
       if (value.isTextual()) {
         values[file] = UTF8String.fromString(value.asText());
       } else if (value.isFloatingPointNumber()) {
@@ -147,7 +147,7 @@ final class FileStatistics {
     return column.nulls[file] == null || column.nulls[file] < rows[file];
   }
 
-  /** As compareTo; null where it is not known. */
+  /** Compares like compareTo. Returns null if the order is unknown. */
   private static Integer order(Object left, Object right) {
     Object one = plain(left);
     Object other = plain(right);
@@ -158,13 +158,13 @@ final class FileStatistics {
       return text.compareTo(bound);
     }
     if (one instanceof Double number && other instanceof Double bound && !number.isNaN() && !bound.isNaN()) {
-      // Not compareTo, to which -0.0 is less than 0.0.
+      // compareTo would order -0.0 before 0.0.
       return number < bound ? -1 : number > bound ? 1 : 0;
     }
     return null;
   }
 
-  /** A literal's value as bounds have it; null for what they do not have. */
+  /** Returns a literal's value in the type of a bound, or null if no bound has such a type. */
   private static Object plain(Object value) {
     if (value instanceof Boolean flag) {
       return flag ? 1L : 0L;
@@ -178,7 +178,7 @@ final class FileStatistics {
     return value instanceof UTF8String ? value : null;
   }
 
-  /** What is known of a column at the top, or of a field of one; null if it is nothing. */
+  /** Returns the statistics of a column at the top level, or of a field in one; null if there are none. */
   private Bounds column(Expression value) {
     String path = path(value);
     return path == null ? null : columns.get(path);

@@ -28,8 +28,8 @@ import scala.collection.immutable.Map$;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * Lets a write that names columns name metadata columns too, as `INSERT INTO t (id, __key)` or a DataFrame that has
- * `__key`: for such a write the table has those columns, and no others that it did not have.
+ * Adds metadata columns to the table of a write that names them, such as `INSERT INTO t (id, __key)` or a
+ * DataFrame with the column `__key`. Other metadata columns are not added.
  */
 final class InsertedColumns extends PlanRule {
   private static final String EVOLUTION = "withSchemaEvolution";
@@ -61,7 +61,10 @@ final class InsertedColumns extends PlanRule {
     return node;
   }
 
-  /** Spark compares a DataFrame's columns with the table's in the same step in which it finds the table; a statement's later. */
+  /**
+   * Turns the write of a DataFrame into an INSERT statement. Spark compares a DataFrame's columns with the
+   * table's in the step that finds the table. For a statement it compares them in a later step.
+   */
   private static LogicalPlan asStatement(AppendData append, UnresolvedRelation relation) {
     Map<String, String> options = new HashMap<>(relation.options().asCaseSensitiveMap());
     options.putAll(CollectionConverters.asJava(append.writeOptions()));
@@ -69,7 +72,7 @@ final class InsertedColumns extends PlanRule {
         relation.copy(relation.multipartIdentifier(), new CaseInsensitiveStringMap(options), relation.isStreaming()),
         Map$.MODULE$.empty(), seq(List.<String>of()), append.query(), false, false, true));
     if (CaseClass.has(append, EVOLUTION)) {
-      // What is replaced, which is nothing, and this; both since Spark 4.2.
+      // These two fields exist since Spark 4.2: the replaced rows (none), and the schema evolution.
       fields.add(none());
       fields.add(CaseClass.value(append, EVOLUTION));
     }
@@ -83,7 +86,7 @@ final class InsertedColumns extends PlanRule {
     return (named ? catalogs.named(parts.get(0)) : catalogs.current()) instanceof PulsarCatalog;
   }
 
-  /** The columns that the write names, with the types that their values have. */
+  /** Returns the columns that the write names, with the types of their values. */
   private static Map<String, DataType> named(InsertIntoStatement insert) {
     if (insert.byName()) {
       return byName(insert.query());
@@ -105,7 +108,10 @@ final class InsertedColumns extends PlanRule {
     return named;
   }
 
-  /** Finds a column as the session's Spark would, in any case unless `spark.sql.caseSensitive`. */
+  /**
+   * Returns a map whose keys are compared like column names: without case, unless `spark.sql.caseSensitive`
+   * is set.
+   */
   private static Map<String, DataType> byColumn() {
     return new TreeMap<>(
         SQLConf.get().caseSensitiveAnalysis() ? Comparator.naturalOrder() : String.CASE_INSENSITIVE_ORDER);
@@ -119,7 +125,7 @@ final class InsertedColumns extends PlanRule {
     List<AttributeReference> output = new ArrayList<>(list(relation.output()));
     for (StructField each : table.writable().fields()) {
       if (named.containsKey(each.name()) && !known.contains(each.name())) {
-        DataType type = taken(each.dataType(), named.get(each.name()));
+        DataType type = columnType(each.dataType(), named.get(each.name()));
         output.add(new AttributeReference(
             each.name(), type, true, Metadata.empty(), NamedExpression.newExprId(), seq(List.<String>of())));
       }
@@ -132,8 +138,11 @@ final class InsertedColumns extends PlanRule {
         relation.timeTravelSpec());
   }
 
-  /** The data source takes keys as texts too, which Spark would not cast to bytes by itself. */
-  private static DataType taken(DataType own, DataType given) {
+  /**
+   * Returns the type of the added column. The data source also accepts keys as texts, which Spark does not
+   * cast to bytes.
+   */
+  private static DataType columnType(DataType own, DataType given) {
     return own instanceof BinaryType && given instanceof StringType ? given : own;
   }
 

@@ -9,9 +9,9 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractPartialFunction;
 
-/** A rule that looks at each node of a plan by itself. */
+/** A rule that changes each node of a plan by itself. */
 abstract class PlanRule extends Rule<LogicalPlan> {
-  /** The node to put there, or the same. */
+  /** Returns the node's replacement, or the node itself. */
   abstract LogicalPlan changed(LogicalPlan node);
 
   @Override

@@ -33,8 +33,9 @@ import org.pysparkpulsar.source.PulsarException;
 /**
  * Namespaces and topics of Pulsar as Spark's namespaces and tables.
  *
- * <p>For `spark.sql.catalog.NAME`; `spark.sql.catalog.NAME.*` are its settings. It decides nothing: what a name or a
- * property means is the Python package's business (`pyspark_pulsar.catalog`), which {@link CatalogProcess} asks.
+ * <p>The value of `spark.sql.catalog.NAME`; `spark.sql.catalog.NAME.*` are its settings. The class decides
+ * nothing: the Python package (`pyspark_pulsar.catalog`) interprets names and properties, and {@link
+ * CatalogProcess} calls it.
  */
 public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, ProcedureCatalog {
   private static final long MICROSECONDS = 1000;
@@ -74,7 +75,7 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, Pr
     arguments.set("parent", CatalogProcess.tree(parent));
     JsonNode answer;
     try {
-      answer = ask("list_namespaces", arguments);
+      answer = call("list_namespaces", arguments);
     } catch (Refusal refusal) {
       throw noSuchNamespace(refusal, parent);
     }
@@ -88,7 +89,7 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, Pr
   @Override
   public Map<String, String> loadNamespaceMetadata(String[] namespace) throws NoSuchNamespaceException {
     try {
-      return PulsarTable.texts(ask("load_namespace", of(namespace)));
+      return PulsarTable.texts(call("load_namespace", of(namespace)));
     } catch (Refusal refusal) {
       throw noSuchNamespace(refusal, namespace);
     }
@@ -100,7 +101,7 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, Pr
     ObjectNode arguments = of(namespace);
     arguments.set("properties", CatalogProcess.tree(properties));
     try {
-      ask("create_namespace", arguments);
+      call("create_namespace", arguments);
     } catch (Refusal refusal) {
       if (refusal.kind().equals("NamespaceExists")) {
         throw new NamespaceAlreadyExistsException(namespace);
@@ -114,7 +115,7 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, Pr
     ObjectNode arguments = Changes.ofNamespace(changes);
     arguments.set("namespace", CatalogProcess.tree(namespace));
     try {
-      ask("alter_namespace", arguments);
+      call("alter_namespace", arguments);
     } catch (Refusal refusal) {
       throw noSuchNamespace(refusal, namespace);
     }
@@ -124,7 +125,7 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, Pr
   public boolean dropNamespace(String[] namespace, boolean cascade)
       throws NoSuchNamespaceException, NonEmptyNamespaceException {
     try {
-      return ask("drop_namespace", of(namespace).put("cascade", cascade)).asBoolean();
+      return call("drop_namespace", of(namespace).put("cascade", cascade)).asBoolean();
     } catch (Refusal refusal) {
       if (refusal.kind().equals("NamespaceNotEmpty")) {
         throw new NonEmptyNamespaceException(namespace, refusal.getMessage(), scala.Option.empty());
@@ -136,7 +137,7 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, Pr
   @Override
   public Identifier[] listTables(String[] namespace) throws NoSuchNamespaceException {
     try {
-      return Arrays.stream(texts(ask("list_tables", of(namespace))))
+      return Arrays.stream(texts(call("list_tables", of(namespace))))
           .map(table -> Identifier.of(namespace, table))
           .toArray(Identifier[]::new);
     } catch (Refusal refusal) {
@@ -144,7 +145,7 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, Pr
     }
   }
 
-  /** Without loading each table, as the default does. */
+  /** Lists tables without loading each one, unlike Spark's default. */
   @Override
   public TableSummary[] listTableSummaries(String[] namespace) throws NoSuchNamespaceException {
     return Arrays.stream(listTables(namespace))
@@ -156,38 +157,38 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, Pr
   public Table loadTable(Identifier table) throws NoSuchTableException {
     JsonNode described;
     try {
-      described = ask("load_table", of(table));
+      described = call("load_table", of(table));
     } catch (Refusal refusal) {
       throw noSuchTable(refusal, table);
     }
     String shown = name + "." + table;
     if (described.has("system")) {
-      return new RowsTable(shown, PulsarTable.columns(described.get("schema")), () -> asked("rows", of(table)));
+      return new RowsTable(shown, PulsarTable.columns(described.get("schema")), () -> callOrRaise("rows", of(table)));
     }
-    return new PulsarTable(shown, described, questions(table, described.path("read_only").asBoolean()));
+    return new PulsarTable(shown, described, topicCalls(table, described.path("read_only").asBoolean()));
   }
 
-  private PulsarTable.Questions questions(Identifier table, boolean isSystem) {
-    return new PulsarTable.Questions() {
+  private PulsarTable.TopicCalls topicCalls(Identifier table, boolean isSystem) {
+    return new PulsarTable.TopicCalls() {
       @Override
       public Map<String, String> properties() {
-        return isSystem ? Map.of() : PulsarTable.texts(asked("table_properties", of(table)));
+        return isSystem ? Map.of() : PulsarTable.texts(callOrRaise("table_properties", of(table)));
       }
 
       @Override
       public JsonNode partitions() {
-        return isSystem ? CatalogProcess.tree(List.of()) : asked("partitions", of(table));
+        return isSystem ? CatalogProcess.tree(List.of()) : callOrRaise("partitions", of(table));
       }
 
       @Override
       public Map<String, String> partition(int index) {
-        return PulsarTable.texts(asked("load_partition", of(table).put("partition", index)));
+        return PulsarTable.texts(callOrRaise("load_partition", of(table).put("partition", index)));
       }
 
       @Override
       public JsonNode tierScan(ObjectNode arguments) {
         try {
-          return ask("tier_scan", arguments);
+          return call("tier_scan", arguments);
         } catch (Refusal refusal) {
           return CatalogProcess.arguments().put("refused", refusal.getMessage());
         }
@@ -195,20 +196,23 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, Pr
     };
   }
 
-  /** `TIMESTAMP AS OF`, in microseconds: what was published up to then, by the publish time of each message. */
+  /**
+   * Loads a table as of a time in microseconds (`TIMESTAMP AS OF`). It has the messages published until then.
+   */
   @Override
   public Table loadTable(Identifier table, long timestamp) throws NoSuchTableException {
     if (loadTable(table) instanceof PulsarTable found) {
       return found.upTo(Math.floorDiv(timestamp, MICROSECONDS));
     }
-    throw PulsarException.raised("table " + table + ": expected no TIMESTAMP AS OF, as a system table shows what is now");
+    throw PulsarException.raised(
+        "table " + table + ": expected no TIMESTAMP AS OF, because a system table shows the current state");
   }
 
   @Override
   public Table loadTable(Identifier table, String version) throws NoSuchTableException {
     throw PulsarException.raised(
-        "table " + table + ": expected TIMESTAMP AS OF, got VERSION AS OF '" + version + "'; a topic has no versions, only "
-            + "positions: use the option endingOffsets");
+        "table " + table + ": expected TIMESTAMP AS OF, got VERSION AS OF '" + version + "'; a topic has positions and no "
+            + "versions: use the option endingOffsets");
   }
 
   @Override
@@ -221,7 +225,7 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, Pr
     arguments.set("properties", CatalogProcess.tree(properties));
     arguments.set("partitioning", CatalogProcess.tree(Arrays.stream(partitions).map(Transform::describe).toList()));
     try {
-      ask("create_table", arguments);
+      call("create_table", arguments);
       return loadTable(table);
     } catch (Refusal refusal) {
       if (refusal.kind().equals("TableExists")) {
@@ -229,7 +233,8 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, Pr
       }
       throw noSuchNamespace(refusal, table.namespace());
     } catch (NoSuchTableException gone) {
-      throw PulsarException.raised("table " + table + " was created, and is not there any more: " + gone.getMessage());
+      throw PulsarException.raised(
+          "table " + table + ": expected the created table to exist, but it was dropped: " + gone.getMessage());
     }
   }
 
@@ -237,7 +242,8 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, Pr
   public Table createTable(Identifier table, TableInfo info)
       throws TableAlreadyExistsException, NoSuchNamespaceException {
     if (info.constraints().length > 0) {
-      throw PulsarException.raised("table " + table + ": expected no constraints, which Pulsar does not check; leave them out");
+      throw PulsarException.raised(
+          "table " + table + ": expected no constraints, because Pulsar does not check them; leave them out");
     }
     return createTable(table, info.schema(), info.partitions(), info.properties());
   }
@@ -247,7 +253,7 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, Pr
     ObjectNode arguments = of(table);
     arguments.set("changes", Changes.ofTable(changes));
     try {
-      ask("alter_table", arguments);
+      call("alter_table", arguments);
     } catch (Refusal refusal) {
       throw noSuchTable(refusal, table);
     }
@@ -256,10 +262,10 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, Pr
 
   @Override
   public boolean dropTable(Identifier table) {
-    return asked("drop_table", of(table)).asBoolean();
+    return callOrRaise("drop_table", of(table)).asBoolean();
   }
 
-  /** A topic that is dropped is gone at once. */
+  /** Drops the table. A dropped topic is gone immediately. */
   @Override
   public boolean purgeTable(Identifier table) {
     return dropTable(table);
@@ -268,16 +274,16 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, Pr
   @Override
   public void renameTable(Identifier from, Identifier to) {
     throw PulsarException.raised(
-        "table " + from + ": expected it to keep its name, as Pulsar cannot rename a topic; create " + to + " and insert "
+        "table " + from + ": expected no new name, because Pulsar cannot rename a topic; create " + to + " and insert "
             + "into it");
   }
 
-  /** The changes of a table: what its messages say of its rows. Spark 4.1 has no such thing, and never asks. */
+  /** Returns the changes of a table's rows, one for each message. Spark 4.1 never calls this. */
   @Override
-  public Changelog loadChangelog(Identifier table, ChangelogContext asked, CaseInsensitiveStringMap options)
+  public Changelog loadChangelog(Identifier table, ChangelogContext context, CaseInsensitiveStringMap options)
       throws NoSuchTableException {
     try {
-      JsonNode described = ask("load_changelog", PulsarChangelog.arguments(of(table), asked));
+      JsonNode described = call("load_changelog", PulsarChangelog.arguments(of(table), context));
       return PulsarChangelog.of(name + "." + table, described);
     } catch (Refusal refusal) {
       throw noSuchTable(refusal, table);
@@ -286,25 +292,28 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, Pr
 
   @Override
   public Identifier[] listProcedures(String[] namespace) {
-    return Arrays.stream(texts(asked("list_procedures", of(namespace))))
+    return Arrays.stream(texts(callOrRaise("list_procedures", of(namespace))))
         .map(procedure -> Identifier.of(namespace, procedure))
         .toArray(Identifier[]::new);
   }
 
   @Override
   public UnboundProcedure loadProcedure(Identifier procedure) {
-    JsonNode described = asked("load_procedure", of(procedure.namespace()).put("name", procedure.name()));
-    return new PulsarProcedure(described, this::asked, text -> of(PulsarProcedure.table(this, text)));
+    JsonNode described = callOrRaise("load_procedure", of(procedure.namespace()).put("name", procedure.name()));
+    return new PulsarProcedure(described, this::callOrRaise, text -> of(PulsarProcedure.table(this, text)));
   }
 
-  private JsonNode ask(String call, ObjectNode arguments) throws Refusal {
-    return CatalogProcess.of(name, settings).ask(call, arguments);
+  private JsonNode call(String call, ObjectNode arguments) throws Refusal {
+    return CatalogProcess.of(name, settings).call(call, arguments);
   }
 
-  /** Where Spark's interface has no exception for what may be refused. */
-  private JsonNode asked(String call, ObjectNode arguments) {
+  /**
+   * Calls the process where Spark's interface declares no exception, and throws the refusal as an
+   * AnalysisException.
+   */
+  private JsonNode callOrRaise(String call, ObjectNode arguments) {
     try {
-      return ask(call, arguments);
+      return call(call, arguments);
     } catch (Refusal refusal) {
       throw PulsarException.raised(refusal.getMessage());
     }

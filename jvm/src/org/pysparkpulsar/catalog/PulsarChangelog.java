@@ -18,9 +18,11 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.pysparkpulsar.source.PulsarScanBuilder;
 
-/** `CHANGES` of a table: each message is one change. Of what kind, the Python process and its tasks say. */
+/**
+ * The `CHANGES` of a table. Each message is one change, whose kind the Python process and its tasks decide.
+ */
 final class PulsarChangelog implements Changelog {
-  /** Options that Spark has made a {@link ChangelogContext} of. */
+  /** Options that Spark has already converted to a {@link ChangelogContext}. */
   private static final Set<String> UNDERSTOOD =
       Set.of(
           "startingversion", "endingversion", "startingtimestamp", "endingtimestamp", "startingboundinclusive",
@@ -35,15 +37,16 @@ final class PulsarChangelog implements Changelog {
   }
 
   /**
-   * `described`: the answer to `load_changelog`. Of Spark's type, so that a JVM can load what calls this where that type is
-   * not.
+   * Creates a changelog from the answer to `load_changelog`.
+   *
+   * <p>The result has Spark's type, so that a JVM without that type can still load the calling class.
    */
   static Changelog of(String name, JsonNode described) {
     return new PulsarChangelog(name, described);
   }
 
-  static ObjectNode arguments(ObjectNode table, ChangelogContext asked) {
-    ChangelogRange range = asked.range();
+  static ObjectNode arguments(ObjectNode table, ChangelogContext context) {
+    ChangelogRange range = context.range();
     ObjectNode bounds = table.putObject("bounds");
     bounds.put("start_inclusive", range.startingBoundInclusive()).put("end_inclusive", range.endingBoundInclusive());
     if (range instanceof ChangelogRange.VersionRange versions) {
@@ -55,7 +58,7 @@ final class PulsarChangelog implements Changelog {
     } else {
       bounds.put("kind", "none");
     }
-    return table.put("deduplication", asked.deduplicationMode().value()).put("updates", asked.computeUpdates());
+    return table.put("deduplication", context.deduplicationMode().value()).put("updates", context.computeUpdates());
   }
 
   @Override
@@ -75,7 +78,7 @@ final class PulsarChangelog implements Changelog {
     return false;
   }
 
-  /** Each message is a version of its own. */
+  /** Returns false, because each message is a version of its own. */
   @Override
   public boolean containsIntermediateChanges() {
     return false;

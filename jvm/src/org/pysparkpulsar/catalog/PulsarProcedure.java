@@ -18,20 +18,29 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import org.pysparkpulsar.source.PulsarException;
 
-/** What `CALL catalog.system.name(...)` does; which there are, and what they take, the Python process says. */
+/**
+ * A procedure for `CALL catalog.system.name(...)`. The Python process describes the procedures and their
+ * parameters.
+ */
 final class PulsarProcedure implements UnboundProcedure, BoundProcedure {
   private final JsonNode described;
-  private final BiFunction<String, ObjectNode, JsonNode> ask;
+  private final BiFunction<String, ObjectNode, JsonNode> caller;
   private final Function<String, ObjectNode> table;
 
-  /** `described`: the answer to `load_procedure`. `ask`: a call of the process. `table`: the arguments that name one. */
-  PulsarProcedure(JsonNode described, BiFunction<String, ObjectNode, JsonNode> ask, Function<String, ObjectNode> table) {
+  /**
+   * Creates a procedure.
+   *
+   * @param described the answer to `load_procedure`
+   * @param caller calls the process
+   * @param table returns the arguments that name a table
+   */
+  PulsarProcedure(JsonNode described, BiFunction<String, ObjectNode, JsonNode> caller, Function<String, ObjectNode> table) {
     this.described = described;
-    this.ask = ask;
+    this.caller = caller;
     this.table = table;
   }
 
-  /** The table of the catalog that a statement would find by this text. */
+  /** Returns the table of the catalog that a statement would find by this text. */
   static Identifier table(PulsarCatalog catalog, String text) {
     SparkSession session = SparkSession.active();
     List<String> parts;
@@ -72,10 +81,10 @@ final class PulsarProcedure implements UnboundProcedure, BoundProcedure {
 
   @Override
   public ProcedureParameter[] parameters() {
-    JsonNode told = described.get("parameters");
-    ProcedureParameter[] parameters = new ProcedureParameter[told.size()];
+    JsonNode list = described.get("parameters");
+    ProcedureParameter[] parameters = new ProcedureParameter[list.size()];
     for (int i = 0; i < parameters.length; i++) {
-      JsonNode each = told.get(i);
+      JsonNode each = list.get(i);
       ProcedureParameter.Builder parameter =
           ProcedureParameter.in(each.get("name").asText(), DataType.fromDDL(each.get("type").asText()))
               .comment(each.get("comment").asText());
@@ -85,17 +94,20 @@ final class PulsarProcedure implements UnboundProcedure, BoundProcedure {
     return parameters;
   }
 
-  /** What goes on in brokers is waited for here, while the process answers others. */
+  /**
+   * Calls the procedure. Waiting for work in brokers happens here, so that the process can answer other
+   * calls.
+   */
   @Override
   public Iterator<Scan> call(InternalRow given) {
-    JsonNode answer = ask.apply("call_procedure", arguments(given));
+    JsonNode answer = caller.apply("call_procedure", arguments(given));
     while (answer.has("follow")) {
       try {
         Thread.sleep(answer.get("pause_ms").asLong());
       } catch (InterruptedException fault) {
         throw PulsarException.thrown(fault);
       }
-      answer = ask.apply("follow_procedure", (ObjectNode) answer.get("follow"));
+      answer = caller.apply("follow_procedure", (ObjectNode) answer.get("follow"));
     }
     return List.of(RowsTable.scan(PulsarTable.columns(described.get("schema")), answer.get("rows"))).iterator();
   }
@@ -105,7 +117,8 @@ final class PulsarProcedure implements UnboundProcedure, BoundProcedure {
     for (int i = 0; i < parameters.length; i++) {
       if (given.isNullAt(i)) {
         throw PulsarException.raised(
-            "CALL " + name() + ": expected a value for " + parameters[i].name() + ", got NULL; give one, or leave it out");
+            "CALL " + name() + ": expected a value for " + parameters[i].name() + ", got NULL; set a value, or leave the "
+                + "argument out");
       }
     }
     ObjectNode named = table.apply(given.getUTF8String(0).toString()).put("name", name());

@@ -28,7 +28,10 @@ import org.pysparkpulsar.source.PulsarScanBuilder;
 import org.pysparkpulsar.source.PythonSource;
 import org.pysparkpulsar.source.SourceWriteBuilder;
 
-/** A topic. Reading and writing are the data source's, with the catalog's options under those of the query. */
+/**
+ * A topic. The data source reads and writes it, with the catalog's options as defaults of the query's
+ * options.
+ */
 final class PulsarTable
     implements SupportsRead, SupportsWrite, SupportsMetadataColumns, TopicPartitions {
   private static final Set<String> FIXED = Set.of("topic", "topics", "topicspattern", "subscribepattern", "columns");
@@ -39,38 +42,38 @@ final class PulsarTable
 
   private final Topic topic;
   private final StructType read;
-  /** Of TIMESTAMP AS OF, in Unix milliseconds, exclusive; null without it. */
+  /** The end of TIMESTAMP AS OF, in Unix milliseconds, exclusive; null without TIMESTAMP AS OF. */
   private final Long end;
-  /** All options of a scan, if they are settled; else null. */
+  /** The options of a scan, if they are settled; otherwise null. */
   private final Map<String, String> settled;
   private Map<String, String> properties;
 
-  /** What is asked about a topic when a query needs to know it. */
-  interface Questions {
+  /** The calls to the Python process about a topic, made when a query needs the answer. */
+  interface TopicCalls {
     Map<String, String> properties();
 
-    /** See {@link TopicPartitions}. */
+    /** Returns the partitions, as {@link TopicPartitions} does. */
     JsonNode partitions();
 
     Map<String, String> partition(int number);
 
-    /** See `catalog/scan/tier_scan.py`. */
+    /** Returns the plan of Spark's own scan of the topic's table (`catalog/scan/tier_scan.py`). */
     JsonNode tierScan(ObjectNode arguments);
   }
 
-  /** What the catalog knows of a topic; `fixed` are options that no query may give. */
+  /** The catalog's description of a topic. `fixed` are options that no query may set. */
   private record Topic(
       String name, StructType values, StructType metadata, StructType writable, Map<String, String> readOptions,
-      Map<String, String> writeOptions, Set<String> fixed, boolean readOnly, Questions questions) {}
+      Map<String, String> writeOptions, Set<String> fixed, boolean readOnly, TopicCalls calls) {}
 
-  /** `described`: the answer to `load_table`. */
-  PulsarTable(String name, JsonNode described, Questions questions) {
+  /** Creates a table from the answer to `load_table`. */
+  PulsarTable(String name, JsonNode described, TopicCalls calls) {
     this(
         new Topic(
             name, columns(described.get("schema")), columns(described.get("metadata")),
             columns(described.get("writable")), texts(described.get("read_options")),
             texts(described.get("write_options")), fixed(described.path("fixed")),
-            described.path("read_only").asBoolean(), questions),
+            described.path("read_only").asBoolean(), calls),
         columns(described.get("schema")), null, null);
   }
 
@@ -100,17 +103,25 @@ final class PulsarTable
     return texts;
   }
 
-  /** The same table as it was: what was published up to then, that millisecond included. */
+  /**
+   * Returns the same table at an earlier time: with the messages published until then, that millisecond
+   * included.
+   */
   PulsarTable upTo(long milliseconds) {
     return new PulsarTable(topic, read, milliseconds + 1, settled);
   }
 
-  /** The same table, of which a stream reads these columns; Spark does not tell a stream's scan which. */
+  /**
+   * Returns the same table for a stream that reads these columns. Spark does not pass the columns to a stream's scan.
+   */
   PulsarTable reading(StructType columns) {
     return new PulsarTable(topic, columns, end, settled);
   }
 
-  /** The same table, whose scans have these options whatever the query says: it is known how it is read. */
+  /**
+   * Returns the same table with settled scans: they have these options, whatever the options of the query
+   * are.
+   */
   PulsarTable settled(Map<String, String> options) {
     return new PulsarTable(topic, read, end, options);
   }
@@ -119,25 +130,25 @@ final class PulsarTable
     return settled != null;
   }
 
-  /** Whether these options of a scan let it read a table of the topic. */
+  /** Returns whether a scan with these options may read a table of the topic. */
   static boolean mayHaveColumns(Map<String, String> options) {
     return options.containsKey(TABLES);
   }
 
-  /** How Spark's own scan reads what the topic's table holds. */
+  /** Returns the plan of Spark's own scan of the topic's table. */
   JsonNode tierScan(Map<String, String> options, StructType columns) {
     ObjectNode arguments = CatalogProcess.arguments();
     arguments.set("options", CatalogProcess.tree(options));
     arguments.set("columns", CatalogProcess.parse(columns.json()));
-    return topic.questions.tierScan(arguments);
+    return topic.calls.tierScan(arguments);
   }
 
-  /** What a stream reads. */
+  /** Returns the columns that a stream reads. */
   StructType read() {
     return read;
   }
 
-  /** The metadata columns that an INSERT may name. */
+  /** Returns the metadata columns that an INSERT may name. */
   StructType writable() {
     return topic.writable;
   }
@@ -156,19 +167,19 @@ final class PulsarTable
   @Override
   public synchronized Map<String, String> properties() {
     if (properties == null) {
-      properties = topic.questions.properties();
+      properties = topic.calls.properties();
     }
     return properties;
   }
 
   @Override
   public JsonNode partitions() {
-    return topic.questions.partitions();
+    return topic.calls.partitions();
   }
 
   @Override
   public Map<String, String> partition(int number) {
-    return topic.questions.partition(number);
+    return topic.calls.partition(number);
   }
 
   @Override
@@ -181,7 +192,8 @@ final class PulsarTable
         TableCapability.MICRO_BATCH_READ,
         TableCapability.BATCH_WRITE,
         TableCapability.STREAMING_WRITE,
-        // A stream in complete mode asks for it, and appends; the data source refuses INSERT OVERWRITE in its own words.
+        // A stream in complete mode requires this capability, and appends. The data source itself refuses
+        // INSERT OVERWRITE.
         TableCapability.TRUNCATE);
   }
 
@@ -201,14 +213,14 @@ final class PulsarTable
     return new PulsarScanBuilder(PythonSource.make(), read, topic.metadata, options);
   }
 
-  /** All options of a scan, by keys in lower case; `given` are those of the query. */
+  /** Returns all options of a scan, by keys in lower case. `given` are the options of the query. */
   Map<String, String> scanOptions(CaseInsensitiveStringMap given) {
     if (settled != null) {
       return settled;
     }
     Map<String, String> options = merged(topic.readOptions, given);
     options.putIfAbsent("pushfilters", "true");
-    // Spark leaves an option that it has understood among those of the query.
+    // Spark leaves an option that it has interpreted among the options of the query.
     options.remove(SQLConf.get().getConf(SQLConf.TIME_TRAVEL_TIMESTAMP_KEY()).toLowerCase(Locale.ROOT));
     if (end != null && options.put(END, end.toString()) != null) {
       throw PulsarException.raised(
@@ -223,22 +235,22 @@ final class PulsarTable
     return new SourceWriteBuilder(PythonSource.make(), PythonSource.NAME, new WriteInfo(info, options));
   }
 
-  /** The options of the query over those of the table, by keys in lower case. */
+  /** Returns the options of the query over the options of the table, by keys in lower case. */
   private Map<String, String> merged(Map<String, String> own, CaseInsensitiveStringMap given) {
     Map<String, String> merged = new HashMap<>();
     own.forEach((key, value) -> merged.put(key.toLowerCase(Locale.ROOT), value));
     given.forEach((key, value) -> {
       if (topic.fixed.contains(key)) {
         throw PulsarException.raised(
-            "table " + topic.name + ": expected no option '" + key + "', which the table decides; name another table, or "
-                + "select the columns");
+            "table " + topic.name + ": expected no option '" + key + "', because the table decides it; name another "
+                + "table, or select the columns");
       }
       merged.put(key, value);
     });
     return merged;
   }
 
-  /** Spark knows by it that a query has been cached. */
+  /** Returns whether both tables read the same. Spark uses this to find cached queries. */
   @Override
   public boolean equals(Object other) {
     return other instanceof PulsarTable table
@@ -257,7 +269,7 @@ final class PulsarTable
 
   private record MessageColumn(String name, DataType dataType) implements MetadataColumn {}
 
-  /** What Spark says of a write, with the table's options under those of the query. */
+  /** Spark's description of a write, with the table's options as defaults of the query's options. */
   private record WriteInfo(LogicalWriteInfo info, CaseInsensitiveStringMap options) implements LogicalWriteInfo {
     @Override
     public String queryId() {

@@ -9,8 +9,10 @@ import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
 
 /**
- * Refuses REPLACE TABLE, and `saveAsTable` in mode overwrite, which is the same: Spark would drop the topic with all its
- * messages first, and only then read the query, which may be of that very topic, and find out whether all else is right.
+ * A check that refuses REPLACE TABLE, and `saveAsTable` in mode overwrite, which is the same.
+ *
+ * <p>Spark would drop the topic with all its messages first. Only then would it read the query, which may
+ * read that topic, and find other errors.
  */
 final class RefusedReplacements extends AbstractFunction1<LogicalPlan, BoxedUnit> {
   @Override
@@ -26,8 +28,8 @@ final class RefusedReplacements extends AbstractFunction1<LogicalPlan, BoxedUnit
   private static void refuse(LogicalPlan name) {
     if (name instanceof ResolvedIdentifier table && table.catalog() instanceof PulsarCatalog) {
       throw PulsarException.raised(
-          "table " + table.identifier() + ": expected a topic to be appended to, got REPLACE TABLE or mode overwrite, "
-              + "which would drop it with its messages; append, or say DROP TABLE and CREATE TABLE");
+          "table " + table.identifier() + ": expected mode append, got REPLACE TABLE or mode overwrite, which would drop "
+              + "the topic with its messages; append, or use DROP TABLE and CREATE TABLE");
     }
   }
 }

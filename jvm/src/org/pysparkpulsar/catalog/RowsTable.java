@@ -25,16 +25,16 @@ import org.apache.spark.sql.types.TimestampType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** A system table: its rows are asked for when a query of it is planned, and live on the driver. */
+/** A system table. Its rows are requested when a query of it is planned, and stay on the driver. */
 final class RowsTable implements SupportsRead {
   private final String name;
   private final StructType columns;
-  private final Supplier<JsonNode> ask;
+  private final Supplier<JsonNode> request;
 
-  RowsTable(String name, StructType columns, Supplier<JsonNode> ask) {
+  RowsTable(String name, StructType columns, Supplier<JsonNode> request) {
     this.name = name;
     this.columns = columns;
-    this.ask = ask;
+    this.request = request;
   }
 
   @Override
@@ -55,10 +55,10 @@ final class RowsTable implements SupportsRead {
 
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-    return () -> scan(columns, ask.get());
+    return () -> scan(columns, request.get());
   }
 
-  /** A scan of the rows that the process gave. */
+  /** Returns a scan of the rows in the process's answer. */
   static Scan scan(StructType columns, JsonNode answer) {
     return new Rows(columns, rows(columns, answer));
   }
@@ -76,34 +76,34 @@ final class RowsTable implements SupportsRead {
     return rows;
   }
 
-  /** Of the types that system tables have; timestamps come as ISO 8601 in UTC. */
-  private static Object value(JsonNode told, DataType type) {
-    if (told == null || told.isNull()) {
+  /** Converts a value to one of the types of system tables. Timestamps are ISO 8601 in UTC. */
+  private static Object value(JsonNode json, DataType type) {
+    if (json == null || json.isNull()) {
       return null;
     }
     if (type instanceof LongType) {
-      return told.asLong();
+      return json.asLong();
     }
     if (type instanceof IntegerType) {
-      return told.asInt();
+      return json.asInt();
     }
     if (type instanceof DoubleType) {
-      return told.asDouble();
+      return json.asDouble();
     }
     if (type instanceof BooleanType) {
-      return told.asBoolean();
+      return json.asBoolean();
     }
     if (type instanceof TimestampType) {
-      return ChronoUnit.MICROS.between(Instant.EPOCH, Instant.parse(told.asText()));
+      return ChronoUnit.MICROS.between(Instant.EPOCH, Instant.parse(json.asText()));
     }
     if (type instanceof ArrayType array) {
-      Object[] elements = new Object[told.size()];
+      Object[] elements = new Object[json.size()];
       for (int i = 0; i < elements.length; i++) {
-        elements[i] = value(told.get(i), array.elementType());
+        elements[i] = value(json.get(i), array.elementType());
       }
       return new GenericArrayData(elements);
     }
-    return UTF8String.fromString(told.asText());
+    return UTF8String.fromString(json.asText());
   }
 
   private record Rows(StructType readSchema, InternalRow[] rows) implements LocalScan {

@@ -6,7 +6,10 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.catalog.CatalogManager;
 import org.pysparkpulsar.source.PulsarException;
 
-/** A session's catalogs. What keeps them is a class in Spark 4.1, and an interface since: compiled calls fit one alone. */
+/**
+ * A session's catalogs. Their manager is a class in Spark 4.1 and an interface in later versions. A compiled
+ * call fits only one of them, so calls use reflection.
+ */
 final class SessionCatalogs {
   private final Object kept;
 

@@ -23,12 +23,12 @@ import org.pysparkpulsar.source.SourceTable;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Gives a streaming query's table the columns that the query expects of it: Spark builds the scan of a stream without
- * saying which.
+ * Sets the columns that a streaming query reads of its table, which Spark does not pass to the scan of a
+ * stream.
  *
- * <p>When a DataFrame of a catalog's table is made these are all that it shows, metadata columns among them. When the
- * query starts, whose plan is whole then, only those are left that it uses. That is known where nothing but filters and
- * watermarks lies between the table and a projection or an aggregate, which names what it takes.
+ * <p>A new DataFrame of a catalog's table reads all columns that it shows, including metadata columns. When
+ * the query starts, its plan is complete, and only the columns that it uses remain. They are known if a
+ * projection or an aggregate is above the table, with only filters and watermarks between them.
  */
 final class StreamedColumns extends PlanRule {
   @Override
@@ -50,7 +50,10 @@ final class StreamedColumns extends PlanRule {
     return shown.equals(table.read()) ? node : reading(stream, table.reading(shown), list(stream.output()));
   }
 
-  /** A relation that stands twice is one source of the query, and stays one: checkpoints count sources. */
+  /**
+   * Removes unused columns. A relation that occurs twice stays unchanged, because it is one source of the
+   * query, and checkpoints count sources.
+   */
   private static LogicalPlan pruned(LogicalPlan node, List<LogicalPlan> leaves) {
     if (!(node instanceof Project || node instanceof Aggregate)) {
       return node;
@@ -80,7 +83,10 @@ final class StreamedColumns extends PlanRule {
     return references.contains(column);
   }
 
-  /** The same table with these columns; null where it gives all that it was asked for, or is none of ours. */
+  /**
+   * Returns the same table with these columns; null if it must read all columns, or is not a table of this
+   * package.
+   */
   private static Table reading(StreamingRelationV2 stream, StructType columns) {
     if (stream.table() instanceof SourceTable table) {
       return table.reading(columns, stream.extraOptions());

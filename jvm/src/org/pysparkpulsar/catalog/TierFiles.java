@@ -13,8 +13,8 @@ import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Seq;
 
 /**
- * The data files of a topic's table, as its manifests tell of them: nothing is listed, and what no row of a query can be
- * in is not opened. Plans show the table's name and how many files it has.
+ * The data files of a topic's table, from its manifests. No folder is listed, and files without rows for the
+ * query are not opened. Plans show the table's name and the number of its files.
  */
 final class TierFiles implements FileIndex {
   private final String table;
@@ -48,7 +48,7 @@ final class TierFiles implements FileIndex {
     return PlanRule.seq(List.of(PartitionDirectory.apply(InternalRow.empty(), listed)));
   }
 
-  /** Only shown: Spark writes into these where it writes, which is never here. */
+  /** Returns a text for plans. Spark would write to these paths, but it never writes to this relation. */
   @Override
   public Seq<Path> rootPaths() {
     String count = paths.length == 1 ? "1 file" : paths.length + " files";
@@ -64,7 +64,7 @@ final class TierFiles implements FileIndex {
     return files;
   }
 
-  /** Another state of the table is another relation. */
+  /** Does nothing, because another state of the table is another relation. */
   @Override
   public void refresh() {}
 
@@ -77,7 +77,10 @@ final class TierFiles implements FileIndex {
     return bytes;
   }
 
-  /** A table's partitions are known by the bounds of its columns, as all else is. */
+  /**
+   * Returns no columns. Partitions of the table are filtered by the bounds of its columns, like all other
+   * files.
+   */
   @Override
   public StructType partitionSchema() {
     return new StructType();

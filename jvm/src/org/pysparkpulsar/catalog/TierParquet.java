@@ -32,19 +32,20 @@ import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
 
 /**
- * Parquet without those filters on floating point by which Spark loses rows, and never without the defaults of columns.
+ * Spark's Parquet format without the filters on floating-point columns that lose rows, and always with the
+ * defaults of columns.
  *
- * <p>Arrow leaves NaN out of the least and the largest value that it notes of a row group, as the Parquet format asks
- * for; to Spark NaN is above all numbers. So `x > 5` would leave out a row group whose only such value is NaN. And
- * dictionaries tell 0.0 from -0.0, which are equal to Spark. Spark evaluates all filters again on the rows that come.
+ * <p>Arrow leaves NaN out of the bounds of a row group, as the Parquet format requires, but Spark orders NaN
+ * above all numbers. So `x > 5` would skip a row group whose only such value is NaN. Dictionaries distinguish
+ * 0.0 from -0.0, which are equal in Spark. Spark evaluates all filters again on the rows that are read.
  *
- * <p>Where a file lacks a column, Spark's vectorized reader gives what the metadata `EXISTS_DEFAULT` says. The other one
- * of 4.1 to 4.3 forgets it if columns that the file has come behind.
+ * <p>If a file lacks a column, Spark's vectorized reader returns the value of the metadata `EXISTS_DEFAULT`.
+ * The other reader of 4.1 to 4.3 ignores that metadata if columns of the file follow.
  */
 final class TierParquet extends ParquetFileFormat {
   static final String DEFAULT = "EXISTS_DEFAULT";
 
-  /** Whether rows of these columns, or of some of them, come with their defaults. */
+  /** Returns whether rows of these columns, or of some of them, are read with their defaults. */
   static boolean givesDefaults(StructType columns) {
     return ParquetUtils.isBatchReadSupportedForSchema(SQLConf.get(), columns);
   }
@@ -55,7 +56,7 @@ final class TierParquet extends ParquetFileFormat {
       Map<String, String> options, Configuration hadoop) {
     if (Arrays.stream(required.fields()).anyMatch(field -> field.metadata().contains(DEFAULT)) && !givesDefaults(required)) {
       throw PulsarException.raised(
-          "a scan of a topic's table: expected vectorized reads of Parquet as when the query was planned, got none; plan the "
+          "a scan of a topic's table: expected vectorized reads of Parquet, as in the query's plan, got row reads; plan the "
               + "query again");
     }
     List<Filter> kept = new ArrayList<>();
@@ -96,13 +97,13 @@ final class TierParquet extends ParquetFileFormat {
     return filter instanceof IsNull || filter instanceof IsNotNull;
   }
 
-  /** Null, or a number that is neither zero nor NaN. */
+  /** Returns whether the value is null, or a number that is neither zero nor NaN. */
   private static boolean isPlain(Object value) {
     double number = value instanceof Number given ? given.doubleValue() : Double.NaN;
     return value == null || !(number == 0 || Double.isNaN(number));
   }
 
-  /** Also where it is not known what the path leads to. */
+  /** Returns whether the path is a floating-point column. An unknown path counts as one. */
   private static boolean isFloating(String[] path, StructType data) {
     DataType type = data;
     for (String name : path) {

@@ -40,9 +40,15 @@ import org.apache.spark.unsafe.types.UTF8String;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** The scan of a topic's table, as the catalog's process has planned it (`catalog/scan/tier_scan.py` has the format). */
+/**
+ * The scan of a topic's table, as planned by the catalog's process (`catalog/scan/tier_scan.py` describes the
+ * plan).
+ */
 final class TierScan {
-  /** What a session may set otherwise, and what would give other rows, or fewer, than the data source. */
+  /**
+   * Options with which the scan returns exactly the rows of the data source. A session may set them
+   * differently.
+   */
   private static final Map<String, String> EXACT =
       Map.of(
           "datetimeRebaseMode", "CORRECTED",
@@ -61,17 +67,17 @@ final class TierScan {
     answer.get("columns").forEach(column -> columns.put(column.get("name").asText(), column));
   }
 
-  /** Why this Spark cannot read the files; null where it can. */
+  /** Returns the reason why this Spark cannot read the files; null if it can. */
   static String refusal(JsonNode answer, SparkSession session) {
     if (Boolean.parseBoolean(SQLConf.get().getConfString(LOSES_STRUCTS, "false"))) {
-      return LOSES_STRUCTS + " is on, by which structs of older files may become null";
+      return LOSES_STRUCTS + " is on, which may turn structs of older files into null";
     }
     boolean defaults = false;
     for (JsonNode column : answer.get("columns")) {
       defaults |= column.get("scanned").asBoolean() && !column.get("default").isNull();
     }
     if (defaults && !TierParquet.givesDefaults(PulsarTable.columns(answer.get("schema")))) {
-      return "a column has a default, which Spark gives in vectorized reads only, and these are off";
+      return "a column has a default, which needs vectorized reads, but these are off";
     }
     String scheme = new Path(answer.get("urls").get(0).asText()).toUri().getScheme();
     try {
@@ -82,12 +88,15 @@ final class TierScan {
     }
   }
 
-  /** The options of the data source for what is behind the table; null where nothing is to be read there. */
+  /**
+   * Returns the options of the data source for the messages after the table's end; null if there are none to
+   * read.
+   */
   Map<String, String> rest() {
     return answer.get("rest").isNull() ? null : PulsarTable.texts(answer.get("rest"));
   }
 
-  /** What gives these columns, under their ids. */
+  /** Returns a plan that reads these columns under their ids. */
   LogicalPlan plan(List<AttributeReference> query) {
     StructType schema = schema(query);
     LogicalRelation files = LogicalRelation$.MODULE$.apply(relation(schema), false);
@@ -112,7 +121,10 @@ final class TierScan {
         scala.collection.immutable.Map$.MODULE$.from(CollectionConverters.asScala(options)), session);
   }
 
-  /** What to ask of the files: types as the query has them, comments of fields included, where these are the same. */
+  /**
+   * Returns the columns to read from the files. They have the query's types, with comments of fields, if the
+   * types are equal.
+   */
   private StructType schema(List<AttributeReference> query) {
     Map<String, DataType> own = new HashMap<>();
     query.forEach(column -> own.put(column.name(), column.dataType()));
@@ -156,7 +168,7 @@ final class TierScan {
     return new Cast(value, type, Option.apply(SQLConf.get().sessionLocalTimeZone()));
   }
 
-  /** What the times that options bound say of a row; null without any. */
+  /** Returns the filter on the times that options bound; null without any. */
   private Expression times(Map<String, AttributeReference> files) {
     Expression any = null;
     for (JsonNode window : answer.get("windows")) {
@@ -166,7 +178,7 @@ final class TierScan {
     return any;
   }
 
-  /** A row without an event time is before any. */
+  /** Returns the filter of one window. A row without event time is before any time. */
   private static Expression window(JsonNode window, Map<String, AttributeReference> files) {
     AttributeReference published = files.get("__publishTime");
     AttributeReference happened = files.get("__eventTime");

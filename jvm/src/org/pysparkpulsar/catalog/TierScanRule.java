@@ -22,21 +22,24 @@ import org.slf4j.LoggerFactory;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Reads what a topic's table holds by Spark's own Parquet scan, and what is behind its end by the data source:
+ * Reads the messages in a topic's table by Spark's own Parquet scan, and later messages by the data source:
  *
  * <pre>
- *   topic  ->  Union
- *                Project              the query's columns, under their own ids
- *                  Filter             only where options bound the times
- *                    files            Spark's scan of Parquet, without listing
- *                Project
- *                  topic              the same, from the positions on where the table ends
+ *
+ *     topic  ->  Union
+ *                  Project              the query's columns, under their own ids
+ *                    Filter             only if options bound the times
+ *                      files            Spark's scan of Parquet, without listing
+ *                  Project
+ *                    topic              the same columns, from the positions where the table ends
  * </pre>
  *
- * <p>Spark then moves filters, columns, fields of structs and limits into both sides by its own rules, so this one stands
- * among those that do that; the first of them have run by then, and a Project above a topic tells which columns are
- * needed. Whether and how it can be done is asked of the catalog's process, once for each topic of a query: what comes
- * out is settled, and is not looked at again. A stream is none of these relations.
+ * <p>Spark's own rules then move filters, columns, fields of structs and limits into both sides, so this rule
+ * is among those rules. The first of them have run before, and a Project above a topic shows which columns
+ * are needed.
+ *
+ * <p>The catalog's process decides whether and how the table can be read, once for each topic of a query. The
+ * result is settled, and is not changed again. Streams have other relations.
  */
 final class TierScanRule extends Rule<LogicalPlan> {
   private static final Logger LOG = LoggerFactory.getLogger(TierScanRule.class);
@@ -71,7 +74,7 @@ final class TierScanRule extends Rule<LogicalPlan> {
     return isOpen(node) ? read((DataSourceV2Relation) node, PlanRule.list(((DataSourceV2Relation) node).output())) : node;
   }
 
-  /** The topic below filters, if it is not settled yet; else null. */
+  /** Returns the topic below filters if it is not settled yet; otherwise null. */
   private static LogicalPlan below(LogicalPlan node) {
     LogicalPlan leaf = node;
     while (leaf instanceof Filter filter) {
@@ -86,12 +89,12 @@ final class TierScanRule extends Rule<LogicalPlan> {
         && !table.isSettled();
   }
 
-  /** The same filters over another leaf. */
+  /** Returns the same filters over another leaf. */
   private static LogicalPlan onto(LogicalPlan node, LogicalPlan leaf) {
     return node instanceof Filter filter ? filter.copy(filter.condition(), onto(filter.child(), leaf)) : leaf;
   }
 
-  /** Those that the Project, or a filter below it, uses. */
+  /** Returns the columns that the Project, or a filter below it, uses. */
   private static List<AttributeReference> columns(DataSourceV2Relation relation, Project project) {
     AttributeSet used = project.references();
     for (LogicalPlan node = project.child(); node instanceof Filter filter; node = filter.child()) {
@@ -106,7 +109,10 @@ final class TierScanRule extends Rule<LogicalPlan> {
     return columns;
   }
 
-  /** What gives these columns of the topic, under their ids: the union, or the topic itself, settled. */
+  /**
+   * Returns a plan that reads these columns of the topic under their ids: the union, or the settled topic
+   * itself.
+   */
   private LogicalPlan read(DataSourceV2Relation relation, List<AttributeReference> columns) {
     PulsarTable table = (PulsarTable) relation.table();
     Map<String, String> options = table.scanOptions(relation.options());
@@ -122,12 +128,13 @@ final class TierScanRule extends Rule<LogicalPlan> {
     return new Union(PlanRule.seq(List.of(files, rest)), false, false);
   }
 
-  /** Null where the data source is to read all. */
+  /** Returns null if the data source reads all. */
   private TierScan scan(PulsarTable table, Map<String, String> options, List<AttributeReference> columns) {
     JsonNode answer = table.tierScan(options, schema(columns));
     String refused = answer.has("refused") ? answer.get("refused").asText() : TierScan.refusal(answer, session);
     if (refused != null) {
-      LOG.info("{}: what its table holds is read by the data source: {}", table.name(), refused);
+      LOG.info(
+          "Reading a topic's table with the data source instead of Spark's Parquet scan ({}): {}", refused, table.name());
       return null;
     }
     return new TierScan(answer, session);
@@ -140,7 +147,7 @@ final class TierScanRule extends Rule<LogicalPlan> {
         relation.timeTravelSpec());
   }
 
-  /** These columns of a relation that has those of `topic` under other ids. */
+  /** Returns these columns of a relation that has the columns of `topic` under other ids. */
   private static LogicalPlan rest(
       DataSourceV2Relation relation, DataSourceV2Relation topic, List<AttributeReference> columns) {
     List<AttributeReference> given = PlanRule.list(topic.output());

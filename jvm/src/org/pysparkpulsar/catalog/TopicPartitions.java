@@ -15,10 +15,10 @@ import org.pysparkpulsar.source.PulsarException;
 interface TopicPartitions extends SupportsPartitionManagement {
   StructType BY = new StructType().add("__partition", DataTypes.IntegerType, false);
 
-  /** Their numbers; none of a topic that is not partitioned. */
+  /** Returns the partitions' numbers; empty for a topic without partitions. */
   JsonNode partitions();
 
-  /** What is known of one. */
+  /** Returns the properties of one partition. */
   Map<String, String> partition(int number);
 
   @Override
@@ -64,7 +64,7 @@ interface TopicPartitions extends SupportsPartitionManagement {
 
   private RuntimeException fixed() {
     return PulsarException.raised(
-        "table " + name() + ": expected its partitions to stay as they are, as Pulsar numbers them and only adds to them; "
-            + "say ALTER TABLE ... SET TBLPROPERTIES ('partitions' = '...') for more");
+        "table " + name() + ": expected its partitions to stay unchanged, because Pulsar numbers them and only adds to "
+            + "them; use ALTER TABLE ... SET TBLPROPERTIES ('partitions' = '...') for more");
   }
 }

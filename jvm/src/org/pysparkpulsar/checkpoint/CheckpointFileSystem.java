@@ -20,13 +20,16 @@ import org.apache.hadoop.util.Progressable;
 /**
  * Checkpoints in Pulsar as files: `pulsar+checkpoint://tenant/namespace/name/path`.
  *
- * <p>It decides nothing: which change counts is the order of a log, which the Python package keeps
- * (`pyspark_pulsar.checkpoint`). What holds here: a file is there as a whole when it is closed, and not before; a
- * listing shows all that was closed before it, by whichever process; a file does not change under who reads it.
- * `append`, `truncate`, `concat`, `hflush` and `hsync` are refused; there are no permissions, links or attributes.
+ * <p>The class decides nothing. The order of a log decides which change is valid, and the Python package
+ * keeps that log (`pyspark_pulsar.checkpoint`). A file exists as a whole as soon as it is closed, and not
+ * before. A listing shows all files that any process closed before the listing. A file does not change while
+ * it is read.
+ *
+ * <p>`append`, `truncate`, `concat`, `hflush` and `hsync` are refused. Files have no permissions, links or
+ * attributes.
  */
 public final class CheckpointFileSystem extends FileSystem {
-  /** Of tenant/namespace/name, the last two are in the path. */
+  /** The depth of a checkpoint's path. The path has the last two parts of tenant/namespace/name. */
   private static final int DEPTH_OF_CHECKPOINT = 2;
 
   private URI uri;
@@ -56,14 +59,14 @@ public final class CheckpointFileSystem extends FileSystem {
     return uri;
   }
 
-  /** Only the driver does this: from now on what other applications write into the checkpoint counts for nobody. */
+  /** Takes over the checkpoint, on the driver. Later changes of other applications have no effect. */
   void takeOver(Path path) throws IOException {
     Path absolute = absolute(path);
     checkInCheckpoint(absolute, "take over");
     store.takeOver(absolute);
   }
 
-  /** A file that replaces what is there when it is closed, or else fails then if there is something. */
+  /** Returns a stream for a new file. Closing it replaces an existing file, or fails if `overwrite` is false. */
   CheckpointOutputStream written(Path path, boolean overwrite) {
     Path absolute = absolute(path);
     checkInCheckpoint(absolute, "create");
@@ -81,8 +84,8 @@ public final class CheckpointFileSystem extends FileSystem {
     Path absolute = absolute(path);
     if (!isInCheckpoint(absolute)) {
       throw new UnsupportedOperationException(
-          absolute + ": expected a path in a checkpoint, " + uri + "/namespace/name, got what lies above; its topics are "
-              + "what the Pulsar catalog lists");
+          absolute + ": expected a path in a checkpoint, " + uri + "/namespace/name, got a path above; list the topics of "
+              + "the namespace with the Pulsar catalog");
     }
     try {
       return store.list(absolute);
@@ -141,7 +144,7 @@ public final class CheckpointFileSystem extends FileSystem {
   @Override
   public FSDataOutputStream append(Path path, int bufferSize, Progressable progress) {
     throw new UnsupportedOperationException(
-        absolute(path) + ": expected no append, as a file of a checkpoint is there as a whole when it is closed");
+        absolute(path) + ": expected no append, because a file of a checkpoint is complete when it is closed");
   }
 
   @Override
@@ -167,7 +170,10 @@ public final class CheckpointFileSystem extends FileSystem {
     return store.delete(absolute, recursive);
   }
 
-  /** Within a checkpoint. As Hadoop has it, into a directory that is there, and false where it cannot be done. */
+  /**
+   * Renames within a checkpoint. As in Hadoop, moves into a directory that exists, and returns false on
+   * failure.
+   */
   @Override
   public boolean rename(Path source, Path target) throws IOException {
     Path from = absolute(source);

@@ -16,13 +16,13 @@ import org.pysparkpulsar.process.Answer;
 /**
  * A file as it was when it was opened, with seek and positioned reads.
  *
- * <p>A short file came with the answer. Of a longer one pieces are fetched, and while a reader goes straight on a few are
- * under way: at most {@link #AHEAD} and the current one are held. A positioned read fetches what it asks for alone, and
- * any number of threads may do so at once.
+ * <p>The answer to `open` contains the bytes of a short file. A longer file is fetched in pieces. During a
+ * sequential read at most {@link #AHEAD} further pieces are fetched ahead of the current one. A positioned
+ * read fetches only its own bytes, and any number of threads may read at the same time.
  */
 final class CheckpointInputStream extends FSInputStream {
   private static final int AHEAD = 3;
-  /** For all files of the JVM that are read: what waits for the process, and nothing else. */
+  /** The threads that wait for the process, shared by all files of the JVM. */
   private static final ExecutorService FETCHERS =
       Executors.newFixedThreadPool(
           16,
@@ -37,7 +37,7 @@ final class CheckpointInputStream extends FSInputStream {
   private final String file;
   private final long length;
   private final ArrayDeque<Future<byte[]>> ahead = new ArrayDeque<>();
-  /** The offset of the first piece of `ahead`, behind `piece` if that is there. */
+  /** The offset of the first piece in `ahead`, which follows `piece` if there is one. */
   private long aheadFrom;
   private byte[] piece;
   private long pieceFrom;
@@ -137,12 +137,12 @@ final class CheckpointInputStream extends FSInputStream {
     piece = null;
   }
 
-  /** Makes `piece` hold the position, which is before the end. */
+  /** Loads the piece at the position, which is before the end. */
   private void load() throws IOException {
     if (holds(position)) {
       return;
     }
-    boolean goesOn = piece == null ? position == 0 : position == pieceFrom + piece.length;
+    boolean isSequential = piece == null ? position == 0 : position == pieceFrom + piece.length;
     if (!ahead.isEmpty() && position != aheadFrom) {
       forget();
     }
@@ -150,7 +150,7 @@ final class CheckpointInputStream extends FSInputStream {
       aheadFrom = position;
     }
     long next = aheadFrom + (long) ahead.size() * CheckpointStore.PIECE;
-    for (int wanted = goesOn ? AHEAD + 1 : 1; ahead.size() < wanted && next < length; next += CheckpointStore.PIECE) {
+    for (int wanted = isSequential ? AHEAD + 1 : 1; ahead.size() < wanted && next < length; next += CheckpointStore.PIECE) {
       long from = next;
       int count = (int) Math.min(CheckpointStore.PIECE, length - from);
       ahead.add(FETCHERS.submit(() -> store.read(path, file, from, count)));
@@ -168,7 +168,7 @@ final class CheckpointInputStream extends FSInputStream {
     } catch (InterruptedException fault) {
       forget();
       Thread.currentThread().interrupt();
-      throw new InterruptedIOException("checkpoint file " + path + ": interrupted while it was read");
+      throw new InterruptedIOException("checkpoint file " + path + ": interrupted during a read");
     } catch (ExecutionException fault) {
       forget();
       if (fault.getCause() instanceof IOException cause) {
@@ -179,7 +179,8 @@ final class CheckpointInputStream extends FSInputStream {
   }
 
   private void forget() {
-    // Not interrupted: a fetch has a deadline, and others wait for answers over the same pipe.
+    // The fetches are not interrupted. They have a deadline, and other threads wait for answers over the same
+    // pipe.
     ahead.forEach(fetch -> fetch.cancel(false));
     ahead.clear();
   }

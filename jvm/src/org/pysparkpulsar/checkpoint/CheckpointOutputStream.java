@@ -7,10 +7,11 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.Syncable;
 
 /**
- * A file while it is written. Nobody sees it before {@link #close}, which makes it whole in one step or fails;
- * {@link #abort} makes it as if it had never been begun.
+ * A file while it is written. {@link #close} makes the whole file visible in one step, or fails. {@link
+ * #abort} removes it without a trace.
  *
- * <p>Holds one piece: what is at most that long goes with one call, anything longer piece by piece.
+ * <p>The stream holds one piece. A file of at most one piece is written with one call, and a longer one piece
+ * by piece.
  */
 final class CheckpointOutputStream extends OutputStream implements Syncable {
   private static final int FIRST = 8192;
@@ -121,6 +122,6 @@ final class CheckpointOutputStream extends OutputStream implements Syncable {
 
   private UnsupportedOperationException refused(String call) {
     return new UnsupportedOperationException(
-        "checkpoint file " + path + ": expected no " + call + ", as a file is there as a whole when it is closed");
+        "checkpoint file " + path + ": expected no " + call + ", because a file is complete when it is closed");
   }
 }

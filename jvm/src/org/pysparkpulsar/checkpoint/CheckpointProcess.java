@@ -13,14 +13,17 @@ import org.pysparkpulsar.process.PythonProcess;
 import org.pysparkpulsar.process.Refusal;
 import org.pysparkpulsar.process.Service;
 
-/** The Python process that keeps checkpoints, many calls at once. */
+/** The Python process that keeps checkpoints, with many calls at the same time. */
 final class CheckpointProcess {
   private static final ObjectMapper JSON = new ObjectMapper();
-  /** A query that is stopped may start again at once, so it waits for little. */
+  /** The wait after an interrupt is short, because a stopped query may start again immediately. */
   private static final Service SERVICE =
       new Service("checkpoints in Pulsar", "pyspark_pulsar.checkpoint", 32, 120, 10);
 
-  /** A file is replaced by equal bytes, a checkpoint taken over by the same owner: once or twice is the same. */
+  /**
+   * Calls that can be repeated: replacing a file by the same bytes, or taking over again by the same owner,
+   * changes nothing.
+   */
   private static final Set<String> IDEMPOTENT = Set.of("status", "list", "open", "read", "take_over", "mkdirs");
 
   private static final Set<String> OF_AN_UPLOAD = Set.of("upload_write", "upload_commit", "upload_abort");
@@ -41,11 +44,15 @@ final class CheckpointProcess {
     return JSON.createObjectNode();
   }
 
-  /** Sends the first `length` bytes of `body` with the call. Throws {@link Refusal} for an answer that is an error. */
-  Answer ask(String call, ObjectNode arguments, byte[] body, int length) throws IOException, Refusal {
+  /**
+   * Sends a call with the first `length` bytes of `body`.
+   *
+   * @throws Refusal if the answer is an error
+   */
+  Answer call(String call, ObjectNode arguments, byte[] body, int length) throws IOException, Refusal {
     Answer answer = process.call(described(call, arguments), arguments, body, length);
     if (call.equals("take_over")) {
-      // A process that is started again must give back the space of the checkpoint, too.
+      // A restarted process must also reclaim the space of the checkpoint.
       process.resume(arguments.path("path").asText(), "look_after", arguments);
     }
     return answer;
@@ -57,7 +64,7 @@ final class CheckpointProcess {
     Retry retry = isIdempotent ? Retry.IDEMPOTENT : OF_AN_UPLOAD.contains(call) ? Retry.BOUND : Retry.ONCE;
     String path = arguments.path("path").asText(arguments.path("source").asText(""));
     String advice =
-        isIdempotent ? "run it again" : "whether it was done is unknown: the query finds out when it starts again";
+        isIdempotent ? "run it again" : "its outcome is unknown: start the query again, which checks the outcome";
     return new Call(call, "checkpoint" + (path.isEmpty() ? "" : " " + path) + ", " + call, retry, advice);
   }
 }

@@ -11,11 +11,12 @@ import org.pysparkpulsar.process.Interpreter;
 import scala.Tuple2;
 
 /**
- * What a Hadoop configuration and Spark's own say of the cluster that holds checkpoints.
+ * The settings of the cluster with the checkpoints, from Hadoop's and Spark's configuration.
  *
- * <p>The settings are those of a Pulsar catalog, `spark.sql.catalog.NAME.*`; `fs.pulsar+checkpoint.catalog` is its name.
- * A session's reach every task in the Hadoop configuration that Spark makes of them; those that the application was
- * started with are known to every executor by Spark's own protocol. Neither is in arguments or the environment.
+ * <p>The settings are the ones of a Pulsar catalog, `spark.sql.catalog.NAME.*`; `fs.pulsar+checkpoint.catalog`
+ * is its name. Spark passes a session's settings to every task in a Hadoop configuration. Executors receive
+ * the settings of the application's start by Spark's own protocol. Neither are in arguments or in the
+ * environment.
  */
 final class CheckpointSettings {
   static final String SCHEME = "pulsar+checkpoint";
@@ -38,7 +39,7 @@ final class CheckpointSettings {
     for (Iterator<Map.Entry<String, String>> all = conf.iterator(); all.hasNext(); ) {
       Map.Entry<String, String> entry = all.next();
       if (entry.getKey().startsWith(prefix)) {
-        // Not by Configuration.get, which would put variables into what looks like one.
+        // Configuration.get would replace `${...}` in a value, which is not a variable here.
         settings.put(entry.getKey().substring(prefix.length()), entry.getValue());
       }
     }
@@ -52,9 +53,11 @@ final class CheckpointSettings {
   }
 
   /**
-   * Who writes: the same on the driver and the executors of an application, and no other's. The id of an application is
-   * not enough: in local mode it is a moment, and masters that begin anew repeat theirs. Null outside of Spark: what
-   * does not belong to an application only reads.
+   * Returns the writer's name: the same on the driver and the executors of an application, and different for
+   * others.
+   *
+   * <p>The id of an application is not enough. In local mode it is a time, and a restarted master repeats its
+   * ids. Null outside of Spark, where a process only reads.
    */
   static String owner(Configuration conf) {
     String given = conf.get(OWNER);
@@ -70,7 +73,10 @@ final class CheckpointSettings {
     return env == null ? null : env.conf();
   }
 
-  /** On the driver as the catalog has it; on executors what runs their workers, as the driver's may not be there. */
+  /**
+   * Returns the interpreter. The driver uses the catalog's. An executor uses the interpreter of its workers,
+   * because the driver's may not exist there.
+   */
   private static String interpreter(String ofCatalog, UnaryOperator<String> setting) {
     SparkEnv env = SparkEnv.get();
     boolean isExecutor = env != null && !DRIVER.equals(env.executorId());

@@ -17,13 +17,13 @@ import org.pysparkpulsar.process.Refusal;
 /**
  * The calls of {@link CheckpointProcess}, with Hadoop's types and exceptions.
  *
- * <p>Paths are qualified. What changes something is done in the name of this application, which must have taken the
- * checkpoint over.
+ * <p>Paths are qualified. Changes are made by this application, which must have taken the checkpoint over
+ * before.
  */
 final class CheckpointStore {
   /** The largest body of one call. */
   static final int PIECE = 1 << 20;
-  /** What Hadoop's tools split files by; nothing here lies in blocks. */
+  /** The block size by which Hadoop's tools split files. Files are not stored in blocks. */
   private static final long BLOCK = 32L << 20;
 
   private final CheckpointProcess process;
@@ -34,17 +34,20 @@ final class CheckpointStore {
     owner = CheckpointSettings.owner(conf);
   }
 
-  /** From now on changes of other applications count for nobody. Makes the checkpoint where there is none. */
+  /**
+   * Takes over the checkpoint, and creates it if it does not exist. Later changes of other applications have no
+   * effect.
+   */
   void takeOver(Path path) throws IOException {
-    ask("take_over", changing(path), path);
+    call("take_over", changing(path), path);
   }
 
   FileStatus status(Path path) throws IOException {
-    return status(path, ask("status", of(path), path).result());
+    return status(path, call("status", of(path), path).result());
   }
 
   FileStatus[] list(Path path) throws IOException {
-    JsonNode found = ask("list", of(path), path).result();
+    JsonNode found = call("list", of(path), path).result();
     FileStatus[] statuses = new FileStatus[found.size()];
     for (int i = 0; i < statuses.length; i++) {
       statuses[i] = status(new Path(path, found.get(i).get("name").asText()), found.get(i));
@@ -53,51 +56,57 @@ final class CheckpointStore {
   }
 
   void mkdirs(Path path) throws IOException {
-    ask("mkdirs", changing(path), path);
+    call("mkdirs", changing(path), path);
   }
 
   boolean delete(Path path, boolean recursive) throws IOException {
-    return ask("delete", changing(path).put("recursive", recursive), path).result().asBoolean();
+    return call("delete", changing(path).put("recursive", recursive), path).result().asBoolean();
   }
 
   void rename(Path source, Path target) throws IOException {
     ObjectNode arguments = CheckpointProcess.arguments().put("source", source.toString()).put("target", target.toString());
-    ask("rename", arguments.put("owner", owner).put("overwrite", false), source);
+    call("rename", arguments.put("owner", owner).put("overwrite", false), source);
   }
 
-  /** A whole file of at most {@link #PIECE} bytes. */
+  /** Writes a whole file of at most {@link #PIECE} bytes. */
   void put(Path path, boolean overwrite, byte[] content, int length) throws IOException {
-    ask("put", changing(path).put("mode", mode(overwrite)), content, length, path);
+    call("put", changing(path).put("mode", mode(overwrite)), content, length, path);
   }
 
   long beginUpload(Path path, boolean overwrite) throws IOException {
-    return ask("upload_begin", changing(path).put("mode", mode(overwrite)), path).result().get("upload").asLong();
+    return call("upload_begin", changing(path).put("mode", mode(overwrite)), path).result().get("upload").asLong();
   }
 
   void upload(Path path, long upload, byte[] piece, int length) throws IOException {
-    ask("upload_write", CheckpointProcess.arguments().put("upload", upload), piece, length, path);
+    call("upload_write", CheckpointProcess.arguments().put("upload", upload), piece, length, path);
   }
 
   void commitUpload(Path path, long upload) throws IOException {
-    ask("upload_commit", CheckpointProcess.arguments().put("upload", upload), path);
+    call("upload_commit", CheckpointProcess.arguments().put("upload", upload), path);
   }
 
   void abortUpload(Path path, long upload) throws IOException {
-    ask("upload_abort", CheckpointProcess.arguments().put("upload", upload), path);
+    call("upload_abort", CheckpointProcess.arguments().put("upload", upload), path);
   }
 
-  /** The file as it is now; with a body of all its bytes if it is short. */
+  /**
+   * Returns the file in its current version. The body has all bytes of a short file, and none of a longer
+   * one.
+   */
   Answer open(Path path) throws IOException {
     try {
-      return ask("open", of(path), path);
+      return call("open", of(path), path);
     } catch (FileAlreadyExistsException isDirectory) {
       throw new FileNotFoundException(isDirectory.getMessage());
     }
   }
 
-  /** Exactly `length` bytes from `offset` on, at most {@link #PIECE}, of the file that {@link #open} named. */
+  /**
+   * Returns exactly `length` bytes from `offset` on, at most {@link #PIECE}, of the file that {@link #open}
+   * named.
+   */
   byte[] read(Path path, String file, long offset, int length) throws IOException {
-    byte[] bytes = ask("read", of(path).put("file", file).put("offset", offset).put("length", length), path).body();
+    byte[] bytes = call("read", of(path).put("file", file).put("offset", offset).put("length", length), path).body();
     if (bytes.length != length) {
       throw new IOException(
           "checkpoint file " + path + ": expected " + length + " bytes at " + offset + ", got " + bytes.length);
@@ -105,13 +114,13 @@ final class CheckpointStore {
     return bytes;
   }
 
-  private Answer ask(String call, ObjectNode arguments, Path path) throws IOException {
-    return ask(call, arguments, new byte[0], 0, path);
+  private Answer call(String call, ObjectNode arguments, Path path) throws IOException {
+    return call(call, arguments, new byte[0], 0, path);
   }
 
-  private Answer ask(String call, ObjectNode arguments, byte[] body, int length, Path path) throws IOException {
+  private Answer call(String call, ObjectNode arguments, byte[] body, int length, Path path) throws IOException {
     try {
-      return process.ask(call, arguments, body, length);
+      return process.call(call, arguments, body, length);
     } catch (Refusal refusal) {
       throw raised(refusal, path);
     }

@@ -17,23 +17,29 @@ import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileMana
 import org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager;
 
 /**
- * A checkpoint in a folder of this machine, written by the JVM's own calls.
+ * A checkpoint in a local folder, written by the JVM's own calls.
  *
- * <p>Hadoop starts a process (`chmod`, `readlink`) several times for each file that it writes where its native library
- * is not there, as with PySpark from PyPI: 40 to 60 ms, twice in each micro-batch. Only writing is different here: the
- * names of files are the same, and either way reads what the other has written. Hadoop's checksum file beside each file
- * is not written; one that is there is of former content, and goes before the file is replaced.
+ * <p>Hadoop starts a process (`chmod`, `readlink`) several times for each file that it writes without its
+ * native library, as with PySpark from PyPI. This takes 40 to 60 ms, twice in each micro-batch. Only writing
+ * is different here: names of files are the same, and each of the two classes reads the files of the other.
+ *
+ * <p>Hadoop's checksum file is not written. An existing one belongs to the earlier content, and is deleted
+ * before the file is replaced.
  */
 final class LocalCheckpointFiles extends FileSystemBasedCheckpointFileManager {
   private static final String LOCAL = "file";
   private static final String LOCAL_CLASS = "fs.file.impl";
 
-  // Of Spark's two managers, the one that does not ask whether a file is a link: that would be a process, too.
+  // This one of Spark's two managers does not check whether a file is a link, which would start a process,
+  // too.
   private LocalCheckpointFiles(org.apache.hadoop.fs.Path path, Configuration conf) {
     super(path, conf);
   }
 
-  /** Spark's own where the checkpoint is elsewhere, or where Hadoop was told to use another class for local files. */
+  /**
+   * Returns Spark's manager for other locations, or if Hadoop is configured to use another class for local
+   * files.
+   */
   static CheckpointFileManager orSparks(org.apache.hadoop.fs.Path path, Configuration conf) throws IOException {
     boolean isLocal = LOCAL.equals(path.getFileSystem(conf).getUri().getScheme()) && conf.get(LOCAL_CLASS) == null;
     return isLocal ? new LocalCheckpointFiles(path, conf) : CheckpointFileManager.create(path, conf);
@@ -48,7 +54,10 @@ final class LocalCheckpointFiles extends FileSystemBasedCheckpointFileManager {
     }
   }
 
-  /** There as a whole when it is closed; never when it is cancelled or the JVM ends before. */
+  /**
+   * A file that exists as a whole when it is closed. It never exists if it is cancelled, or if the JVM ends
+   * before.
+   */
   private static final class Atomic extends CheckpointFileManager.CancellableFSDataOutputStream {
     private final Path target;
     private final Path unfinished;
@@ -56,7 +65,7 @@ final class LocalCheckpointFiles extends FileSystemBasedCheckpointFileManager {
     private boolean ended;
 
     Atomic(Path target, boolean overwrite) throws IOException {
-      // Spark leaves out what begins with a point when it looks for its files.
+      // Spark ignores names that begin with a point when it looks for its files.
       this(target, target.resolveSibling("." + target.getFileName() + "." + UUID.randomUUID() + ".tmp"), overwrite);
     }
 
@@ -86,8 +95,8 @@ final class LocalCheckpointFiles extends FileSystemBasedCheckpointFileManager {
           putIfAbsent();
         }
       } catch (FileAlreadyExistsException fault) {
-        // What Spark looks for: another driver has written this file.
-        throw new org.apache.hadoop.fs.FileAlreadyExistsException(target + " is there already");
+        // Spark expects this exception if another driver has written this file.
+        throw new org.apache.hadoop.fs.FileAlreadyExistsException(target + ": expected no file of this name, got one");
       } finally {
         Files.deleteIfExists(unfinished);
       }
@@ -102,14 +111,14 @@ final class LocalCheckpointFiles extends FileSystemBasedCheckpointFileManager {
       }
     }
 
-    /** A second name fails where there is one already, in one step; moving would replace it. */
+    /** Fails in one step if the name exists. Creating a link does that; moving would replace the file. */
     private void putIfAbsent() throws IOException {
       try {
         Files.createLink(target, unfinished);
       } catch (FileAlreadyExistsException fault) {
         throw fault;
       } catch (UnsupportedOperationException | FileSystemException fault) {
-        // A file system without second names; as Hadoop does it everywhere, this is not one step.
+        // The file system has no hard links. Moving is not one step, but Hadoop always does it this way.
         Files.move(unfinished, target);
       }
     }
@@ -127,7 +136,7 @@ final class LocalCheckpointFiles extends FileSystemBasedCheckpointFileManager {
           Files.deleteIfExists(unfinished);
         }
       } catch (IOException fault) {
-        // It is not the file that Spark reads, so that it may stay.
+        // The unfinished file may stay, because Spark does not read it.
       }
     }
   }

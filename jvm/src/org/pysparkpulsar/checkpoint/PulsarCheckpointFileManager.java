@@ -9,18 +9,20 @@ import org.apache.hadoop.fs.PathFilter;
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager;
 
 /**
- * For `spark.sql.streaming.checkpointFileManagerClass`: what Spark's streaming asks of a checkpoint's files.
+ * The manager of a streaming query's checkpoint files, for `spark.sql.streaming.checkpointFileManagerClass`.
  *
- * <p>The setting holds for all checkpoints of a session, so any other scheme gets the manager that Spark would have
- * chosen; for local folders {@link LocalCheckpointFiles} writes. The driver calls {@link #createCheckpointDirectory} when a query starts, and nobody else does: it takes the
- * checkpoint over. Reading, as the source `statestore` does, takes nothing over.
+ * <p>The setting applies to all checkpoints of a session, so any other scheme gets the manager that Spark
+ * would choose. {@link LocalCheckpointFiles} writes to local folders.
+ *
+ * <p>Only the driver calls {@link #createCheckpointDirectory}, when a query starts. The call takes over
+ * the checkpoint. Reading, as by the source `statestore`, does not.
  */
 public final class PulsarCheckpointFileManager implements CheckpointFileManager {
   private static final String CLASS_SETTING = "spark.sql.streaming.checkpointFileManagerClass";
 
   private final CheckpointFileManager files;
 
-  /** Spark's constructor. */
+  /** The constructor that Spark calls. */
   public PulsarCheckpointFileManager(Path path, Configuration conf) throws IOException {
     if (CheckpointSettings.SCHEME.equals(path.toUri().getScheme())) {
       files = new InPulsar(path, conf);
@@ -77,7 +79,10 @@ public final class PulsarCheckpointFileManager implements CheckpointFileManager 
     return files.createCheckpointDirectory();
   }
 
-  /** The part for this scheme. Spark's interface names no exceptions and expects Hadoop's, so they are thrown as they are. */
+  /**
+   * The manager for Pulsar. Spark's interface declares no exceptions and expects Hadoop's, so they are thrown
+   * unchanged.
+   */
   private static final class InPulsar implements CheckpointFileManager {
     private final Path path;
     private final CheckpointFileSystem fileSystem = new CheckpointFileSystem();
@@ -138,7 +143,7 @@ public final class PulsarCheckpointFileManager implements CheckpointFileManager 
     }
   }
 
-  /** There as a whole when it is closed; never when it is cancelled. */
+  /** A file that exists as a whole when it is closed, and never if it is cancelled. */
   private static final class Atomic extends CheckpointFileManager.CancellableFSDataOutputStream {
     private final CheckpointOutputStream written;
 

@@ -2,7 +2,10 @@ package org.pysparkpulsar.checkpoint;
 
 import java.io.IOException;
 
-/** Another application has taken the checkpoint over: nothing that this one writes counts any more. */
+/**
+ * The error of an application whose checkpoint another application has taken over. Its writes have no effect
+ * any more.
+ */
 public final class TakenOverException extends IOException {
   TakenOverException(String message) {
     super(message);

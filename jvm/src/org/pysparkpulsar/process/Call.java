@@ -3,19 +3,18 @@ package org.pysparkpulsar.process;
 /**
  * A call of a {@link Service}.
  *
- * @param name the name by which the process knows it
- * @param subject what errors name, such as "the Pulsar catalog, load_table"
- * @param retry the rule for the call when its process ends
- * @param advice what to do without an answer, as errors say it at their end
+ * <p>`name` is the name of the call in the process. `subject` begins errors, such as "the Pulsar catalog,
+ * load_table". `retry` is the rule for the call when its process ends. `advice` ends errors, and contains what to do
+ * without an answer.
  */
 public record Call(String name, String subject, Retry retry, String advice) {
-  /** The rule for a call whose process has ended: it is sent to another process, or fails. */
+  /** The rule for a call whose process has ended. The call is sent to another process, or fails. */
   public enum Retry {
-    /** Yes: done twice is the same as done once. */
+    /** The call is sent again, because repeating it changes nothing. */
     IDEMPOTENT,
-    /** Only if the process ended before it had read the call. */
+    /** The call is sent again only if the process ended before it had read the call. */
     ONCE,
-    /** No: the call is about something that an earlier call made in the process. */
+    /** The call fails, because it concerns an object that an earlier call created in the process. */
     BOUND
   }
 }

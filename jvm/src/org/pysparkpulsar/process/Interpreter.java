@@ -7,7 +7,7 @@ import java.util.regex.Pattern;
 import org.apache.spark.sql.internal.SQLConf;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** The Python interpreter of each process. */
+/** The choice of the Python interpreter for each process. */
 public final class Interpreter {
   private static final String CATALOG = "spark.sql.catalog.";
   private static final String CATALOG_CLASS = "org.pysparkpulsar.catalog.PulsarCatalog";
@@ -20,19 +20,22 @@ public final class Interpreter {
   private Interpreter() {}
 
   /**
-   * On the driver: the catalog's setting `python`, else what Spark itself would run there, else what any Pulsar catalog
-   * of the session is told.
+   * Returns the interpreter of the driver: the setting `python` of the catalog, or Spark's own choice for the
+   * driver. Without both it is the setting of any Pulsar catalog of the session.
    */
   public static String of(Map<String, String> settings) {
     return onDriver(settings.get("python"), ofAnyCatalog(), Interpreter::configured);
   }
 
-  /** In tasks: as for everything else that PySpark runs there; `driver` where nothing names another one. */
+  /** Returns the interpreter of tasks: PySpark's own choice for executors, or `driver` without one. */
   public static String ofExecutors(String driver) {
     return onExecutor(driver, Interpreter::configured);
   }
 
-  /** On the driver: `ofCatalog`, else what Spark itself would run there by its `setting`, else `ofOthers`. */
+  /**
+   * Returns the interpreter of the driver: `ofCatalog`, or Spark's own choice by its `setting`, or
+   * `ofOthers`.
+   */
   public static String onDriver(String ofCatalog, String ofOthers, UnaryOperator<String> setting) {
     return first(
         ofCatalog,
@@ -43,16 +46,21 @@ public final class Interpreter {
         ofOthers);
   }
 
-  /** On an executor: what runs its workers by Spark's `setting`, else `driver`, which may not be there. */
+  /**
+   * Returns the interpreter of an executor: the one of its workers by Spark's `setting`, or `driver`, which
+   * may not exist.
+   */
   public static String onExecutor(String driver, UnaryOperator<String> setting) {
     return first(setting.apply(OF_WORKERS), System.getenv("PYSPARK_PYTHON"), driver);
   }
 
-  /** The one text about an interpreter that does not start, lacks this package, or cannot run its process. */
+  /**
+   * Returns the error for an interpreter that does not start, lacks this package, or cannot run its process.
+   */
   static String refused(String purpose, String python, String cause) {
     Matcher lacking = LACKING.matcher(cause);
     return purpose + ": expected an interpreter with pyspark-pulsar, got " + python
-        + (lacking.find() ? ", which says: " + lacking.group(1) : ": " + cause)
+        + (lacking.find() ? ", which reports: " + lacking.group(1) : ": " + cause)
         + "; set spark.pyspark.python (on the driver also spark.pyspark.driver.python or "
         + "spark.sql.catalog.<name>.python) to one that has the package";
   }

@@ -4,19 +4,20 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The levels of this package's loggers in this JVM, which `SparkContext.setLogLevel` and log4j's configuration set.
+ * The levels of this package's loggers in this JVM, which `SparkContext.setLogLevel` and the log4j
+ * configuration set.
  *
- * <p>Each request to a Python process carries them, so that its log follows the session's.
+ * <p>Each request to a Python process contains them, so that its log follows the session's.
  */
 public final class LogLevels {
-  /** In the words of `pyspark_pulsar.spark.logging`. */
+  /** The names of the loggers in `pyspark_pulsar.spark.logging`. */
   private static final String PACKAGE = "pyspark_pulsar";
 
   private static final String PROGRESS = "pyspark_pulsar.progress";
 
   private LogLevels() {}
 
-  /** The levels now, as `WARN,INFO`: of the package, then of the progress of streams. */
+  /** Returns the current levels as `WARN,INFO`: of the package, and of the progress of streams. */
   public static String now() {
     return level(LoggerFactory.getLogger(PACKAGE)) + "," + level(LoggerFactory.getLogger(PROGRESS));
   }

@@ -16,12 +16,14 @@ import org.pysparkpulsar.process.Call.Retry;
 import org.pysparkpulsar.process.RunningProcess.Gone;
 
 /**
- * A Python process of this package, and calls to it: the one channel between the JVM and Python.
+ * A Python process of this package, and calls to it: the only channel between the JVM and Python.
  *
- * <p>One process for a JVM, an interpreter and equal settings. The first call starts it. When it has ended, the next
- * call starts another one, and a call under way is sent again if its {@link Retry} allows that. It ends with its standard
- * input, so with this JVM, however that ends. Settings may hold secrets, so they are sent through the pipe and are in no
- * argument and no environment variable. Starting, writing and waiting have deadlines.
+ * <p>A JVM has one process for each interpreter with equal settings. The first call starts it. If it has
+ * ended, the next call starts another one, and a pending call is sent again if its {@link Retry} allows that.
+ * The process ends with its standard input, and so with this JVM, however the JVM ends.
+ *
+ * <p>Settings may contain secrets. They are sent through the pipe, and are in no argument and no environment
+ * variable. Starting, writing and waiting have deadlines.
  */
 public final class PythonProcess {
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -33,7 +35,7 @@ public final class PythonProcess {
   private final String python;
   private final ObjectNode settings;
   private final Semaphore turns;
-  /** Calls that each later process is sent at its start. */
+  /** Calls that each later process receives at its start. */
   private final Map<String, Resumed> resumed = new ConcurrentHashMap<>();
 
   private RunningProcess running;
@@ -46,7 +48,7 @@ public final class PythonProcess {
     turns = new Semaphore(service.callsAtOnce(), true);
   }
 
-  /** Returns the process of these settings, which the service in Python receives as its first frame. */
+  /** Returns the process for these settings, which the service in Python receives as its first frame. */
   public static PythonProcess of(Service service, String python, ObjectNode settings) {
     String key = service.module() + " " + python + " " + settings;
     return SHARED.computeIfAbsent(key, any -> new PythonProcess(service, python, settings));
@@ -58,7 +60,7 @@ public final class PythonProcess {
   }
 
   /**
-   * Returns what the process said of itself when it was ready; starts it if it does not run.
+   * Returns the process's answer to its settings. Starts the process if it does not run.
    *
    * @throws Refusal if the settings are wrong
    */
@@ -93,59 +95,59 @@ public final class PythonProcess {
     }
   }
 
-  /** Sends a call if the process runs, and waits for no answer. */
-  public void tell(String call, ObjectNode arguments) {
-    RunningProcess told;
+  /** Sends a call if the process runs, and does not wait for the answer. */
+  public void post(String call, ObjectNode arguments) {
+    RunningProcess target;
     synchronized (this) {
-      told = running;
+      target = running;
     }
-    if (told != null && told.isAlive()) {
+    if (target != null && target.isAlive()) {
       try {
-        told.begin(call, arguments, NO_BODY, 0);
+        target.begin(call, arguments, NO_BODY, 0);
       } catch (Gone fault) {
-        // A process that has ended needs to be told nothing.
+        // A process that has ended needs no message.
       }
     }
   }
 
-  /** Sends the call to each later process at its start, in place of an earlier one of the same key. */
+  /** Sends the call to each later process at its start. It replaces an earlier call with the same key. */
   public void resume(String key, String call, ObjectNode arguments) {
     resumed.put(key, new Resumed(call, arguments));
   }
 
   private Answer callOnce(Call call, ObjectNode arguments, byte[] body, int length) throws IOException, Refusal, Gone {
     takeTurn(call);
-    RunningProcess asked;
+    RunningProcess target;
     CompletableFuture<Answer> answer;
     try {
-      asked = started();
-      answer = asked.begin(call.name(), arguments, body, length);
+      target = started();
+      answer = target.begin(call.name(), arguments, body, length);
     } catch (IOException | Refusal | Gone | RuntimeException fault) {
       turns.release();
       throw fault;
     }
-    // A call that nobody waits for any more occupies its thread in Python, and so its turn.
+    // A call without a waiting thread still occupies its thread in Python, and so its turn.
     answer.whenComplete((done, fault) -> turns.release());
     try {
       return accepted(answer.get(service.callSeconds(), TimeUnit.SECONDS));
     } catch (InterruptedException fault) {
-      return afterInterrupt(call, asked, answer);
+      return afterInterrupt(call, target, answer);
     } catch (ExecutionException fault) {
       throw (Gone) fault.getCause();
     } catch (TimeoutException fault) {
       String cause = "no answer arrived within " + service.callSeconds() + " seconds";
-      if (!asked.isSilent(service.callSeconds())) {
-        // The process works for others, so it hangs in this call alone.
+      if (!target.isSilent(service.callSeconds())) {
+        // The process answers other calls, so it hangs in this call alone.
         throw unanswered(call, cause);
       }
-      asked.end(cause);
+      target.end(cause);
       throw new Gone(cause, true);
     }
   }
 
   private void takeTurn(Call call) throws InterruptedIOException {
-    if (patience(call) > 0) {
-      // Not even a cancelled statement leaves half of its work: CREATE TABLE AS SELECT drops its table then.
+    if (secondsAfterInterrupt(call) > 0) {
+      // Even a cancelled statement must finish its work: CREATE TABLE AS SELECT then drops its table.
       turns.acquireUninterruptibly();
       return;
     }
@@ -156,23 +158,23 @@ public final class PythonProcess {
     }
   }
 
-  private Answer afterInterrupt(Call call, RunningProcess asked, CompletableFuture<Answer> answer)
+  private Answer afterInterrupt(Call call, RunningProcess target, CompletableFuture<Answer> answer)
       throws IOException, Refusal {
     try {
-      Answer late = answer.get(patience(call), TimeUnit.SECONDS);
+      Answer late = answer.get(secondsAfterInterrupt(call), TimeUnit.SECONDS);
       Thread.currentThread().interrupt();
       return accepted(late);
     } catch (InterruptedException | ExecutionException | TimeoutException fault) {
       if (service.callsAtOnce() == 1) {
-        asked.end("its call was cancelled");
+        target.end("its call was cancelled");
       }
       throw interrupted(call);
     }
   }
 
   /** Seconds for which an interrupted thread waits for the answer. */
-  private long patience(Call call) {
-    return call.retry() == Retry.IDEMPOTENT ? 0 : service.patienceSeconds();
+  private long secondsAfterInterrupt(Call call) {
+    return call.retry() == Retry.IDEMPOTENT ? 0 : service.interruptSeconds();
   }
 
   private synchronized RunningProcess started() throws IOException, Refusal {

@@ -1,6 +1,6 @@
 package org.pysparkpulsar.process;
 
-/** An error that a Python process answered with. Its message is for users. */
+/** An error that is the answer of a Python process. Its message is for users. */
 public final class Refusal extends Exception {
   private final String kind;
 
@@ -9,7 +9,7 @@ public final class Refusal extends Exception {
     this.kind = kind;
   }
 
-  /** One of the kinds of the service, such as "NoSuchTable". */
+  /** Returns the kind of the error, a name of the service such as "NoSuchTable". */
   public String kind() {
     return kind;
   }

@@ -18,23 +18,26 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * One start of a Python process: its pipes, and the calls that wait for an answer.
+ * A run of a Python process: its pipes, and the calls that wait for an answer.
  *
- * <p>A frame, the same in both directions: length of the header and length of the body (4 bytes each, big endian), a
- * header in JSON, a body of raw bytes. A call has an `id`, which its answer repeats; the first frame and its answer have
- * none. The protocol is `pyspark_pulsar.spark.service`.
+ * <p>Frames are the same in both directions: two lengths, a header in JSON, and a body of raw bytes. First is the
+ * length of the header, then the length of the body, with 4 bytes each, big endian. A call has an `id`, which its
+ * answer repeats. The first frame and its answer have none. `pyspark_pulsar.spark.service` documents the protocol.
  */
 final class RunningProcess {
   private static final ObjectMapper JSON = new ObjectMapper();
-  /** The limit of `spark/frames.py`. The first four bytes of any text are a larger number, so no text is taken for a frame. */
+  /**
+   * The limit in `spark/frames.py`. The first four bytes of any text are a larger number, so text is never
+   * read as a frame.
+   */
   private static final int MOST_HEADER = 1 << 27;
 
   private static final int MOST_BODY = 1 << 29;
-  /** Far above the time in which a process that runs empties its pipe. */
+  /** Far longer than a running process needs to empty its pipe. */
   private static final long WRITE_SECONDS = 30;
 
   private static final String UNREAD =
-      "it did not read what was sent to it within " + WRITE_SECONDS + " seconds, and was ended";
+      "it did not read a request within " + WRITE_SECONDS + " seconds, and was ended";
   private static final int SHOWN = 200;
   private static final byte[] NO_BODY = new byte[0];
 
@@ -45,7 +48,7 @@ final class RunningProcess {
   private final Map<Long, CompletableFuture<Answer>> awaited = new ConcurrentHashMap<>();
   private final CompletableFuture<Answer> ready = new CompletableFuture<>();
   private volatile long lastAnswer = System.nanoTime();
-  /** Why no more answers arrive; null while some may. */
+  /** The reason why no more answers arrive; null while answers can arrive. */
   private volatile String ended;
 
   private RunningProcess(Process process, String module) {
@@ -65,13 +68,16 @@ final class RunningProcess {
     return ended == null && process.isAlive();
   }
 
-  /** Sends the settings; the future is the answer to them. */
+  /** Sends the settings. The future is the answer to the settings. */
   CompletableFuture<Answer> introduce(JsonNode settings) throws Gone {
     send(settings, NO_BODY, 0);
     return ready;
   }
 
-  /** Sends a call with the first `length` bytes of `body`. The future fails with {@link Gone} when the process ends. */
+  /**
+   * Sends a call with the first `length` bytes of `body`. The future fails with {@link Gone} when the process
+   * ends.
+   */
   CompletableFuture<Answer> begin(String call, ObjectNode arguments, byte[] body, int length) throws Gone {
     long id = next.incrementAndGet();
     ObjectNode header = JSON.createObjectNode().put("id", id).put("call", call).put("log", LogLevels.now());
@@ -80,18 +86,18 @@ final class RunningProcess {
     awaited.put(id, answer);
     send(header, body, length);
     if (ended != null) {
-      // The listener may have ended before this call was among those that it fails.
+      // The listener may have ended before this call was registered, and so would not fail it.
       answer.completeExceptionally(new Gone(ended, true));
     }
     return answer;
   }
 
-  /** Returns whether the process has given no answer at all for this many seconds. */
+  /** Returns whether the process has sent no answer at all for this many seconds. */
   boolean isSilent(long seconds) {
     return System.nanoTime() - lastAnswer > TimeUnit.SECONDS.toNanos(seconds);
   }
 
-  /** Ends the process. All calls under way fail with the first cause that was given. */
+  /** Ends the process. All pending calls fail with the first cause. */
   void end(String cause) {
     if (ended == null) {
       ended = cause;
@@ -110,7 +116,7 @@ final class RunningProcess {
       CompletableFuture<Void> written = new CompletableFuture<Void>().orTimeout(WRITE_SECONDS, TimeUnit.SECONDS);
       written.exceptionally(
           late -> {
-            // Nothing else wakes a thread that writes to a full pipe.
+            // Only ending the process wakes a thread that writes to a full pipe.
             process.destroyForcibly();
             return null;
           });
@@ -124,13 +130,13 @@ final class RunningProcess {
       } catch (IOException fault) {
         boolean isLate = written.isCompletedExceptionally();
         end(isLate ? UNREAD : errors.end());
-        // The listener may know more, but not of a deadline.
+        // The listener may know the cause better, but it knows no deadline.
         cause = isLate ? UNREAD : ended;
       } finally {
         written.complete(null);
       }
     }
-    // Half a frame was written at most, which the process cannot have acted on.
+    // At most half a frame was written, so the process cannot have acted on it.
     throw new Gone(cause, false);
   }
 
@@ -142,7 +148,7 @@ final class RunningProcess {
         if (headerLength < 0 || headerLength > MOST_HEADER || bodyLength < 0 || bodyLength > MOST_BODY) {
           end(
               "it printed '" + printed(headerLength, bodyLength, answers)
-                  + "', which is no answer and which a wrapper or site module may do");
+                  + "' instead of an answer; a wrapper or site module may print that");
           return;
         }
         byte[] header = new byte[headerLength];
@@ -163,7 +169,7 @@ final class RunningProcess {
     }
   }
 
-  /** The first line of a text of which two numbers were read, as far as it has arrived. */
+  /** Returns the first line of a text that begins with these two numbers, as far as it has arrived. */
   private static String printed(int first, int second, DataInputStream rest) throws IOException {
     byte[] more = rest.readNBytes(Math.min(rest.available(), SHOWN));
     ByteBuffer all = ByteBuffer.allocate(2 * Integer.BYTES + more.length).putInt(first).putInt(second).put(more);
@@ -178,7 +184,7 @@ final class RunningProcess {
     }
   }
 
-  /** The process has ended; `sent` says whether it may have read the call. */
+  /** The error of a process that has ended. `sent` shows whether it may have read the call. */
   static final class Gone extends Exception {
     final boolean sent;
 

@@ -1,14 +1,18 @@
 package org.pysparkpulsar.process;
 
 /**
- * One kind of Python process: what it is for, and how it is called.
+ * A kind of Python process: its purpose, and how it is called.
  *
- * @param purpose what errors name before the reason, such as "the Pulsar catalog"
- * @param module what `python -m` runs: a `pyspark_pulsar.spark.service`
- * @param callsAtOnce upper limit of calls under way; the number of threads of the service in Python. A process with a
- *     limit of 1 is ended with a call that was cancelled, because the next call would wait for it.
- * @param callSeconds deadline of an answer, far above the deadlines of the process itself, which say more
- * @param patienceSeconds how long an interrupted thread waits for the answer to a call that changes something, so that a
- *     cancelled statement leaves nothing half done; a second interrupt ends the wait
+ * <p>`purpose` begins errors, such as "the Pulsar catalog". `module` is the argument of `python -m`, which runs a
+ * `pyspark_pulsar.spark.service`.
+ *
+ * <p>`callsAtOnce` limits the pending calls, and is the number of threads of the service in Python. With a limit of 1
+ * a cancelled call also ends the process, because the next call would wait for it.
+ *
+ * <p>`callSeconds` is the deadline of an answer. It is far longer than the deadlines of the process itself, whose
+ * errors contain more.
+ *
+ * <p>`interruptSeconds` is how long an interrupted thread waits for the answer to a call that changes something. So a
+ * cancelled statement leaves no partial change. A second interrupt ends the wait.
  */
-public record Service(String purpose, String module, int callsAtOnce, long callSeconds, long patienceSeconds) {}
+public record Service(String purpose, String module, int callsAtOnce, long callSeconds, long interruptSeconds) {}

@@ -6,7 +6,10 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
 
-/** Copies what a child process writes to its standard error to that of this JVM, and keeps the end for error messages. */
+/**
+ * The standard error of a child process, copied to the standard error of this JVM. Its end is kept for error
+ * messages.
+ */
 final class StandardError {
   private static final int KEPT_BYTES = 4096;
   private static final int SHOWN_LINES = 3;
@@ -29,13 +32,16 @@ final class StandardError {
     return copied;
   }
 
-  /** How the process ended, with the last lines that it wrote: "it ended with exit code 1 and wrote: ...". */
+  /**
+   * Returns how the process ended, with the last lines that it wrote: "it ended with exit code 1 and wrote:
+   * ...".
+   */
   String end() {
     try {
       if (!process.waitFor(END_SECONDS, TimeUnit.SECONDS)) {
         return "it closed its connections and still runs";
       }
-      // A grandchild may keep the pipe open.
+      // A grandchild may keep the pipe open, so the wait has a deadline.
       thread.join(TimeUnit.SECONDS.toMillis(END_SECONDS));
     } catch (InterruptedException fault) {
       Thread.currentThread().interrupt();

@@ -22,11 +22,11 @@ import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
 
 /**
- * What Spark's `MapInBatchEvaluator` does for a source in Python, up to the point at which it makes rows: it sends a
- * partition, or the rows of a write, to the Python worker, and gives the record batches that come back.
+ * A replacement of Spark's `MapInBatchEvaluator` for sources in Python, without its conversion to rows. It
+ * sends a partition, or the rows of a write, to the Python worker, and returns the worker's record batches.
  *
- * <p>The evaluator's parts have no interface, so they are looked up by name, all of them in {@link #find} too, which asks
- * beforehand whether they are there.
+ * <p>The parts of the evaluator have no interface, so they are looked up by name. {@link #find} checks
+ * beforehand whether all of them exist.
  */
 final class BatchRunner {
   private static final Class<?> EVALUATORS = MapInBatchEvaluatorFactory.class;
@@ -38,12 +38,12 @@ final class BatchRunner {
     Seq.class, int.class, int[][].class, StructType.class, String.class, boolean.class, Map.class, Map.class,
     Option.class, Option.class
   };
-  /** The last argument of Spark 4.1, and of no later one. */
+  /** The last argument in Spark 4.1 only. */
   private static final String PROFILER = "profiler";
 
   private BatchRunner() {}
 
-  /** Throws where Spark has not what {@link #run} takes of it. */
+  /** Looks up the parts of Spark that {@link #run} needs, and throws if one does not exist. */
   static Constructor<ArrowPythonRunner> find() throws ReflectiveOperationException {
     for (String part : PARTS) {
       ScalaField.of(EVALUATORS, part);
@@ -59,7 +59,7 @@ final class BatchRunner {
     }
   }
 
-  /** In a task: the record batches of a partition. */
+  /** Reads the record batches of a partition, in a task. */
   static Iterator<ColumnarBatch> run(MapInBatchEvaluatorFactory evaluators, byte[] partition)
       throws ReflectiveOperationException {
     InternalRow row = new GenericInternalRow(new Object[] {new GenericInternalRow(new Object[] {partition})});
@@ -68,8 +68,8 @@ final class BatchRunner {
   }
 
   /**
-   * In a task: sends each of `batches` as one record batch. Of each that comes back the first column is a struct, whose
-   * fields are the columns; the next one overwrites it.
+   * Sends each of `batches` as one record batch, in a task. The first column of each returned batch is a
+   * struct, whose fields are the columns. The next batch overwrites it.
    */
   static Iterator<ColumnarBatch> run(MapInBatchEvaluatorFactory evaluators, Iterator<Iterator<InternalRow>> batches)
       throws ReflectiveOperationException {
@@ -97,8 +97,8 @@ final class BatchRunner {
   }
 
   /**
-   * Ends the Python worker of a task that has rows enough, before Spark's runner hangs up on it: it would log a traceback
-   * of the broken pipe, and end. Where Spark has the worker elsewhere, it does.
+   * Ends the Python worker of a task that needs no more rows, before Spark's runner closes its connection. Otherwise
+   * the worker would log a traceback of the broken pipe before it ends.
    */
   static void endWorker(Iterator<ColumnarBatch> given) {
     Iterator<?> batches = given instanceof InterruptibleIterator<?> outer ? outer.delegate() : given;
@@ -112,7 +112,7 @@ final class BatchRunner {
     }
   }
 
-  /** Spark 4.3 keeps a handle of the process, earlier ones its id. */
+  /** Ends the worker. Spark 4.3 keeps a handle of the process, earlier versions its id. */
   private static void end(Iterator<?> batches, Field field) {
     try {
       field.setAccessible(true);
@@ -123,7 +123,7 @@ final class BatchRunner {
         Class.forName("org.apache.spark.api.python.PythonWorkerHandle").getMethod("destroy").invoke(worker);
       }
     } catch (ReflectiveOperationException | RuntimeException fault) {
-      // Then the log has a traceback, and all is as it was.
+      // Without this step the log has a traceback, and nothing else changes.
     }
   }
 

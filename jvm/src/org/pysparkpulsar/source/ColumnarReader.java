@@ -24,14 +24,14 @@ import scala.collection.immutable.Map;
 /**
  * The record batches of one partition, read on an executor. Each batch owns its memory ({@link HeapVector}).
  *
- * <p>Spark's runner frees its Arrow memory when the task ends, in the task's thread. An operator may ask for the next
- * batch in a thread of its own at that moment ({@code SELECT TRANSFORM} with a limit). So a lock stands between the two:
- * the end of the task waits until the other thread has left the runner, and a thread that asks for a batch later gets an
- * error instead of freed memory.
+ * <p>Spark's runner frees its Arrow memory when the task ends, in the task's thread. At that moment an
+ * operator may request the next batch in a thread of its own ({@code SELECT TRANSFORM} with a limit). So a
+ * lock separates the two. The end of the task waits until the other thread has left the runner. A thread that
+ * requests a batch later gets an error instead of freed memory.
  */
 final class ColumnarReader implements PartitionReader<ColumnarBatch> {
   private static final Logger LOG = LoggerFactory.getLogger(ColumnarReader.class);
-  /** A thread leaves the runner as soon as its Python worker is gone. */
+  /** The wait at the end of the task. A thread leaves the runner as soon as its Python worker has ended. */
   private static final long LEAVE_SECONDS = 20;
 
   private final UserDefinedPythonDataSource source;
@@ -40,7 +40,7 @@ final class ColumnarReader implements PartitionReader<ColumnarBatch> {
   private final Iterator<ColumnarBatch> batches;
   private final TaskCounts counts;
   private final CountsFile counted;
-  /** Held by the thread that is inside Spark's runner or copies what the runner has read. */
+  /** The lock that a thread has while it is inside Spark's runner, or copies what the runner has read. */
   private final ReentrantLock inRunner = new ReentrantLock();
   private volatile Thread reading;
   private volatile boolean taskEnded;
@@ -48,7 +48,10 @@ final class ColumnarReader implements PartitionReader<ColumnarBatch> {
   /** The batch that was returned last. */
   private HeapVector[] current = {};
 
-  /** `counts`: what the task's Python counts is added to it when the task has read all; null where nobody asks. */
+  /**
+   * Creates a reader. When the task has read all, the counts of its Python are added to `counts`, which may
+   * be null.
+   */
   ColumnarReader(ColumnarReaderFactory.Origin origin, byte[] partition, TaskCounts counts) {
     this.counts = counts;
     counted = counts == null ? CountsFile.NONE : CountsFile.make();
@@ -69,7 +72,8 @@ final class ColumnarReader implements PartitionReader<ColumnarBatch> {
     } catch (ReflectiveOperationException fault) {
       throw new IllegalStateException(fault);
     }
-    // Spark calls listeners in reverse order: this one before the runner's own, which frees the memory.
+    // Spark calls listeners in reverse order: this one before the runner's own listener, which frees the
+    // memory.
     TaskContext.get().addTaskCompletionListener((TaskCompletionListener) task -> endWithTask());
   }
 
@@ -84,7 +88,7 @@ final class ColumnarReader implements PartitionReader<ColumnarBatch> {
         }
       }
     } catch (PythonException fault) {
-      throw OwnError.withoutFrames(fault);
+      throw PackageError.withoutFrames(fault);
     } finally {
       leave();
     }
@@ -118,7 +122,10 @@ final class ColumnarReader implements PartitionReader<ColumnarBatch> {
     }
   }
 
-  /** Returns the error of a thread that reads on after its task; without frames, since Spark logs it for each such thread. */
+  /**
+   * Returns the error of a thread that reads after its task has ended. It has no frames, because Spark logs
+   * it for each such thread.
+   */
   static RuntimeException taskHasEnded() {
     RuntimeException fault =
         new TaskKilledException("the task that reads these rows has ended; read all rows before the task ends");
@@ -131,7 +138,10 @@ final class ColumnarReader implements PartitionReader<ColumnarBatch> {
     inRunner.unlock();
   }
 
-  /** In the task's thread. Ends the Python worker first, so that a thread that waits for its rows wakes up. */
+  /**
+   * Ends the reader in the task's thread. The Python worker ends first, which wakes a thread that waits for
+   * its rows.
+   */
   private void endWithTask() {
     taskEnded = true;
     if (!allRead) {
@@ -143,7 +153,7 @@ final class ColumnarReader implements PartitionReader<ColumnarBatch> {
         other.interrupt();
       }
       if (!left()) {
-        LOG.error("Thread {} still reads record batches of Pulsar {} s after its task ended", other, 2 * LEAVE_SECONDS);
+        LOG.error("A thread still reads record batches of Pulsar {} s after its task ended: {}", 2 * LEAVE_SECONDS, other);
       }
     }
     for (HeapVector each : current) {
@@ -154,7 +164,10 @@ final class ColumnarReader implements PartitionReader<ColumnarBatch> {
     }
   }
 
-  /** Waits until no thread is inside the runner, also in a task that was interrupted. Returns false at the deadline. */
+  /**
+   * Waits until no thread is inside the runner, also in a task that was interrupted. Returns false at the
+   * deadline.
+   */
   private boolean left() {
     long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(LEAVE_SECONDS);
     boolean interrupted = false;
@@ -182,9 +195,9 @@ final class ColumnarReader implements PartitionReader<ColumnarBatch> {
     return SparkParts.values(source, metrics);
   }
 
-  /** Spark's runner ends with the task, and frees its memory then. */
+  /** Does nothing, because Spark's runner ends with the task, and frees its memory then. */
   @Override
   public void close() {
-    // Nothing is this reader's own.
+    // The reader has no resources of its own.
   }
 }

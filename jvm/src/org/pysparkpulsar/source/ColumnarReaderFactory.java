@@ -12,7 +12,10 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.Option;
 
-/** Reads the partitions that Spark's own factory would read, with the same function in Python, batch by batch. */
+/**
+ * A factory of readers for the same partitions as Spark's own factory, with the same function in Python,
+ * batch by batch.
+ */
 final class ColumnarReaderFactory implements PartitionReaderFactory {
   private static final long serialVersionUID = 1;
 
@@ -22,7 +25,10 @@ final class ColumnarReaderFactory implements PartitionReaderFactory {
   private final Origin origin;
   private final TaskCounts counts;
 
-  /** On the driver; `rows` is Spark's factory of a batch or of a stream. `counts` may be null. */
+  /**
+   * Creates a factory on the driver. `rows` is Spark's factory of a batch or of a stream. `counts` may be
+   * null.
+   */
   ColumnarReaderFactory(PartitionReaderFactory rows, TaskCounts counts) {
     this.rows = rows;
     this.counts = counts;
@@ -48,7 +54,7 @@ final class ColumnarReaderFactory implements PartitionReaderFactory {
     return rows.createReader(partition);
   }
 
-  /** What Spark's factory reads with. */
+  /** The parts of Spark's factory. */
   record Origin(
       UserDefinedPythonDataSource source, byte[] function, StructType columns, Option<String> artifacts,
       Option<String> session)
@@ -57,7 +63,7 @@ final class ColumnarReaderFactory implements PartitionReaderFactory {
       "source", "pickledReadFunc", "outputSchema", "jobArtifactUUID", "sessionUUID"
     };
 
-    /** Throws where Spark's factory does not have them. */
+    /** Checks that Spark's factory has the fields, and throws if one does not exist. */
     static void fields(Class<? extends PartitionReaderFactory> factory) throws NoSuchFieldException {
       for (String field : FIELDS) {
         ScalaField.of(factory, field);

@@ -4,9 +4,12 @@ import org.apache.spark.sql.execution.datasources.v2.python.PythonPartitionReade
 import org.apache.spark.sql.execution.datasources.v2.python.PythonStreamingPartitionReaderFactory;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** Whether tasks of a query hand Spark their record batches as columns. Otherwise Spark makes a row of each message. */
+/**
+ * The choice whether tasks of a query pass their record batches to Spark as columns. Otherwise Spark makes
+ * rows of them.
+ */
 final class ColumnarReads {
-  /** On unless it is "false"; Python refuses what is no yes or no. */
+  /** The option is on unless it is "false". Python refuses values other than true and false. */
   private static final String OPTION = "columnarReads";
 
   private ColumnarReads() {}
@@ -15,15 +18,15 @@ final class ColumnarReads {
     return !"false".equalsIgnoreCase(options.get(OPTION)) && Possible.ANSWER;
   }
 
-  /** Found out once in a JVM, which says so where the answer is no. */
+  /** The result of a check that runs once in a JVM, and logs a negative result. */
   private static final class Possible {
     static final boolean ANSWER = find();
 
     private static boolean find() {
       return SparkParts.found(
           ColumnarReads.class,
-          "Spark makes rows of Pulsar's record batches, as this version of Spark differs inside from 4.3 ({}): reads are "
-              + "right, and slower",
+          "Reads from Pulsar are correct but slower, because Spark converts record batches to rows. The internals of this "
+              + "version of Spark differ from 4.3: {}",
           () -> {
             ColumnarReaderFactory.Origin.fields(PythonPartitionReaderFactory.class);
             ColumnarReaderFactory.Origin.fields(PythonStreamingPartitionReaderFactory.class);

@@ -12,11 +12,12 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
 
 /**
- * The file to which the Python of one task writes its counts (`spark/task_context.py`), on the executor. It is made before
- * the task begins and removed when the task has ended. If it cannot be made, the task runs without counts.
+ * The file into which the Python of one task writes its counts (`spark/task_context.py`), on the executor. It
+ * is created before Python starts, and read after Python has ended. If it cannot be created or read, the
+ * counts are missing, and the task is not affected.
  */
 record CountsFile(Path path) {
-  /** Nothing is asked. */
+  /** No file, for a task whose counts are not needed. */
   static final CountsFile NONE = new CountsFile(null);
 
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -28,12 +29,13 @@ record CountsFile(Path path) {
       String name = "pyspark-pulsar-" + TaskContext.get().taskAttemptId() + ".counts";
       return new CountsFile(Files.createFile(folder.resolve(name)));
     } catch (IOException | RuntimeException | LinkageError fault) {
-      // Such as a second source in the same task, whose counts go into the file of the first.
+      // For example, the file of a second source in the same task exists. Its counts go into the file of the
+      // first.
       return NONE;
     }
   }
 
-  /** What it says, once; it is gone then. */
+  /** Returns the counts, and deletes the file. */
   List<Map<String, Long>> take() {
     List<Map<String, Long>> counts = new ArrayList<>();
     if (path == null) {
@@ -45,7 +47,7 @@ record CountsFile(Path path) {
       }
       Files.delete(path);
     } catch (IOException fault) {
-      // Of a task that was ended while it wrote.
+      // The task was ended while it wrote.
       path.toFile().delete();
     }
     return counts;

@@ -19,14 +19,18 @@ import org.pysparkpulsar.process.Refusal;
 import org.pysparkpulsar.process.Service;
 
 /**
- * The Python process in which Spark's own planning programs run: `pyspark_pulsar.spark.driver_process`.
+ * The Python process that runs Spark's own planning programs: `pyspark_pulsar.spark.driver_process`.
  *
- * <p>Spark starts a process for each of these programs, up to seven for a stream and one for each epoch of a sink, and
- * each of them imports PySpark and this package again. Here one process stays for all queries of this JVM. A use of a
- * program is one call, whose body and answer are the bytes that Spark exchanges with a process of its own.
+ * <p>Spark starts a process for each of these programs: up to seven for a stream, and one for each epoch of a
+ * sink. Each process imports PySpark and this package again. Here one process stays for all queries of this
+ * JVM. Each use of a program is one call, whose body and answer are the bytes that Spark exchanges with its
+ * own process.
  */
 final class DriverProcess {
-  /** A query that is being stopped leaves its call at once. */
+  /**
+   * The service. It does not wait after an interrupt, because a query that is being stopped leaves its call
+   * immediately.
+   */
   private static final Service SERVICE =
       new Service("the Pulsar data source", "pyspark_pulsar.spark.driver_process", 128, 900, 0);
 
@@ -48,7 +52,11 @@ final class DriverProcess {
     return new DriverProcess(PythonProcess.of(SERVICE, python, PythonProcess.arguments()));
   }
 
-  /** Returns the version of Python as "3.12". Throws what names an interpreter that cannot run the process. */
+  /**
+   * Returns the version of Python, such as "3.12".
+   *
+   * @throws PulsarException with the name of the interpreter if it cannot run the process
+   */
   String version() {
     try {
       return process.ready().get("version").asText();
@@ -59,7 +67,7 @@ final class DriverProcess {
     }
   }
 
-  /** Returns and throws what `runner.runInPython` does. */
+  /** Returns the result of `runner.runInPython`, or throws its exception. */
   <T> T run(PythonPlannerRunner<T> runner) {
     EvaluatePython.registerPicklers();
     String program = runner.workerModule();
@@ -71,7 +79,7 @@ final class DriverProcess {
       return runner.receiveFromPython(new DataInputStream(new ByteArrayInputStream(answer)));
     } catch (EOFException fault) {
       throw PulsarException.raised(
-          "the Pulsar data source, " + program + ": expected a whole answer, got a part; its log says why");
+          "the Pulsar data source, " + program + ": expected a complete answer, got a part; read the log of the process");
     } catch (IOException fault) {
       throw raised(fault);
     } catch (Refusal refusal) {
@@ -80,20 +88,23 @@ final class DriverProcess {
   }
 
   Answer call(String name, Retry retry, ObjectNode arguments, byte[] body) throws IOException, Refusal {
-    // Rows of a job may be committed, or may still become so.
+    // After a failed call, rows of a job may be committed, or may be committed later.
     String advice =
         name.equals(COMMIT)
-            ? "whether its rows are committed is not known: with deliveryGuarantee=exactly-once, see what pyspark-pulsar "
-                + "transactions resolve says before you run it again"
+            ? "it is unknown whether its rows are committed: with deliveryGuarantee=exactly-once, run pyspark-pulsar "
+                + "transactions resolve before you run the job again"
             : "run it again";
     return process.call(new Call(name, "the Pulsar data source, " + name, retry, advice), arguments, body, body.length);
   }
 
-  void tell(String call, ObjectNode arguments) {
-    process.tell(call, arguments);
+  void post(String call, ObjectNode arguments) {
+    process.post(call, arguments);
   }
 
-  /** An interrupt stays what it is: by its class Spark knows that a query was stopped. */
+  /**
+   * Returns the exception for a failed call. An interrupt keeps its class, by which Spark recognizes a
+   * stopped query.
+   */
   static RuntimeException raised(IOException fault) {
     return fault instanceof InterruptedIOException
         ? PulsarException.thrown(fault)

@@ -22,24 +22,27 @@ import scala.collection.Seq;
 import scala.collection.immutable.Map;
 import scala.collection.immutable.Set$;
 
-/** Whether this Spark's planning programs can run in {@link DriverProcess}. Otherwise Spark starts a process for each. */
+/**
+ * The input of Spark's planning programs in {@link DriverProcess}, and whether this Spark can use it.
+ * Otherwise Spark starts a process for each program.
+ */
 final class DriverPrograms {
-  /** Found out once in a JVM, which says so where the answer is no. */
+  /** The result of a check that runs once in a JVM, and logs a negative result. */
   static final boolean POSSIBLE = find();
 
-  /** What Spark calls the files of a query's planning; there are none. */
+  /** Spark's name for the files of a query's planning. There are no such files. */
   private static final String FILES = "planning";
 
   private DriverPrograms() {}
 
-  /** What the program of `runner` reads, a Python of this `version`. */
+  /** Writes the input of the program of `runner`, for a Python of this `version`. */
   static void write(String version, PythonPlannerRunner<?> runner, DataOutputStream output) throws IOException {
     boolean whole = readsAll();
     if (whole) {
       PythonWorkerUtils$ protocol = PythonWorkerUtils$.MODULE$;
       protocol.writePythonVersion(version, output);
       protocol.writeSparkFiles(Option.apply(FILES), Set$.MODULE$.empty(), output);
-      // Broadcast variables: none, and no server that decrypts them.
+      // There are no broadcast variables, and no server that decrypts them.
       output.writeBoolean(false);
       output.writeInt(0);
     }
@@ -49,17 +52,20 @@ final class DriverPrograms {
     }
   }
 
-  /** In Spark 4.1 a program is one function, which reads what Spark tells each process, too (`spark/driver_process.py`). */
+  /**
+   * Returns whether a program reads all its input itself. In Spark 4.1 it is one function, which also reads
+   * what Spark writes to each process (`spark/driver_process.py`).
+   */
   private static boolean readsAll() {
     return Arrays.stream(PythonPlannerRunner.class.getDeclaredMethods()).noneMatch(it -> it.getName().equals("runnerConf"));
   }
 
-  /** All that is taken of Spark and is no interface of Spark's. */
+  /** Looks up all parts of Spark that are used here without an interface. */
   private static boolean find() {
     return SparkParts.found(
         DriverPrograms.class,
-        "Spark starts a Python process for each step of a Pulsar query's planning, as this version of Spark differs "
-            + "inside from 4.3 ({}): queries are right, and start slower",
+        "Queries of Pulsar are correct but start slower, because Spark starts a Python process for each step of their "
+            + "planning. The internals of this version of Spark differ from 4.3: {}",
         () -> {
           PythonPlannerRunner.class.getMethod("writeToPython", DataOutputStream.class, Pickler.class);
           PythonPlannerRunner.class.getMethod("receiveFromPython", java.io.DataInputStream.class);

@@ -41,16 +41,16 @@ import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * One column of one record batch, copied from Arrow's memory into arrays on the heap.
+ * A column of one record batch, copied from Arrow's memory into arrays on the heap.
  *
- * <p>Spark's Python runner overwrites Arrow's memory with the next record batch and frees it when the task ends.
- * Readers outlive both: {@code SELECT TRANSFORM}, {@code RDD.pipe} and threads of a user's function read in threads of
- * their own. The garbage collector keeps an array for as long as somebody can reach it, so nothing that was read from
- * this column ever changes.
+ * <p>Spark's Python runner overwrites Arrow's memory with the next record batch, and frees it when the task
+ * ends. Readers outlive both: {@code SELECT TRANSFORM}, {@code RDD.pipe} and threads of a user's function
+ * read in threads of their own. The garbage collector keeps an array as long as it can be reached, so the
+ * values of this column never change.
  *
- * <p>{@link #release} drops the arrays when the task ends, because such a thread may hang for ever: Spark abandons the
- * process of a {@code TRANSFORM} that has a limit, and the thread that feeds it. Every read compares its position with
- * the array that it reads from, so a read after that is an error and never a wrong value.
+ * <p>{@link #release} drops the arrays when the task ends, because such a thread may wait forever. Spark
+ * abandons the process of a {@code TRANSFORM} with a limit, and the thread that feeds it. Every read compares
+ * its position with the array that it reads from. So a read after that is an error, and never a wrong value.
  */
 final class HeapVector extends ColumnVector {
   private static final Set<Class<?>> FIXED_WIDTH =
@@ -65,11 +65,11 @@ final class HeapVector extends ColumnVector {
   private static final HeapVector[] NO_CHILDREN = {};
 
   private final int nulls;
-  /** One bit for each row, 1 for a value; null if no row is null. */
+  /** The bits of the rows, 1 for a value; null if no row is null. */
   private final byte[] validity;
-  /** The values of a column of numbers, texts or bytes; empty for nested types, and when released. */
+  /** The values of a column of numbers, texts or bytes; empty for nested types, and after `release`. */
   private byte[] values;
-  /** Where the value of each row begins in `values` or in the child, and where the last one ends. */
+  /** The beginning of each row's value in `values` or in the child, and the end of the last value. */
   private final int[] offsets;
   private final HeapVector[] children;
 
@@ -84,8 +84,8 @@ final class HeapVector extends ColumnVector {
   }
 
   /**
-   * Copies a column of the Spark type `type`. Durations are microseconds in Arrow, as in Spark. The caller makes sure that
-   * no other thread frees `vector` meanwhile.
+   * Copies a column of the Spark type `type`. A duration has microseconds in Arrow, as in Spark. The caller
+   * ensures that no other thread frees `vector` at the same time.
    */
   static HeapVector copyOf(DataType type, FieldVector vector) {
     int rows = vector.getValueCount();
@@ -113,7 +113,7 @@ final class HeapVector extends ColumnVector {
       return new HeapVector(type, nulls, validity, NO_BYTES, NO_OFFSETS, children);
     }
     throw new IllegalStateException(
-        "the Pulsar data source: expected a column of a type that its schemas have, got " + vector.getField());
+        "the Pulsar data source: expected a column with a type of its schemas, got " + vector.getField());
   }
 
   private static HeapVector[] children(DataType type, ListVector list) {
@@ -148,7 +148,7 @@ final class HeapVector extends ColumnVector {
     return copy;
   }
 
-  /** Arrow allows a vector without rows to have no offsets at all. */
+  /** Copies offsets. Arrow allows a vector without rows to have no offsets at all. */
   private static int[] offsets(ArrowBuf buffer, int rows) {
     if (rows == 0) {
       return NO_OFFSETS;
@@ -163,7 +163,10 @@ final class HeapVector extends ColumnVector {
     // The garbage collector frees the arrays.
   }
 
-  /** Drops the values, so that a reader that never ends holds no memory. Called at the end of the task, in its thread. */
+  /**
+   * Drops the values, so that a reader that never ends keeps no memory. Called at the end of the task, in its
+   * thread.
+   */
   void release() {
     values = NO_BYTES;
     for (HeapVector child : children) {
@@ -229,7 +232,10 @@ final class HeapVector extends ColumnVector {
     return Platform.getDouble(bytes, at(bytes, row, Double.BYTES));
   }
 
-  /** Arrow stores a decimal as 16 bytes in two's complement, lowest byte first; 18 digits fit into the lower 8. */
+  /**
+   * Returns a decimal. Arrow stores it as 16 bytes in two's complement, lowest byte first; 18 digits fit into
+   * the lower 8.
+   */
   @Override
   public Decimal getDecimal(int row, int precision, int scale) {
     if (isNullAt(row)) {

@@ -24,7 +24,10 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** Plans in one process with the driver's interpreter, and runs tasks with the one that executors have. */
+/**
+ * A data source that plans in one process with the driver's interpreter, and runs tasks with the executors'
+ * interpreter.
+ */
 final class OnTwoInterpreters extends UserDefinedPythonDataSource {
   private final String driver;
   private final UserDefinedPythonDataSource onExecutors;
@@ -100,7 +103,7 @@ final class OnTwoInterpreters extends UserDefinedPythonDataSource {
     return DriverProcess.of(driver).run(runner);
   }
 
-  /** Keys as the user has written them. */
+  /** Returns the options with keys as the user wrote them. */
   private static CaseInsensitiveMap<String> written(CaseInsensitiveStringMap options) {
     return CaseInsensitiveMap$.MODULE$.apply(scala(options));
   }

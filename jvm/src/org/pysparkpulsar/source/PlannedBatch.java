@@ -15,9 +15,9 @@ import org.pysparkpulsar.process.Interpreter;
 import org.pysparkpulsar.process.PythonProcess;
 import org.pysparkpulsar.process.Refusal;
 
-/** What a batch or a micro-batch reads that is planned, in the words of the Python that planned it (`read/batch/summary.py`). */
+/** The summary of a planned batch or micro-batch, as Python describes it (`read/batch/summary.py`). */
 record PlannedBatch(String text, String places, OptionalLong sizeInBytes) implements Statistics {
-  /** Of which nothing is told. */
+  /** The summary of a batch that Python does not describe. */
   static final PlannedBatch UNKNOWN = new PlannedBatch("", "", OptionalLong.empty());
 
   static PlannedBatch of(InputPartition[] partitions) {
@@ -36,21 +36,22 @@ record PlannedBatch(String text, String places, OptionalLong sizeInBytes) implem
         output.writeInt(partition.length);
         output.write(partition);
       }
-      JsonNode told =
+      JsonNode summary =
           DriverProcess.of(Interpreter.of(Map.of()))
               .call("read_summary", Retry.IDEMPOTENT, PythonProcess.arguments(), pickled.toByteArray())
               .result();
-      JsonNode size = told.get("bytes");
+      JsonNode size = summary.get("bytes");
       return new PlannedBatch(
-          told.get("text").asText(), told.get("places").asText(),
+          summary.get("text").asText(), summary.get("places").asText(),
           size.isNull() ? OptionalLong.empty() : OptionalLong.of(size.asLong()));
     } catch (IOException | Refusal fault) {
-      // Shown only, and for choosing a join: the query itself goes on, or fails of what is wrong.
+      // The summary is only shown and used to choose a join. The query itself continues, or fails with its
+      // own error.
       return UNKNOWN;
     }
   }
 
-  /** Nobody counts the messages in entries. */
+  /** Returns no number, because the messages in entries are not counted. */
   @Override
   public OptionalLong numRows() {
     return OptionalLong.empty();

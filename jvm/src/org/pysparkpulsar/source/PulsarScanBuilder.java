@@ -16,7 +16,7 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** Tells the data source which columns a query needs, which it decodes alone, and what it filters by. */
+/** A scan builder that passes a query's columns, filters and limit to the data source. */
 public final class PulsarScanBuilder
     implements SupportsPushDownFilters, SupportsPushDownLimit, SupportsPushDownRequiredColumns {
   private final PythonDataSourceV2 source;
@@ -26,7 +26,12 @@ public final class PulsarScanBuilder
   private Filter[] filters = {};
   private int limit = -1;
 
-  /** `source`: of this scan alone. `metadata`: further columns, which a query may name. */
+  /**
+   * Creates a builder.
+   *
+   * @param source the data source of this scan alone
+   * @param metadata further columns, which a query may name
+   */
   public PulsarScanBuilder(
       PythonDataSourceV2 source, StructType columns, StructType metadata, CaseInsensitiveStringMap options) {
     this.source = source;
@@ -35,12 +40,12 @@ public final class PulsarScanBuilder
     this.options = options;
   }
 
-  /** One that decodes all columns, whatever the query needs, and no others. */
+  /** Returns a builder that decodes all columns, whatever the query needs, and no others. */
   public static ScanBuilder ofAll(StructType columns, CaseInsensitiveStringMap options) {
     return new SourceScanBuilder(PythonSource.make(), PythonSource.NAME, columns, options);
   }
 
-  /** Spark evaluates all of them again, so the data source is asked once, when the columns are known too. */
+  /** Keeps the filters for `build`, where the columns are known too. Spark evaluates all of them again. */
   @Override
   public Filter[] pushFilters(Filter[] given) {
     filters = given;
@@ -52,7 +57,10 @@ public final class PulsarScanBuilder
     return filters;
   }
 
-  /** Asked only where no filter is left to Spark; each task then ends by itself, and Spark cuts what they give. */
+  /**
+   * Accepts a limit, which Spark only pushes without remaining filters. Each task stops at the limit, and
+   * Spark cuts the rows of all tasks.
+   */
   @Override
   public boolean pushLimit(int rows) {
     if (options.containsKey(SourceScanBuilder.LIMIT)) {
@@ -67,7 +75,9 @@ public final class PulsarScanBuilder
     return true;
   }
 
-  /** Whole columns, of which Spark takes the fields that it needs; one at least, which count(*) counts. */
+  /**
+   * Keeps whole columns, although Spark may need only some of their fields. At least one column remains for count(*).
+   */
   @Override
   public void pruneColumns(StructType required) {
     List<StructField> wanted = new ArrayList<>();

@@ -17,24 +17,27 @@ import scala.Option;
 import scala.collection.immutable.ArraySeq;
 
 /**
- * Spark's own face of the data source `pulsar`, which is written in Python; run by the interpreter that settings name.
+ * Spark's interface to the data source `pulsar`, which is written in Python and runs in the configured
+ * interpreter.
  *
- * <p>Spark itself looks for such sources with the interpreter of an environment variable, else with `python3`: on a
- * cluster that is seldom one that has the package, and then the source is not found.
+ * <p>Spark itself looks for such sources with the interpreter of an environment variable, or with `python3`.
+ * On a cluster that interpreter rarely has the package, and then the source is not found.
  *
- * <p>A new one for each scan or write: Spark's keeps what the Python side has planned for its first query, filters
- * included, and would give it to the next.
+ * <p>Each scan or write needs a new instance. Spark's class keeps the plan of its first query, including
+ * filters, and would return it to the next query.
  */
 public class PythonSource extends PythonDataSourceV2 {
   public static final String NAME = "pulsar";
-  /** What pickle makes of a class: its module and its name. */
+  /** The pickle of a class: its module and its name. */
   private static final byte[] PULSAR_DATA_SOURCE =
       "cpyspark_pulsar.datasource\nPulsarDataSource\n.".getBytes(StandardCharsets.US_ASCII);
 
   private UserDefinedPythonDataSource source;
   private PythonDataSourceCreationResult made;
 
-  /** Spark names the one that it has found itself, and takes a name only once. */
+  /**
+   * Creates a source without a name. Spark names a source that it finds itself, and accepts a name only once.
+   */
   protected PythonSource() {}
 
   public static PythonDataSourceV2 make() {
@@ -55,7 +58,7 @@ public class PythonSource extends PythonDataSourceV2 {
     return source;
   }
 
-  /** The same object in Python, of which nothing has been planned. */
+  /** Returns the same Python object, without a plan. */
   PythonSource again(CaseInsensitiveStringMap options, StructType columns) {
     PythonSource other = (PythonSource) make();
     other.source = source();

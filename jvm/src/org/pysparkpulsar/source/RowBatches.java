@@ -13,14 +13,14 @@ import org.apache.spark.sql.types.StructType;
 import scala.collection.AbstractIterator;
 
 /**
- * The rows that a task writes, cut into those of each record batch.
+ * The rows that a task writes, divided into record batches.
  *
- * <p>A batch ends with as many rows as `spark.sql.execution.arrow.maxRecordsPerBatch` says, or once its rows have as many
- * bytes as `maxBytesPerBatch` says, in the format in which Spark has them in memory. Spark itself asks all Arrow vectors of
- * a batch for their size after every row, which takes as long as filling them.
+ * <p>A batch ends at `spark.sql.execution.arrow.maxRecordsPerBatch` rows, or when its rows reach
+ * `maxBytesPerBatch` bytes in Spark's format in memory. Spark itself requests the size of all Arrow vectors
+ * of a batch after every row, which costs as much as filling them.
  *
- * <p>Each row stands in a row of one column, as the Python worker's function takes one struct. It is good until the next
- * row is asked for. A batch is to be read to its end before the next one is asked for.
+ * <p>Each row is the only column of an outer row, because the Python worker's function accepts one struct. A
+ * row is valid until the next call of `next`. Read a batch to its end before you request the next one.
  */
 final class RowBatches extends AbstractIterator<scala.collection.Iterator<InternalRow>> {
   private static final String BYTES = "spark.sql.execution.arrow.maxBytesPerBatch";
@@ -32,7 +32,7 @@ final class RowBatches extends AbstractIterator<scala.collection.Iterator<Intern
   private final long mostBytes;
   private UnsafeProjection projection;
 
-  /** In a task, whose settings say where batches end. */
+  /** Creates batches in a task, with the limits of the task's settings. */
   RowBatches(Iterator<InternalRow> rows, StructType columns) {
     this.rows = rows;
     this.columns = columns;

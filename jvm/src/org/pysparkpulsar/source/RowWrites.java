@@ -1,8 +1,11 @@
 package org.pysparkpulsar.source;
 
-/** Whether tasks of a write send their rows by {@link RowBatches}. Otherwise Spark sends them, the same way and slower. */
+/**
+ * The check whether tasks of a write send their rows by {@link RowBatches}. Otherwise Spark sends them, which
+ * is slower.
+ */
 final class RowWrites {
-  /** Found out once in a JVM, which says so where the answer is no. */
+  /** The result of a check that runs once in a JVM, and logs a negative result. */
   static final boolean POSSIBLE = find();
 
   private RowWrites() {}
@@ -10,9 +13,9 @@ final class RowWrites {
   private static boolean find() {
     return SparkParts.found(
         RowWrites.class,
-        "Spark measures the record batches of a write to Pulsar after every row, as this version of Spark differs "
-            + "inside from 4.3 ({}): writes are right, and slower",
-        // No method reference: where its class cannot be linked, that would throw before the lookup.
+        "Writes to Pulsar are correct but slower, because Spark measures a record batch after every row. The internals of "
+            + "this version of Spark differ from 4.3: {}",
+        // A method reference would throw before the lookup if its class cannot be linked.
         () -> BatchRunner.find());
   }
 }

@@ -16,9 +16,12 @@ import org.apache.spark.sql.vectorized.ArrowColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.collection.immutable.Map;
 
-/** The rows of one task to its Python worker, on an executor, and the commit message that comes back. */
+/**
+ * The writer of one task on an executor. It sends the rows to the task's Python worker, and receives the
+ * commit message.
+ */
 final class RowsWriter implements DataWriter<InternalRow> {
-  /** As Spark calls this program of a worker. */
+  /** Spark's name for this program of a worker. */
   private static final String PROGRAM = "write_to_data_source";
 
   private final PythonBatchWriterFactory origin;
@@ -29,7 +32,7 @@ final class RowsWriter implements DataWriter<InternalRow> {
     this.origin = origin;
   }
 
-  /** Spark gives all rows of a task at once. */
+  /** Writes all rows of a task, which Spark passes in one call. */
   @Override
   public void writeAll(Iterator<InternalRow> rows) {
     MapInBatchEvaluatorFactory evaluators =
@@ -43,12 +46,12 @@ final class RowsWriter implements DataWriter<InternalRow> {
         take(answers.next());
       }
     } catch (PythonException fault) {
-      throw OwnError.withoutFrames(fault);
+      throw PackageError.withoutFrames(fault);
     } catch (ReflectiveOperationException fault) {
       throw new IllegalStateException(fault);
     }
     if (message == null) {
-      throw new IllegalStateException("expected a commit message of the task's Python worker, got none");
+      throw new IllegalStateException("expected a commit message from the task's Python worker, got none");
     }
   }
 
@@ -56,7 +59,7 @@ final class RowsWriter implements DataWriter<InternalRow> {
     ArrowColumnVector messages = ((ArrowColumnVector) batch.column(0)).getChild(0);
     for (int row = 0; row < batch.numRows(); row++) {
       if (message != null) {
-        throw new IllegalStateException("expected one commit message of the task's Python worker, got more");
+        throw new IllegalStateException("expected one commit message from the task's Python worker, got more");
       }
       message = new PythonWriterCommitMessage(messages.getBinary(row));
     }
@@ -64,7 +67,7 @@ final class RowsWriter implements DataWriter<InternalRow> {
 
   @Override
   public void write(InternalRow row) {
-    throw new UnsupportedOperationException("expected all rows of a task at once, got one");
+    throw new UnsupportedOperationException("expected all rows of a task in one call, got a single row");
   }
 
   @Override
@@ -72,15 +75,15 @@ final class RowsWriter implements DataWriter<InternalRow> {
     return message;
   }
 
-  /** What was sent is the driver's to take back: it has no commit message of this task. */
+  /** Does nothing. The driver has no commit message of this task, and so aborts what the task sent. */
   @Override
   public void abort() {
-    // Nothing is this writer's own.
+    // The writer has no resources of its own.
   }
 
   @Override
   public void close() {
-    // As above.
+    // The writer has no resources of its own.
   }
 
   @Override

@@ -6,7 +6,10 @@ import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory
 import org.apache.spark.sql.connector.write.DataWriterFactory;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonBatchWriterFactory;
 
-/** Writes what Spark's own factory would write, with the same function in Python, by batches that {@link RowBatches} cuts. */
+/**
+ * A factory of writers that run the same Python function as Spark's own writers, on the batches of {@link
+ * RowBatches}.
+ */
 final class RowsWriterFactory implements DataWriterFactory, StreamingDataWriterFactory {
   private static final long serialVersionUID = 1;
 

@@ -2,7 +2,10 @@ package org.pysparkpulsar.source;
 
 import java.lang.reflect.Field;
 
-/** A private value of a Scala class that code inside of it uses: public in bytecode, under a longer name. */
+/**
+ * Access to a private value of a Scala class that nested code uses. In bytecode it is public and has a longer
+ * name.
+ */
 final class ScalaField {
   private ScalaField() {}
 

@@ -20,15 +20,15 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.collection.immutable.Map;
 
 /**
- * Spark's own scan of a source in Python, whose tasks hand over columns, and whose stream is planned in the process that
- * stays.
+ * Spark's own scan of a source in Python, with tasks that return columns, and with streams planned in the
+ * driver process.
  */
 final class SourceScanBuilder extends PythonScanBuilder {
-  /** The options of which a query has one. */
+  /** The options that name topics. A query sets exactly one of them. */
   private static final List<String> TOPICS =
       List.of("topic", "topics", "subscribe", "topicsPattern", "subscribePattern");
 
-  /** How many rows are wanted of each task. */
+  /** The option with the number of rows that each task returns at most. */
   static final String LIMIT = "limit";
 
   private final Query query;
@@ -50,7 +50,7 @@ final class SourceScanBuilder extends PythonScanBuilder {
       return TOPICS.stream().map(options::get).filter(Objects::nonNull).findFirst().orElse(name);
     }
 
-    /** `counts`: where tasks say what they have read; null where nobody asks. */
+    /** Returns the factory of readers. `counts` receives the counts of tasks; null if they are not needed. */
     PartitionReaderFactory reading(PartitionReaderFactory rows, TaskCounts counts) {
       return ColumnarReads.chosen(options) ? new ColumnarReaderFactory(rows, counts) : rows;
     }
@@ -85,13 +85,16 @@ final class SourceScanBuilder extends PythonScanBuilder {
       return new SourceStream(query);
     }
 
-    /** Of a batch, whose plan the query keeps; a stream has no size. */
+    /** Returns the statistics of a batch, whose plan the query keeps. A stream has no size. */
     @Override
     public Statistics estimateStatistics() {
       return streams ? PlannedBatch.UNKNOWN : batch.planned();
     }
 
-    /** In plans and in Spark's UI: what a batch reads as soon as it is planned. */
+    /**
+     * Returns the text for plans and Spark's UI. It includes what a batch reads as soon as the batch is
+     * planned.
+     */
     @Override
     public String description() {
       String limit = query.options.containsKey(LIMIT) ? " limit " + query.options.get(LIMIT) : "";
@@ -100,14 +103,14 @@ final class SourceScanBuilder extends PythonScanBuilder {
       return "Pulsar[" + query.topics() + "]" + planned + filters + limit;
     }
 
-    /** For EXPLAIN FORMATTED. */
+    /** Returns the details for EXPLAIN FORMATTED. */
     @Override
     public Map<String, String> getMetaData() {
-      Map<String, String> told = super.getMetaData().updated("Topics", query.topics());
+      Map<String, String> details = super.getMetaData().updated("Topics", query.topics());
       if (query.options.containsKey(LIMIT)) {
-        told = told.updated("PushedLimit", query.options.get(LIMIT));
+        details = details.updated("PushedLimit", query.options.get(LIMIT));
       }
-      return batch.isPlanned() ? told.updated("Reads", batch.planned().text()) : told;
+      return batch.isPlanned() ? details.updated("Reads", batch.planned().text()) : details;
     }
   }
 
@@ -129,7 +132,7 @@ final class SourceScanBuilder extends PythonScanBuilder {
       return partitions;
     }
 
-    /** Waits for nobody who plans: plans are shown while they are made. */
+    /** Returns whether the batch is planned, without a lock: plans are shown while they are made. */
     boolean isPlanned() {
       return partitions != null;
     }

@@ -23,20 +23,20 @@ import org.apache.spark.sql.execution.datasources.v2.python.PythonStreamingSourc
 import scala.Option;
 
 /**
- * A stream whose offsets and splits its reader in Python decides ({@link StreamReader}), whose tasks hand over columns, and
- * whose progress has metrics: its lag, and where it reads from.
+ * A stream whose offsets and splits are decided by its reader in Python ({@link StreamReader}). Its tasks
+ * return columns, and its progress has metrics: the lag, and the locations that it reads from.
  *
- * <p>Spark's own stream of a source in Python is another one in each version, and in 4.1 it knows no limits.
+ * <p>Spark's own stream of a source in Python differs between versions, and has no limits in 4.1.
  */
 final class SourceStream implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics {
   private static final ObjectMapper JSON = new ObjectMapper();
-  /** In the words of the program in Python. */
+  /** The limit's name in the Python program. */
   private static final String ALL = "all";
 
   private final SourceScanBuilder.Query query;
   private final StreamReader reader;
   private final TaskCounts counts = TaskCounts.registered();
-  private Offset told;
+  private Offset latest;
   private InputPartition[] partitions = {};
 
   SourceStream(SourceScanBuilder.Query query) {
@@ -49,13 +49,13 @@ final class SourceStream implements MicroBatchStream, SupportsTriggerAvailableNo
     return deserializeOffset(reader.text("initialOffset"));
   }
 
-  /** Spark calls it of streams without limits. */
+  /** Fails, because Spark calls this only for streams without limits. */
   @Override
   public Offset latestOffset() {
     throw new UnsupportedOperationException("latestOffset: expected a start and a limit, got none");
   }
 
-  /** The limit is "all", or what {@link #getDefaultReadLimit} gave. */
+  /** Returns the latest offset. The limit is "all", or the result of {@link #getDefaultReadLimit}. */
   @Override
   public Offset latestOffset(Offset start, ReadLimit limit) {
     String which = limit instanceof ReadAllAvailable ? ALL : "limited";
@@ -76,8 +76,8 @@ final class SourceStream implements MicroBatchStream, SupportsTriggerAvailableNo
   @Override
   public Offset reportLatestOffset() {
     String offset = reader.text("reportLatestOffset");
-    told = offset.isEmpty() ? null : deserializeOffset(offset);
-    return told;
+    latest = offset.isEmpty() ? null : deserializeOffset(offset);
+    return latest;
   }
 
   @Override
@@ -117,14 +117,16 @@ final class SourceStream implements MicroBatchStream, SupportsTriggerAvailableNo
   }
 
   /**
-   * In `sources[].metrics` of the progress: the sums of the lag that the latest offset holds (lagMessages, ...), and what
-   * tasks have read from where since the query was started (readBytes.bookie, ...).
+   * Returns the metrics for `sources[].metrics` of the progress.
+   *
+   * <p>The first metrics are the sums of the lag in the latest offset (lagMessages, ...). The others are the amounts
+   * that tasks have read from each location since the start of the query (readBytes.bookie, ...).
    */
   @Override
   public Map<String, String> metrics(Optional<Offset> consumed) {
     Map<String, String> metrics = new TreeMap<>();
     try {
-      JsonNode lag = JSON.readTree(told == null ? "{}" : told.json()).path("lag");
+      JsonNode lag = JSON.readTree(latest == null ? "{}" : latest.json()).path("lag");
       for (Iterator<String> names = lag.fieldNames(); names.hasNext(); ) {
         String name = names.next();
         if (lag.get(name).isNumber()) {
@@ -132,7 +134,7 @@ final class SourceStream implements MicroBatchStream, SupportsTriggerAvailableNo
         }
       }
     } catch (JsonProcessingException fault) {
-      // Then there is none to be shown.
+      // Without a readable lag none is shown.
     }
     if (partitions.length > 0) {
       metrics.put("readFrom", PlannedBatch.of(partitions).places());
@@ -141,13 +143,13 @@ final class SourceStream implements MicroBatchStream, SupportsTriggerAvailableNo
     return metrics;
   }
 
-  /** What progress and errors call it. */
+  /** Returns the name in progress and errors. */
   @Override
   public String toString() {
     return "Pulsar[" + query.topics() + "]";
   }
 
-  /** All that options say of limits, which the reader knows; `text` is shown in logs. */
+  /** The limits of the options, which only the reader knows. `text` is for logs. */
   private record OptionsLimit(String text) implements ReadLimit {
     @Override
     public String toString() {

@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.datasources.v2.python.PythonTable;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** What `format("pulsar")` reads and writes. Each query is planned anew, for the columns and filters that it has. */
+/** The table of `format("pulsar")`. Each query is planned from scratch, for its own columns and filters. */
 public final class SourceTable extends PythonTable {
   private final PythonSource source;
   private final StructType columns;
@@ -27,12 +27,17 @@ public final class SourceTable extends PythonTable {
         : new SourceScanBuilder(own, PythonSource.NAME, columns, options);
   }
 
-  /** The same with some of the columns, for a stream; null where these options want all to be decoded. */
+  /**
+   * Returns the same table with some of the columns, for a stream; null if the options require all columns.
+   */
   public SourceTable reading(StructType some, CaseInsensitiveStringMap options) {
     return prunes(options) ? new SourceTable(source, some) : null;
   }
 
-  /** What the other modes do with a message that does not decode shows in rows, whatever columns are asked for. */
+  /**
+   * Returns whether a scan may decode fewer columns. In other modes than FAILFAST, bad rows must not depend
+   * on the columns.
+   */
   public static boolean prunes(Map<String, String> options) {
     return "FAILFAST".equalsIgnoreCase(options.getOrDefault("mode", "FAILFAST"));
   }

@@ -20,10 +20,11 @@ import org.apache.spark.sql.internal.connector.SupportsStreamingUpdateAsAppend;
 import scala.Option;
 
 /**
- * Spark's own write to a sink in Python, whose epochs end in the process that stays, and whose tasks send rows quicker.
+ * Spark's own write to a sink in Python. Its epochs end in the driver process, and its tasks send rows
+ * faster.
  *
- * <p>Output mode `update` appends each new row of a key, as it does in Spark's sink for Kafka. Spark's own write refuses it
- * when the query already runs.
+ * <p>Output mode `update` appends each new row of a key, as in Spark's sink for Kafka. Spark's own write
+ * refuses that mode only after the query has started.
  */
 public final class SourceWriteBuilder extends PythonWriteBuilder implements SupportsStreamingUpdateAsAppend {
   private final PythonDataSourceV2 source;

@@ -8,28 +8,30 @@ import org.slf4j.LoggerFactory;
 import scala.collection.immutable.Map;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** What readers and writers of tasks take of Spark's inside in the same way. */
+/** Spark's internals that readers and writers of tasks use in the same way. */
 final class SparkParts {
   private SparkParts() {}
 
-  /** Throws where a part of Spark is not there. */
+  /** A lookup of Spark's internals. It throws if one does not exist. */
   @FunctionalInterface
   interface Lookup {
     void run() throws ReflectiveOperationException;
   }
 
-  /** Whether all that `lookup` takes is there; else the log of `asker` says `otherwise`, with the fault at its `{}`. */
-  static boolean found(Class<?> asker, String otherwise, Lookup lookup) {
+  /**
+   * Returns whether `lookup` succeeds. Otherwise logs `otherwise` for `user`, with the fault at its `{}`.
+   */
+  static boolean found(Class<?> user, String otherwise, Lookup lookup) {
     try {
       lookup.run();
       return true;
     } catch (ReflectiveOperationException | LinkageError fault) {
-      LoggerFactory.getLogger(asker).warn(otherwise, fault.toString());
+      LoggerFactory.getLogger(user).warn(otherwise, fault.toString());
       return false;
     }
   }
 
-  /** What a task's Python has counted until now. */
+  /** Returns the counts of a task's Python until now. */
   static CustomTaskMetric[] values(UserDefinedPythonDataSource source, Map<String, SQLMetric> metrics) {
     java.util.Map<String, Object> values = new HashMap<>();
     CollectionConverters.asJava(metrics).forEach((name, metric) -> values.put(name, metric.value()));

@@ -13,11 +13,11 @@ import org.pysparkpulsar.process.Refusal;
 import scala.Option;
 
 /**
- * A stream's reader in Python, in the process that stays: one of `pyspark_pulsar.spark.stream_readers`, where its calls
- * are listed.
+ * A stream's reader in Python, in the driver process: one of `pyspark_pulsar.spark.stream_readers`, which
+ * lists its calls.
  *
- * <p>Spark has such a conversation as well. It starts a process for each, and in 4.1 it has no words for the position of
- * the query, for limits and for Trigger.AvailableNow.
+ * <p>Spark has such a protocol as well. It starts a process for each stream. In 4.1 it does not support the
+ * position of the query, limits and Trigger.AvailableNow.
  */
 final class StreamReader {
   private final DriverProcess process;
@@ -45,14 +45,14 @@ final class StreamReader {
     }
   }
 
-  /** Returns the answer to a call; empty where the reader has none. Throws what names the call where it fails. */
+  /** Returns the answer to a call, or an empty text if the reader has none. Errors name the call. */
   String text(String call, String... values) {
-    return new String(ask(call, values), StandardCharsets.UTF_8);
+    return new String(call(call, values), StandardCharsets.UTF_8);
   }
 
-  /** The splits between two offsets, pickled. */
+  /** Returns the splits between two offsets, pickled. */
   byte[][] partitions(String start, String end) {
-    ByteBuffer answer = ByteBuffer.wrap(ask("partitions", start, end));
+    ByteBuffer answer = ByteBuffer.wrap(call("partitions", start, end));
     byte[][] pickled = new byte[answer.getInt()][];
     for (int index = 0; index < pickled.length; index++) {
       pickled[index] = new byte[answer.getInt()];
@@ -61,12 +61,12 @@ final class StreamReader {
     return pickled;
   }
 
-  /** The reader stops, after the call that may be under way. */
+  /** Stops the reader, after a call that may be pending. */
   void close() {
-    process.tell("close_stream", PythonProcess.arguments().put("stream", number));
+    process.post("close_stream", PythonProcess.arguments().put("stream", number));
   }
 
-  private byte[] ask(String call, String... values) {
+  private byte[] call(String call, String... values) {
     ObjectNode arguments = PythonProcess.arguments().put("stream", number);
     Arrays.stream(values).forEach(arguments.putArray("values")::add);
     try {

@@ -6,13 +6,16 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.SparkContext;
 import org.apache.spark.util.AccumulatorV2;
 
-/** Sums, on the driver, of what the tasks of a query have counted, in the words of Python (`read/task/read_counts.py`). */
+/**
+ * The sums, on the driver, of the counts of a query's tasks. Python defines their names
+ * (`read/task/read_counts.py`).
+ */
 final class TaskCounts extends AccumulatorV2<Map<String, Long>, Map<String, Long>> {
   private static final long serialVersionUID = 1;
 
   private final ConcurrentHashMap<String, Long> sums = new ConcurrentHashMap<>();
 
-  /** On the driver: one whose copies tasks may add to. */
+  /** Returns a new instance on the driver, to whose copies tasks may add. */
   static TaskCounts registered() {
     TaskCounts counts = new TaskCounts();
     SparkContext.getOrCreate().register(counts);
@@ -46,7 +49,7 @@ final class TaskCounts extends AccumulatorV2<Map<String, Long>, Map<String, Long
     add(other.value());
   }
 
-  /** By name, in order; without those that are 0. */
+  /** Returns the sums by name, in order, without sums of 0. */
   @Override
   public Map<String, Long> value() {
     Map<String, Long> value = new TreeMap<>(sums);

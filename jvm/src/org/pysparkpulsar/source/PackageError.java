@@ -1,16 +1,19 @@
 package org.pysparkpulsar.source;
 
-/** An error of this package that a task's Python worker has written: it says all itself, and Spark logs it several times. */
-final class OwnError {
-  /** As Python writes such an error. */
+/**
+ * Recognition of this package's errors in a task's Python worker. Such an error needs no frames, and Spark
+ * logs it often.
+ */
+final class PackageError {
+  /** The text by which Python names such an error. */
   private static final String NAMED = "pyspark_pulsar.errors.";
 
-  /** As in Python, `pyspark_pulsar.spark.tracebacks`. */
+  /** The setting that keeps frames, as in `pyspark_pulsar.spark.tracebacks`. */
   private static final boolean KEEPS_FRAMES = !System.getenv().getOrDefault("PYSPARK_PULSAR_TRACEBACK", "").isEmpty();
 
-  private OwnError() {}
+  private PackageError() {}
 
-  /** The same exception, without Spark's frames if it is an error of this package. */
+  /** Returns the same exception, without Spark's frames if it is an error of this package. */
   static <T extends RuntimeException> T withoutFrames(T fault) {
     if (!KEEPS_FRAMES && String.valueOf(fault.getMessage()).contains(NAMED)) {
       fault.setStackTrace(new StackTraceElement[0]);

@@ -10,26 +10,30 @@ import org.apache.spark.sql.internal.SQLConf;
 import scala.Option;
 
 /**
- * Lets `toTable` and `saveAsTable` make a table without a format: Spark fills in its default source then, as if the user
- * had asked for Parquet files. What a statement in SQL says with USING is said, and the catalog answers it.
+ * Lets `toTable` and `saveAsTable` create a table without a format.
+ *
+ * <p>Without a format Spark fills in its default source, and so seems to request Parquet files. A format from USING
+ * in a SQL statement is kept, and the catalog checks it.
  */
-final class UnsaidProvider extends PlanRule {
+final class OmittedProvider extends PlanRule {
   @Override
   LogicalPlan changed(LogicalPlan node) {
-    if (node instanceof CreateTable made && isUnsaid(made.name(), made.tableSpec())) {
+    if (node instanceof CreateTable made && isOmitted(made.name(), made.tableSpec())) {
       return made.copy(
-          made.name(), made.columns(), made.partitioning(), unsaid(made.tableSpec()), made.ignoreIfExists());
+          made.name(), made.columns(), made.partitioning(), withoutProvider(made.tableSpec()), made.ignoreIfExists());
     }
-    if (node instanceof CreateTableAsSelect made && isUnsaid(made.name(), made.tableSpec())) {
+    if (node instanceof CreateTableAsSelect made && isOmitted(made.name(), made.tableSpec())) {
       return made.copy(
-          made.name(), made.partitioning(), made.query(), unsaid(made.tableSpec()), made.writeOptions(),
+          made.name(), made.partitioning(), made.query(), withoutProvider(made.tableSpec()), made.writeOptions(),
           made.ignoreIfExists(), made.isAnalyzed());
     }
     return node;
   }
 
-  /** Of what a user wrote in SQL, the name keeps the text. */
-  private static boolean isUnsaid(LogicalPlan name, TableSpecBase spec) {
+  /**
+   * Returns whether Spark filled in the format. A statement in SQL keeps its text in the origin of the name.
+   */
+  private static boolean isOmitted(LogicalPlan name, TableSpecBase spec) {
     return name instanceof ResolvedIdentifier table
         && table.catalog() instanceof PulsarCatalog
         && name.origin().sqlText().isEmpty()
@@ -38,7 +42,7 @@ final class UnsaidProvider extends PlanRule {
         && spec.provider().get().equalsIgnoreCase(SQLConf.get().defaultDataSourceName());
   }
 
-  private static TableSpec unsaid(TableSpecBase spec) {
+  private static TableSpec withoutProvider(TableSpecBase spec) {
     TableSpec known = (TableSpec) spec;
     return known.copy(
         known.properties(), Option.empty(), known.options(), known.location(), known.comment(), known.collation(),
