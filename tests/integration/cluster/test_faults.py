@@ -294,7 +294,7 @@ def test_a_bookie_with_an_id_that_is_no_address(
             prepared.read(prepared.options("bookie"))
         options = prepared.options("auto")
         assert prepared.read(options) == prepared.rows
-        assert any(f"nobody says where bookies {NAMED} listen" in note for note in notes(options))
+        assert any(f"the addresses of bookies {NAMED} are unknown" in note for note in notes(options))
         told = (
             {"bookieAddresses": json.dumps({NAMED: named.address})},
             {"bookieHttpUrl": f"http://127.0.0.1:{http_port}"},
