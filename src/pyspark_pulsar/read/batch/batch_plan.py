@@ -103,7 +103,7 @@ def _range_requests(
     with closing(
         LogEnds(client, admin, read_compacted=options.read_compacted, tells_firsts=True)
     ) as log_ends:
-        # If all ledgers of a topic were removed, its end is not before the end of its table.
+        # If all ledgers of a topic were removed, brokers may report an end before the end of the topic's table.
         present = planner.skip_tables(log_ends.ends(partitions))
         reachable = log_ends.reachable(present)
         starts = QueryStarts(options, client, admin, log_ends).find_starts(

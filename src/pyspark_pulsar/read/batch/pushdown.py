@@ -2,7 +2,7 @@
 
 Spark passes the parts of `WHERE` that are joined by AND, as far as its source filters can express them. Such a filter
 compares a column, or a field of a struct, with a constant. Spark passes filters only if
-`spark.sql.python.filterPushdown.enabled` is true. Spark evaluates each filter that is returned to it again. So reading
+`spark.sql.python.filterPushdown.enabled` is true. Spark itself evaluates each filter that is returned to it. So reading
 too many rows is never wrong, and reading too few always is.
 """
 

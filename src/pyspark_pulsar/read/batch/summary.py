@@ -21,7 +21,7 @@ def summary_of(partitions: bytes) -> dict[str, Any]:
 
     Unpickles only what this user's own driver has pickled.
     """
-    # A read without partitions has one, whose content is None.
+    # Spark runs a read without partitions as one task, whose partition is None.
     loaded = [pickle.loads(each) for each in unpacked(partitions)]  # noqa: S301
     return summary([each.value for each in loaded if each is not None])
 

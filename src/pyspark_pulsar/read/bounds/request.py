@@ -23,7 +23,7 @@ class RangeRequest:
     keys: frozenset[bytes] | None = None
     """If set, only messages whose `__key` is one of these."""
     skips_from_earliest: bool = False
-    """True if a filter has moved `start` from earliest. Messages that retention removed before it are not lost."""
+    """True if a filter has moved `start` from earliest. Messages that retention removed before `start` are no loss."""
     first: Position | None = None
     """The start of the topic partition's first ledger, if the broker reported it together with the end."""
     is_whole: bool = False

@@ -119,9 +119,10 @@ def _check_readable(resolved: ReadSchema, family: TopicFamily) -> None:
 
 
 def _earlier_versions(client: BrokerClient, schemas: Schemas, family: TopicFamily) -> Iterator[SchemaInfo]:
-    """Yield at most 100 schema versions before the latest ones, newest first, first of topics whose schemas differ.
+    """Yield at most 100 schema versions before the latest ones, from the newest to the oldest.
 
-    A registry whose versions are not numbers has no earlier versions that could be counted.
+    Among versions of the same age, topics whose schemas differ are first. A registry whose versions are not numbers has
+    no earlier versions that could be counted.
     """
     members = dict(family.members)
     topics = [*members, *(topic for topic in schemas if topic not in members)]

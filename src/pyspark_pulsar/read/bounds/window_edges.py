@@ -4,9 +4,9 @@ A ledger has times by the broker's clock, a message by its producer's. Only `clo
 them. A message has a publish time before it is sent. Then it may wait in its producer's batch, for a broker that is
 down, or for the next ledger if one is full. So the option may be too small without any sign.
 
-The entries at both edges of the window show that. If publish times only grow, as those from one producer do, these
-entries prove that no skipped message is in the window. If one of these entries is in the window, the slack is too small
-for that topic partition, and is increased.
+The entries at both edges of the window show whether the slack is large enough. If publish times only grow, as those
+from one producer do, these entries prove that no skipped message is in the window. If one of these entries is in the
+window, the slack is too small for that topic partition, and is increased.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The draft of one topic partition's plan, while the planner turns its range into splits. Driver only; no I/O."""
+"""The draft of one topic partition's plan, which the planner completes step by step. Driver only; no I/O."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyspark_pulsar.read.split import Split
 
 @dataclass(slots=True)
 class PartitionDraft:
-    """The unfinished plan of one topic partition. Each step of `planner` fills the fields that name the step."""
+    """The unfinished plan of one topic partition. Each step of `planner` sets the fields whose text names the step."""
 
     request: RangeRequest
     """The requested range."""

@@ -47,7 +47,7 @@ class RangeTally:
     messages: int = 0
     size: int = 0
     fallback: str | None = None
-    """Why this reader continues for another one."""
+    """Why this reader continues for another one, if it does."""
     began: float = field(default_factory=time.monotonic)
     seconds: float = 0.0
     is_whole: bool = False

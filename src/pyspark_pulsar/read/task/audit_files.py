@@ -49,7 +49,7 @@ class AuditPart:
     """Size of these entries in bytes."""
     short: bool
     fallback: str | None
-    """Why this reader continued for another one."""
+    """Why this reader continued for another one, if it did."""
     seconds: float
     """Seconds from the reader's first request to its last entry, including decoding and waiting for Spark."""
 

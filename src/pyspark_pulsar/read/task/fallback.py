@@ -141,8 +141,7 @@ class RangeReader:
                 if self._options.read_from != AUTO:
                     raise
                 _log.warning(
-                    "Reading entries from the broker up to %s, because other locations do not show the outcome of a "
-                    "transaction: %s",
+                    "Reading entries from the broker up to %s, because the outcome of a transaction is unknown: %s",
                     planned.end, unknown,
                 )  # fmt: skip
                 # A range may begin inside a batched entry.
@@ -294,8 +293,8 @@ class RangeReader:
     def _others_may_have(self, rest: SplitRange) -> bool:
         """Return whether `_from_others` should continue after a fault.
 
-        Only the topic's ledgers can return the rest of a location of rows. A fault of a location that `readFrom` names
-        has no such explanation.
+        That is always so for a location of entries: another location continues, or the fault may be a loss. For a
+        location of rows, only the topic's ledgers can return the rest, and only with `readFrom=auto`.
         """
         if isinstance(rest.location, EntryLocation):
             return True

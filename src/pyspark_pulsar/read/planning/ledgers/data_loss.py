@@ -1,8 +1,8 @@
 """Detection, at planning time, of messages that retention removed from a range. Driver only.
 
-Retention removes a topic's ledgers from the front. So a range has lost messages exactly if it begins in a ledger before
-the first existing ledger. The existing ledgers alone cannot decide one case: a range that begins after the last entry
-of a removed ledger. This range has lost nothing if the ledger that followed still exists.
+Retention removes a topic's ledgers from the front. So a range has lost messages only if it begins in a ledger before
+the first existing one. There is one exception: a range that begins after the last entry of a removed ledger has lost
+nothing if the next ledger still exists. The existing ledgers do not show that case, but the ledgers seen before do.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ def retention_ms(admin: AdminClient, partition: TopicPartition) -> int | None:
     """Return for how many milliseconds at least a topic keeps messages that all subscriptions have acknowledged.
 
     Returns:
-        The duration, or None if the topic keeps its messages forever; 0 if this role may not read the policy.
+        The duration, or None if the topic keeps its messages forever. 0 if their size is limited, too, or if this
+        role may not read the policy.
 
     Raises:
         PulsarError: The errors of `AdminClient`, except for a missing permission.
@@ -91,7 +92,7 @@ def remember(previous: Mapping[int, Ledger], present: TopicLedgers) -> dict[int,
 
 
 def _lost_entries(start: Position, end: Position, first: int, previous: Mapping[int, Ledger]) -> int | None:
-    """Return None if a ledger between `start` and `first` was never seen, or was never seen closed."""
+    """Return the number of lost entries, or None if a ledger between `start` and `first` was never seen closed."""
     if start.ledger not in previous or first not in previous:
         return None
     gone = [ledger for number, ledger in previous.items() if start.ledger <= number < first]

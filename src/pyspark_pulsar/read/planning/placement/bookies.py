@@ -78,7 +78,7 @@ def find_bookies(
         ahead: An early request for `present_bookies`, if one was sent.
 
     Raises:
-        OptionError: With `readFrom=bookie`, the address of a bookie is unknown.
+        OptionError: With `readFrom=bookie`, the address of a bookie that stores these ledgers is unknown.
         PulsarError: The errors of `AdminClient`. With `readFrom=bookie`, also the first refusal of a bookie if no
             bookie answers.
 

@@ -100,7 +100,7 @@ class Placement:
         return self._is_served(ledger.metadata)
 
     def _is_served(self, striping: LedgerMetadata | None) -> bool:
-        """Return whether a bookie is up for each entry, or whether any bookie is up if the striping is unknown.
+        """Return whether bookies can serve each entry; if the striping is unknown, whether any bookie is up.
 
         A task that finds no replica continues at the broker.
         """
@@ -133,7 +133,7 @@ def find_placement(
         ahead: An early request for `present_bookies`, if one was sent.
 
     Raises:
-        OptionError: With `readFrom=bookie`, the address of a bookie is unknown.
+        OptionError: With `readFrom=bookie`, the address of a bookie that stores these ledgers is unknown.
         PulsarError: The errors of `AdminClient` and `tiered_ledgers`.
 
     """

@@ -26,7 +26,7 @@ def kept_by_bookies(
     """Return the ids of the `ledgers`, none of them empty, whose first entry one of these bookies returns.
 
     Only the read itself shows whether the bookies store the other entries, too. The newest ledgers are tried first.
-    Ledgers are offloaded in order. So if none of a long row is stored, all older ledgers count as deleted.
+    If none of a long row is stored, all older ledgers count as deleted, because ledgers are offloaded in order.
     """
     known = tuple(sorted(bookies))
     if not known:

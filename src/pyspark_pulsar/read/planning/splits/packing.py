@@ -80,7 +80,7 @@ class _Group:
 
 
 def _capacity_for(ranges: Sequence[PartitionRange], limits: Limits, least: int) -> float:
-    """Return the largest capacity found that results in `least` splits. With capacity 0, each entry is a split."""
+    """Return the largest capacity found that results in at least `least` splits; with 0, each entry is a split."""
     total = sum(
         ledger_range.entries * _entry_weight(ledger_range, partition_range.entry_records, limits)
         for partition_range in ranges
@@ -172,7 +172,7 @@ def _parts(ledger_range: LedgerRange | FileRange, parts: int) -> list[list[Ledge
 
 
 def _split_ranges(ledger_ranges: Sequence[LedgerRange | FileRange]) -> tuple[SplitRange, ...]:
-    """Join neighbors that a task can read from the same location without a gap."""
+    """Join neighbors that one reader can read from the same location."""
     ranges: list[SplitRange] = []
     for ledger_range in ledger_ranges:
         split_range = SplitRange(ledger_range.start, ledger_range.end, ledger_range.place)

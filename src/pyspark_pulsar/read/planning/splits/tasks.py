@@ -55,10 +55,10 @@ def _least_tasks(weights: Sequence[int | None]) -> int:
 
 
 def _capacity(weights: Sequence[int | None], least: int, most: float) -> float:
-    """Return the largest weight of a task with several splits, at most `most`, that leaves at least `least` tasks.
+    """Return the largest weight of a task with several splits, at most `most`, with which `least` tasks remain.
 
     Each large split and each split of unknown size is a task, which counts toward `least`. The capacity decides which
-    splits are large. It only falls, so the number of large splits stops growing.
+    splits are large. The capacity only falls, so at some point no more splits become large.
     """
     small = [weight for weight in weights if weight is not None]
     capacity, alone = most, weights.count(None)

@@ -96,8 +96,8 @@ class KnownTables:
         """Load the tables of topics that were not loaded within the last `older_than` seconds.
 
         Raises:
-            ColumnsUnavailable: A catalog does not answer.
-            TierMismatch: A table is not the topic's.
+            ColumnsUnavailable: A catalog or a table cannot be read.
+            TierMismatch: A table is another topic's.
             ProtocolError: A table cannot be parsed.
 
         """

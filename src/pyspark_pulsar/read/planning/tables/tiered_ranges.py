@@ -57,7 +57,7 @@ class TieredRanges:
         except ColumnsUnavailable as fault:
             if self._options.read_from != AUTO or any(request.from_earliest for request in given):
                 raise
-            self._report(f"no tables are read, and all is read from the topics' ledgers: {fault}")
+            self._report(f"all is read from the topics' ledgers, and nothing from tables: {fault}")
 
     def find_newer(self, rest: Iterable[RangeRequest], known: Mapping[TopicPartition, TopicLedgers]) -> bool:
         """Load tables again if ledgers after their end were removed, because a newer state may have the rows.
@@ -82,7 +82,7 @@ class TieredRanges:
         try:
             self.tables.refresh(positions, 0.0 if at_once else math.inf)
         except ColumnsUnavailable:
-            # With `auto` a later plan decides whether the missing answer matters.
+            # With `auto` a later plan shows whether the missing answer matters.
             if self._options.read_from != AUTO:
                 raise
         # A topic without messages has no plan that would check its note, even if it had messages before.
