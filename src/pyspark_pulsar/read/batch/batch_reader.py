@@ -11,7 +11,7 @@ from pyspark_pulsar.codec.changes import Changes
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.batch.batch_plan import plan_batch
 from pyspark_pulsar.read.batch.limit import first_rows, options_for_limit, tasks_for_limit
-from pyspark_pulsar.read.batch.pushdown import Pushed, may_push_filters, push_filters
+from pyspark_pulsar.read.batch.pushdown import PushedFilters, may_push_filters, push_filters
 from pyspark_pulsar.read.task.split_reader import read_splits
 from pyspark_pulsar.schema.read_schema import ReadSchema
 from pyspark_pulsar.spark.filter_values import keep_constants_beyond_python
@@ -28,7 +28,7 @@ class PulsarBatchReader(Shipped, DataSourceReader):
         self._options = options
         self._schema = schema
         self._changes = changes
-        self._pushed = Pushed()
+        self._pushed = PushedFilters()
         self._run = new_run()
 
     def partitions(self) -> Sequence[InputPartition]:

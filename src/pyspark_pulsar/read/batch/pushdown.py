@@ -84,7 +84,7 @@ class _Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Pushed:
+class PushedFilters:
     """The part of a read that filters leave: a superset of the query's rows. The default is everything."""
 
     partition_filters: tuple[Filter, ...] = ()
@@ -139,9 +139,9 @@ class Pushed:
         )
 
 
-def push_filters(filters: Iterable[Filter]) -> tuple[Pushed, list[Filter]]:
+def push_filters(filters: Iterable[Filter]) -> tuple[PushedFilters, list[Filter]]:
     """Return the part of a read that the filters leave, and the filters that Spark must evaluate on each row."""
-    pushed = Pushed()
+    pushed = PushedFilters()
     rest = []
     for condition in filters:
         exact = False
@@ -170,7 +170,7 @@ def _is_beyond_python(condition: Filter) -> bool:
     return isinstance(getattr(inner, "value", None), BeyondPython)
 
 
-def _push(pushed: Pushed, condition: Filter) -> tuple[Pushed, bool]:
+def _push(pushed: PushedFilters, condition: Filter) -> tuple[PushedFilters, bool]:
     """Add a filter; return the result, and whether it excludes every row that the filter refuses."""
     attribute = _attribute(condition)
     if isinstance(condition, IsNotNull):
@@ -195,7 +195,7 @@ def _push(pushed: Pushed, condition: Filter) -> tuple[Pushed, bool]:
     return pushed, False
 
 
-def _push_keys(pushed: Pushed, condition: Filter) -> tuple[Pushed, bool]:
+def _push_keys(pushed: PushedFilters, condition: Filter) -> tuple[PushedFilters, bool]:
     values = _alternatives(condition)
     if values is None or not all(isinstance(value, bytes | bytearray) for value in values):
         return pushed, False
@@ -203,7 +203,7 @@ def _push_keys(pushed: Pushed, condition: Filter) -> tuple[Pushed, bool]:
     return replace(pushed, keys=keys if pushed.keys is None else pushed.keys & keys), True
 
 
-def _push_message_id(pushed: Pushed, condition: Filter) -> Pushed:
+def _push_message_id(pushed: PushedFilters, condition: Filter) -> PushedFilters:
     """Add a filter on `__messageId`. Spark compares structs by field: ledger, entry, batch index, partition."""
     value = getattr(condition, "value", None)
     if not isinstance(value, Mapping):

@@ -51,7 +51,7 @@ class WindowEdge:
     """The skipped ledger next to the ledgers that are read."""
 
     ledger: int
-    places: tuple[Position, ...]
+    positions: tuple[Position, ...]
     """The positions whose publish times are evidence, in order of preference."""
     stored_ms: int
     """A broker's time: with `is_before` all messages of the ledger were stored by then, otherwise none before."""
@@ -111,7 +111,9 @@ class WindowEdges:
             rest = {partition: windowed for partition, windowed in rest.items() if undecided[partition]}
             if not rest:
                 break
-            self._entries |= self._first_entries([place for places in undecided.values() for place in places])
+            self._entries |= self._first_entries(
+                [position for positions in undecided.values() for position in positions]
+            )
         # Ledgers without evidence after all rounds are read.
         self._slack |= dict.fromkeys(rest, _BOUNDLESS)
         return {
@@ -124,16 +126,16 @@ class WindowEdges:
         while True:
             edges = edges_of(windowed, self._slack_of(partition))
             self._warn_skipped(skips=bool(edges))
-            places = [place for edge in edges for place in self._next_place(partition, edge)]
-            if places or not self._widen_slack(partition, edges):
-                return places
+            positions = [position for edge in edges for position in self._next_position(partition, edge)]
+            if positions or not self._widen_slack(partition, edges):
+                return positions
 
     def _slack_of(self, partition: TopicPartition) -> int:
         return max(self._given_ms, self._slack.get(partition, 0))
 
-    def _next_place(self, partition: TopicPartition, edge: WindowEdge) -> list[PartitionPosition]:
+    def _next_position(self, partition: TopicPartition, edge: WindowEdge) -> list[PartitionPosition]:
         """Return the next position to fetch to decide about the edge; empty if it is decided."""
-        for position in edge.places:
+        for position in edge.positions:
             if (partition, position) not in self._entries:
                 return [(partition, position)]
             if self._evidence(partition, edge, position) is not None:
@@ -151,7 +153,7 @@ class WindowEdges:
         """Increase the slack of the topic partition by the evidence; return whether it has changed."""
         previous = self._slack_of(partition)
         for edge in edges:
-            answers = (self._evidence(partition, edge, position) for position in edge.places)
+            answers = (self._evidence(partition, edge, position) for position in edge.positions)
             entry = next((answer for answer in answers if answer is not None), None)
             needed = edge.slack_needed(entry)
             if needed is not None:
@@ -200,9 +202,9 @@ def edges_of(windowed: WindowedRange, slack_ms: int) -> list[WindowEdge]:
             span = _entries_inside(ledger, windowed)
             if span and stored is not None:
                 entries = dict.fromkeys(max(span[0], span[-1] - back) for back in _BACK)
-                places = tuple(Position(ledger.id, entry) for entry in entries)
+                positions = tuple(Position(ledger.id, entry) for entry in entries)
                 edges.append(
-                    WindowEdge(ledger.id, places, stored, windowed.window.published_from, is_before=True)
+                    WindowEdge(ledger.id, positions, stored, windowed.window.published_from, is_before=True)
                 )
                 break
     if after is not None and windowed.window.published_before is not None:
@@ -212,9 +214,11 @@ def edges_of(windowed: WindowedRange, slack_ms: int) -> list[WindowEdge]:
                 continue
             span = _entries_inside(ledger, windowed)
             if span and stored is not None:
-                places = (Position(ledger.id, span[0]),)
+                positions = (Position(ledger.id, span[0]),)
                 edges.append(
-                    WindowEdge(ledger.id, places, stored, windowed.window.published_before, is_before=False)
+                    WindowEdge(
+                        ledger.id, positions, stored, windowed.window.published_before, is_before=False
+                    )
                 )
                 break
     return edges

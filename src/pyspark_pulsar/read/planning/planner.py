@@ -225,7 +225,7 @@ class SplitPlanner:
         if ledgers is None or not ledgers.ledgers:
             return
         if self._tiered is not None:
-            may_be_lost = self._tiered.doubtful(draft.rest, ledgers)
+            may_be_lost = self._tiered.possible_loss(draft.rest, ledgers)
             if may_be_lost is None:
                 return
             doubtful = may_be_lost

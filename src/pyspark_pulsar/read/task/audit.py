@@ -51,7 +51,7 @@ class RangeTally:
     began: float = field(default_factory=time.monotonic)
     seconds: float = 0.0
     is_whole: bool = False
-    gave_way: bool = False
+    fell_back: bool = False
     """True if another reader continues at the present end of `split_range`."""
     is_lost: bool = False
     """True if no location has the range any longer, and the query continues without it."""
@@ -125,9 +125,9 @@ class RangeTally:
     @property
     def is_short(self) -> bool:
         """True if a part of the range is known to be missing."""
-        if self.is_whole or (self.gave_way and isinstance(self.split_range.location, RowLocation)):
+        if self.is_whole or (self.fell_back and isinstance(self.split_range.location, RowLocation)):
             return False
-        return not self.gave_way or (not self.is_whole_ledger and self.entries != self.expected)
+        return not self.fell_back or (not self.is_whole_ledger and self.entries != self.expected)
 
     @property
     def expected(self) -> int | None:
@@ -165,11 +165,11 @@ class SplitAudit:
         """Record the reason for which the next tally's reader continues for a location that is avoided."""
         self._fallback = why
 
-    def give_way(self, at: Position, why: str) -> None:
+    def fall_back(self, at: Position, why: str) -> None:
         """Record that another reader continues at `at`. Entries of the present reader after `at` do not count."""
         tally, self._fallback = self.tallies[-1], why
         tally.stop()
-        tally.gave_way = True
+        tally.fell_back = True
         if tally.first is not None and not tally.is_whole_ledger:
             tally.entries = min(tally.entries, max(0, at.entry - tally.first[1]))
             tally.last = (at.ledger, at.entry - 1) if tally.entries else None
@@ -228,7 +228,9 @@ class SplitAudit:
 
 
 @contextmanager
-def audited(options: ReadOptions, split: Split, attempt: Attempt | None) -> Generator[SplitAudit, None, None]:
+def audit_split(
+    options: ReadOptions, split: Split, attempt: Attempt | None
+) -> Generator[SplitAudit, None, None]:
     """Audit a split while it is read, and check the audit at the end.
 
     Writes the audit to `auditPath` if that is set, even if the task fails. Writes nothing for a task that Spark stops

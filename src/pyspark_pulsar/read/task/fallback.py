@@ -146,7 +146,7 @@ class RangeReader:
                 )  # fmt: skip
                 # A range may begin inside a batched entry.
                 rest = replace(planned, start=max(planned.start, Position(unknown.ledger, unknown.entry)))
-                self._audit.give_way(rest.start, _reason(unknown))
+                self._audit.fall_back(rest.start, _reason(unknown))
                 source = self.broker_entries(rest)
             else:
                 return
@@ -184,11 +184,11 @@ class RangeReader:
                     if batch.rows is not None:
                         yield batch.rows
 
-        failure = yield from self._past_broker(planned, take)
+        failure = yield from self._read_planned(planned, take)
         if failure is None:
             return
         decoder = make_decoder(failure.rest.start, failure.rest.end)
-        for rows in _decoded(decoder, self._from_others(failure)):
+        for rows in _decoded(decoder, self._read_elsewhere(failure)):
             given = min(unplaced, rows.num_rows)
             unplaced -= given
             if given < rows.num_rows:
@@ -208,9 +208,9 @@ class RangeReader:
         if planned.location.is_broker:
             yield from self.broker_entries(planned)
             return
-        failure = yield from self._past_broker(planned, self._take)
+        failure = yield from self._read_planned(planned, self._read_entries)
         if failure is not None:
-            yield from self._from_others(failure)
+            yield from self._read_elsewhere(failure)
 
     def broker_entries(
         self, rest: SplitRange, fault: PulsarError | None = None
@@ -225,7 +225,7 @@ class RangeReader:
         tally = self._audit.begin(replace(rest, location=FromBroker()))
         spans: list[tuple[int, int, bool]] = []
         try:
-            with closing(self._take(tally)) as source:
+            with closing(self._read_entries(tally)) as source:
                 for entries in source:
                     if isinstance(fault, DamagedCopy):
                         spans += span(entries)
@@ -245,7 +245,7 @@ class RangeReader:
 
     # The states PLANNED and REPLICA of the table, and the states that follow them
 
-    def _past_broker(
+    def _read_planned(
         self, planned: SplitRange, take: Callable[[RangeTally], Generator[Part, None, None]]
     ) -> Generator[Part, None, _Failure | None]:
         """Read the range from its location with `take`.
@@ -253,7 +253,7 @@ class RangeReader:
         Returns the rest for another location, or None if the range is complete.
         """
         avoided = self._avoidance(planned)
-        if avoided is not None and self._others_may_have(planned):
+        if avoided is not None and self._may_read_elsewhere(planned):
             self._audit.note_fallback(_reason(avoided))
             return _Failure(planned, avoided)
         tally, began = self._audit.begin(planned), time.monotonic()
@@ -264,14 +264,14 @@ class RangeReader:
             rest = replace(planned, start=tally.reached)
             if tally.reached == planned.start:
                 PLACE_HEALTH.gave_nothing(self._place(planned), time.monotonic() - began)
-            if not self._others_may_have(rest):
+            if not self._may_read_elsewhere(rest):
                 raise
-            self._audit.give_way(rest.start, _reason(fault))
+            self._audit.fall_back(rest.start, _reason(fault))
             return _Failure(rest, fault)
         PLACE_HEALTH.works(self._place(planned))
         return None
 
-    def _from_others(self, failure: _Failure) -> Generator[EntryBatch, None, None]:
+    def _read_elsewhere(self, failure: _Failure) -> Generator[EntryBatch, None, None]:
         """Yield the entries that the failed location did not return, from the locations that continue for it."""
         rest, fault = failure.rest, failure.fault
         if self._options.read_from != AUTO:
@@ -281,7 +281,9 @@ class RangeReader:
         replica = rest.location.replica(self._access) if isinstance(rest.location, EntryLocation) else None
         if replica is not None:
             self._log_change(rest, replica.title, failed, fault)
-            failure_of_replica = yield from self._past_broker(replace(rest, location=replica), self._take)
+            failure_of_replica = yield from self._read_planned(
+                replace(rest, location=replica), self._read_entries
+            )
             if failure_of_replica is None:
                 return
             # The fault of the planned location remains the reason: its copy may be damaged.
@@ -290,8 +292,8 @@ class RangeReader:
         self._log_change(rest, FromBroker.title, failed, last_fault)
         yield from self.broker_entries(rest, fault)
 
-    def _others_may_have(self, rest: SplitRange) -> bool:
-        """Return whether `_from_others` should continue after a fault.
+    def _may_read_elsewhere(self, rest: SplitRange) -> bool:
+        """Return whether `_read_elsewhere` should continue after a fault.
 
         That is always so for a location of entries: another location continues, or the fault may be a loss. For a
         location of rows, only the topic's ledgers can return the rest, and only with `readFrom=auto`.
@@ -315,7 +317,7 @@ class RangeReader:
     def _place(self, planned: SplitRange) -> LocationKey:
         return self._options.identity, planned.location.name
 
-    def _take(self, tally: RangeTally) -> Generator[EntryBatch, None, None]:
+    def _read_entries(self, tally: RangeTally) -> Generator[EntryBatch, None, None]:
         split_range = tally.split_range
         location = split_range.location
         if not isinstance(location, EntryLocation):

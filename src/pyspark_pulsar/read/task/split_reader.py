@@ -13,7 +13,7 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.location import PartitionAccess, RowLocation
 from pyspark_pulsar.read.sources.consumers_ahead import ConsumersAhead
 from pyspark_pulsar.read.split import Split
-from pyspark_pulsar.read.task.audit import audited
+from pyspark_pulsar.read.task.audit import audit_split
 from pyspark_pulsar.read.task.fallback import RangeReader
 from pyspark_pulsar.read.task.read_counts import ReadCounts
 from pyspark_pulsar.read.task.split_decoding import SplitDecoding
@@ -52,7 +52,7 @@ def read_split(
     """Yield record batches of `schema.output_schema` with exactly the messages of the split, in order.
 
     A task that Spark runs again reads the same rows. `chunked` is filled after all entries were read. Raises the errors
-    of the client, the decoder and `audited`.
+    of the client, the decoder and `audit_split`.
     """
     show_warnings()
     with pooled_client(options) as client:
@@ -70,7 +70,7 @@ def _record_batches(
     counts: ReadCounts | None = None,
 ) -> Iterator[pa.RecordBatch]:
     with (
-        audited(access.options, split, attempt) as audit,
+        audit_split(access.options, split, attempt) as audit,
         closing(TopicTransactions(access.options, split.partition)) as transactions,
     ):
         decoding = SplitDecoding(schema, split, access, transactions)

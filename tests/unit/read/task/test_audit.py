@@ -22,7 +22,7 @@ from pyspark_pulsar.read.sources.broker import FromBroker
 from pyspark_pulsar.read.sources.compacted import FromCompactedLedger
 from pyspark_pulsar.read.sources.offloaded import FromTieredStorage
 from pyspark_pulsar.read.split import Split, SplitRange
-from pyspark_pulsar.read.task.audit import SplitAudit, audited
+from pyspark_pulsar.read.task.audit import SplitAudit, audit_split
 from pyspark_pulsar.read.task.audit_files import audit_files
 from pyspark_pulsar.read.task.read_counts import ReadCounts
 from pyspark_pulsar.spark.task_context import Attempt
@@ -126,7 +126,7 @@ def test_the_broker_continues_after_a_fault(
     tally = audit.begin(FIRST)
     if given is not None:
         tally.take(entries(7, *given))
-    audit.give_way(at, "the bookie died")
+    audit.fall_back(at, "the bookie died")
     rest = audit.begin(SplitRange(at, FIRST.end, FromBroker()))
     rest.end()
     audit.check()
@@ -138,7 +138,7 @@ def test_a_gap_between_reader_and_broker_is_found() -> None:
     audit = SplitAudit(Split(PARTITION, FIRST.start, FIRST.end, (FIRST,)))
     tally = audit.begin(FIRST)
     tally.take(entries(7, 2, 5))
-    audit.give_way(Position(7, 6), "the bookie died")
+    audit.fall_back(Position(7, 6), "the bookie died")
     audit.begin(SplitRange(Position(7, 7), FIRST.end, FromBroker())).end()
     with pytest.raises(
         LedgerUnavailable, match="expected messages from 7:6:0 up to 7:10:0, got messages from 7:7:0"
@@ -151,7 +151,7 @@ def test_a_split_may_end_inside_a_batched_entry() -> None:
     audit = SplitAudit(Split(PARTITION, split_range.start, split_range.end, (split_range,)))
     tally = audit.begin(split_range)
     tally.take(entries(7, 3, 5))
-    audit.give_way(Position(7, 6), "the bookie died")
+    audit.fall_back(Position(7, 6), "the bookie died")
     audit.begin(SplitRange(Position(7, 6), split_range.end, FromBroker())).end()
     audit.check()
     assert tally.entries == 3
@@ -162,7 +162,7 @@ def options(path: Path | str | None) -> ReadOptions:
 
 
 def test_the_audit_of_a_task_is_written(tmp_path: Path) -> None:
-    with audited(options(tmp_path), SPLIT, Attempt("run-1", 2, 77)) as audit:
+    with audit_split(options(tmp_path), SPLIT, Attempt("run-1", 2, 77)) as audit:
         read_all(audit)
     (written,) = audit_files(str(tmp_path))
     assert (written.run, written.attempt, written.task, written.state) == ("run-1", 2, 77, "finished")
@@ -177,14 +177,14 @@ def test_the_audit_of_a_task_is_written(tmp_path: Path) -> None:
 
 
 def test_nothing_is_written_without_audit_path(tmp_path: Path) -> None:
-    with audited(options(None), SPLIT, Attempt()) as audit:
+    with audit_split(options(None), SPLIT, Attempt()) as audit:
         read_all(audit)
     assert audit.tallies[0].messages == 0
     assert not list(tmp_path.iterdir())
 
 
 def test_the_audit_of_a_failed_task_contains_its_error_and_what_is_missing(tmp_path: Path) -> None:
-    with suppress(LedgerUnavailable), audited(options(tmp_path), SPLIT, Attempt("r")) as audit:
+    with suppress(LedgerUnavailable), audit_split(options(tmp_path), SPLIT, Attempt("r")) as audit:
         audit.begin(FIRST).take(entries(7, 2, 4))
         raise LedgerUnavailable("no bookie answers")
     (written,) = audit_files(str(tmp_path))
@@ -193,13 +193,13 @@ def test_the_audit_of_a_failed_task_contains_its_error_and_what_is_missing(tmp_p
 
 
 def test_a_task_that_spark_stops_writes_nothing(tmp_path: Path) -> None:
-    with pytest.raises(GeneratorExit), audited(options(tmp_path), SPLIT, Attempt("r")):
+    with pytest.raises(GeneratorExit), audit_split(options(tmp_path), SPLIT, Attempt("r")):
         raise GeneratorExit
     assert audit_files(str(tmp_path)) == []
 
 
 def test_a_short_split_fails_the_task(tmp_path: Path) -> None:
-    with pytest.raises(LedgerUnavailable, match="audit"), audited(options(tmp_path), SPLIT, Attempt("r")):
+    with pytest.raises(LedgerUnavailable, match="audit"), audit_split(options(tmp_path), SPLIT, Attempt("r")):
         pass
     assert audit_files(str(tmp_path))[0].state == "failed"
 
@@ -208,7 +208,7 @@ def test_a_folder_that_cannot_be_written_is_an_option_error(tmp_path: Path) -> N
     (tmp_path / "file").write_text("")
     with (
         pytest.raises(OptionError, match="auditPath"),
-        audited(options(tmp_path / "file"), SPLIT, None) as audit,
+        audit_split(options(tmp_path / "file"), SPLIT, None) as audit,
     ):
         read_all(audit)
 
@@ -224,14 +224,14 @@ def test_a_folder_of_other_files_is_an_option_error(tmp_path: Path) -> None:
 
 def test_attempts_of_a_task_count_once(tmp_path: Path) -> None:
     def failing() -> None:
-        with audited(options(tmp_path), SPLIT, Attempt("r", 0, 1)) as audit:
+        with audit_split(options(tmp_path), SPLIT, Attempt("r", 0, 1)) as audit:
             audit.begin(FIRST).take(entries(7, 2, 4))
             raise LedgerUnavailable("no")
 
     with pytest.raises(LedgerUnavailable):
         failing()
     for number in (1, 2):
-        with audited(options(tmp_path), SPLIT, Attempt("r", number, 1 + number)) as audit:
+        with audit_split(options(tmp_path), SPLIT, Attempt("r", number, 1 + number)) as audit:
             read_all(audit)
     files = audit_files(f"file://{tmp_path}")
     found = ledgers_table(files).to_pylist()
@@ -252,7 +252,7 @@ def test_attempts_of_a_task_count_once(tmp_path: Path) -> None:
 
 def test_entries_that_several_splits_by_key_read_count_once(tmp_path: Path) -> None:
     for number, slots in enumerate([(0, 32_768), (32_768, 65_536)]):
-        with audited(options(tmp_path), replace(SPLIT, slots=slots), Attempt("r", 0, number)) as audit:
+        with audit_split(options(tmp_path), replace(SPLIT, slots=slots), Attempt("r", 0, number)) as audit:
             read_all(audit)
     found = ledgers_table(audit_files(str(tmp_path))).to_pylist()
     assert [
@@ -267,7 +267,7 @@ def test_entries_that_several_splits_by_key_read_count_once(tmp_path: Path) -> N
 def test_a_ledger_without_one_of_its_splits_is_short(tmp_path: Path) -> None:
     half = SplitRange(FIRST.start, Position(7, 6), FromBookies(SEVEN))
     other = SplitRange(Position(7, 6), FIRST.end, FromBookies(SEVEN))
-    with audited(
+    with audit_split(
         options(tmp_path), Split(PARTITION, half.start, half.end, (half,)), Attempt("r", 0, 1)
     ) as audit:
         tally = audit.begin(half)
@@ -275,7 +275,7 @@ def test_a_ledger_without_one_of_its_splits_is_short(tmp_path: Path) -> None:
         tally.end()
     with (
         suppress(LedgerUnavailable),
-        audited(
+        audit_split(
             options(tmp_path), Split(PARTITION, other.start, other.end, (other,)), Attempt("r", 3, 2)
         ) as audit,
     ):
@@ -286,10 +286,10 @@ def test_a_ledger_without_one_of_its_splits_is_short(tmp_path: Path) -> None:
 
 
 def test_an_allowed_loss_is_shown_and_is_no_error(tmp_path: Path) -> None:
-    with audited(options(tmp_path), Split(PARTITION, FIRST.start, FIRST.end, (FIRST,)), None) as audit:
+    with audit_split(options(tmp_path), Split(PARTITION, FIRST.start, FIRST.end, (FIRST,)), None) as audit:
         tally = audit.begin(FIRST)
         tally.take(entries(7, 2, 4))
-        audit.give_way(Position(7, 5), "LedgerUnavailable: x")
+        audit.fall_back(Position(7, 5), "LedgerUnavailable: x")
         audit.lose(replace(FIRST, start=Position(7, 5)))
     (row,) = ledgers_table(audit_files(str(tmp_path))).to_pylist()
     assert (row["expected"], row["entries"], row["short"]) == (8, 3, True)
@@ -300,7 +300,7 @@ def test_entries_and_bytes_of_each_location_are_counted() -> None:
     audit = SplitAudit(SPLIT)
     tally = audit.begin(FIRST)
     tally.take(entries(7, 2, 5))
-    audit.give_way(Position(7, 6), "ConnectionFailed: gone")
+    audit.fall_back(Position(7, 6), "ConnectionFailed: gone")
     tally = audit.begin(replace(FIRST, start=Position(7, 6), location=FromBroker()))
     tally.take(entries(7, 6, 9))
     tally.end()

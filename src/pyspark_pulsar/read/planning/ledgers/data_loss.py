@@ -99,13 +99,13 @@ def _lost_entries(start: Position, end: Position, first: int, previous: Mapping[
     if any(ledger.is_open for ledger in gone):
         return None
     return sum(
-        max(0, (end.entry if ledger.id == end.ledger else ledger.entries) - _begin(ledger, start))
+        max(0, (end.entry if ledger.id == end.ledger else ledger.entries) - _first_read_entry(ledger, start))
         for ledger in gone
         if ledger.id <= end.ledger
     )
 
 
-def _begin(ledger: Ledger, start: Position) -> int:
+def _first_read_entry(ledger: Ledger, start: Position) -> int:
     return start.entry if ledger.id == start.ledger else 0
 
 

@@ -39,7 +39,7 @@ class LedgerRange:
         return self.end.entry - self.start.entry + (1 if self.end.batch_index > 0 else 0)
 
     @property
-    def place(self) -> EntryLocation:
+    def sized_location(self) -> EntryLocation:
         """The location, with the number of entries if the ledger shows it."""
         return self.location.with_entries(None if self.ledger is None or self.is_compacted else self.entries)
 
@@ -107,7 +107,7 @@ def ledger_ranges(ledgers: tuple[Ledger, ...] | None, start: Position, end: Posi
             # The topic has a newer ledger, which did not exist when the ledgers were listed.
             ranges.append(LedgerRange(first, end, None))
         else:
-            last = _last(ledger, end, is_last=is_last)
+            last = _end_in_ledger(ledger, end, is_last=is_last)
             if first < last:
                 ranges.append(LedgerRange(first, last, ledger))
     if not ranges and start.ledger > ledgers[-1].id:
@@ -132,7 +132,7 @@ def _id(ledger: Ledger) -> int:
     return ledger.id
 
 
-def _last(ledger: Ledger, end: Position, *, is_last: bool) -> Position:
+def _end_in_ledger(ledger: Ledger, end: Position, *, is_last: bool) -> Position:
     """Return the end of a range in `ledger`. The end of the open ledger is unknown."""
     full = Position(ledger.id, ledger.entries)
     if end.ledger != ledger.id:

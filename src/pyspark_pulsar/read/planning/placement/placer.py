@@ -54,7 +54,9 @@ class Placer:
 
         """
         touched = {
-            draft.partition: (draft.ledgers, _closed(draft)) for draft in drafts if draft.ledgers is not None
+            draft.partition: (draft.ledgers, _closed_ledgers(draft))
+            for draft in drafts
+            if draft.ledgers is not None
         }
         if self._admin is None or not self.may_read_directly or not any(ids for _, ids in touched.values()):
             return {}
@@ -69,6 +71,6 @@ class Placer:
         return known
 
 
-def _closed(draft: PartitionDraft) -> set[int]:
+def _closed_ledgers(draft: PartitionDraft) -> set[int]:
     """Return the ids of the closed ledgers that the draft's ranges are in."""
     return {part.ledger.id for part in draft.parts if part.ledger is not None and not part.ledger.is_open}

@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
-from pyspark_pulsar.read.planning.splits.packing import PartitionRange, uncut
+from pyspark_pulsar.read.planning.splits.packing import PartitionRange, split_without_cuts
 from pyspark_pulsar.read.planning.splits.shares import shares
 from pyspark_pulsar.read.split import Split
 
@@ -31,7 +31,7 @@ def split_by_key(ranges: Sequence[PartitionRange], min_splits: int) -> list[Spli
     numbers = shares(max(min_splits, len(filled)), weights)
     return [
         replace(split, slots=slots)
-        for split, number in zip(uncut(filled), numbers, strict=True)
+        for split, number in zip(split_without_cuts(filled), numbers, strict=True)
         for slots in _slots(min(number, SLOTS))
     ]
 

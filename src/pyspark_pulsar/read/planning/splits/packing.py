@@ -61,7 +61,7 @@ def cut(ranges: Sequence[PartitionRange], limits: Limits) -> list[Split]:
     ]
 
 
-def uncut(ranges: Sequence[PartitionRange]) -> list[Split]:
+def split_without_cuts(ranges: Sequence[PartitionRange]) -> list[Split]:
     """Return one split for each partition range that is not empty."""
     return [
         split
@@ -175,7 +175,7 @@ def _split_ranges(ledger_ranges: Sequence[LedgerRange | FileRange]) -> tuple[Spl
     """Join neighbors that one reader can read from the same location."""
     ranges: list[SplitRange] = []
     for ledger_range in ledger_ranges:
-        split_range = SplitRange(ledger_range.start, ledger_range.end, ledger_range.place)
+        split_range = SplitRange(ledger_range.start, ledger_range.end, ledger_range.sized_location)
         joined = _joined(ranges[-1], split_range) if ranges else None
         if joined is not None:
             ranges[-1] = joined

@@ -28,8 +28,8 @@ class FileRange:
         return 1 if first.ledger != last.ledger else max(1, last.entry - first.entry + 1)
 
     @property
-    def place(self) -> FromColumns:
-        """The location."""
+    def sized_location(self) -> FromColumns:
+        """The location, which needs no number of entries."""
         return self.location
 
     @property

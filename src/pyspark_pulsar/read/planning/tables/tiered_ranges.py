@@ -226,7 +226,7 @@ class TieredRanges:
             pass
         return None
 
-    def doubtful(self, rest: RangeRequest, ledgers: TopicLedgers) -> RangeRequest | None:
+    def possible_loss(self, rest: RangeRequest, ledgers: TopicLedgers) -> RangeRequest | None:
         """Return the range in which messages may be lost, or None.
 
         Raises `TierMismatch`, and the errors of `AdminClient`.
