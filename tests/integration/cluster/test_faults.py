@@ -123,7 +123,7 @@ def test_a_bookie_is_down_from_the_start(
                 options = prepared.options(read_from)
                 assert locations(planned(options)) == {"bookie", "broker"}
                 assert prepared.read(options) == prepared.rows
-    assert "comes from the broker" not in caplog.text
+    assert "rest of a range from the broker" not in caplog.text
 
 
 def test_all_bookies_of_a_ledger_are_down(
