@@ -86,7 +86,11 @@ def schema_of_topics(
 
 
 def warn_of_omitted(topic: str, resolved: ReadSchema, options: ReadOptions) -> None:
-    """Log the fields that no column holds, once in each process, except those beyond a `recursiveDepth` that is set."""
+    """Log once in each process which fields no column holds.
+
+    Fields beyond option `recursiveDepth` are not logged if the option is set, because the user expects them to be left
+    out.
+    """
     omitted = resolved.value.omitted
     if options.recursive_depth is not None:
         omitted = tuple(omission for omission in omitted if not omission.is_recursion)

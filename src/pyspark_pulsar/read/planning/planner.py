@@ -99,7 +99,7 @@ class SplitPlanner:
         return None if self._tiered is None else self._tiered.tables
 
     def ask_ahead(self, partitions: Collection[TopicPartition]) -> None:
-        """Start the requests that a plan needs wherever the partitions end, while brokers still report the ends.
+        """Start requests that do not depend on the partitions' ends, while brokers still report these ends.
 
         Sends no request if the ends or tables could make the answers useless, or if the partitions are many. Raises
         nothing: a later call of `plan` raises the errors.

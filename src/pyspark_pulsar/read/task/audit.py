@@ -47,7 +47,7 @@ class RangeTally:
     messages: int = 0
     size: int = 0
     fallback: str | None = None
-    """Why this reader continues for another one, if it does."""
+    """Why this reader reads the range instead of another one, if it does."""
     began: float = field(default_factory=time.monotonic)
     seconds: float = 0.0
     is_whole: bool = False
@@ -162,7 +162,7 @@ class SplitAudit:
         return tally
 
     def note_fallback(self, why: str) -> None:
-        """Record the reason for which the next tally's reader continues for a location that is avoided."""
+        """Record why the next reader reads a range instead of its planned location, which is avoided."""
         self._fallback = why
 
     def fall_back(self, at: Position, why: str) -> None:

@@ -49,7 +49,7 @@ class AuditPart:
     """Size of these entries in bytes."""
     short: bool
     fallback: str | None
-    """Why this reader continued for another one, if it did."""
+    """Why this reader has read the range instead of another one, if it did."""
     seconds: float
     """Seconds from the reader's first request to its last entry, including decoding and waiting for Spark."""
 

@@ -114,9 +114,10 @@ class Reads:
         again: Callable[[int, int], Generator[EntryBatch, None, None]] | None = None,
         **options: Any,
     ) -> list[tuple[int, int]]:
-        """Read a range. `bookies` is what they return if `location` is another one.
+        """Read a range.
 
-        `again` returns what `location` returns when it is read once more.
+        `bookies` contains the runs that bookies return if `location` is another one. `again` is called when `location`
+        is read once more.
         """
 
         gave_up: list[Location] = []
@@ -409,7 +410,7 @@ def test_entries_that_the_broker_skips_must_be_undamaged_in_the_copy(make: Make)
 
 @given_values(st.sets(st.integers(0, 12)), st.data())
 def test_gaps_contain_each_missing_entry(came: set[int], data: st.DataObject) -> None:
-    """Each missing entry is in a gap. A received entry is in a gap only if it arrived with gaps around it."""
+    """Each missing entry is in a gap. A received entry is in a gap only if entries are missing in its run."""
     rest, runs, loose = sorted(came), [], set[int]()
     while rest:
         size = data.draw(st.integers(1, len(rest)))

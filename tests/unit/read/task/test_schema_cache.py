@@ -1,3 +1,5 @@
+"""The cache of schema versions in a worker process."""
+
 import threading
 import time
 from dataclasses import replace

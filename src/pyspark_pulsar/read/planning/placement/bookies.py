@@ -45,8 +45,8 @@ class PresentBookies:
 
     ids: tuple[str, ...] = ()
     answers: Mapping[str, ConnectionLost | None] = field(default_factory=dict)
-    """The fault of each queried bookie, or None if the bookie answers the driver. The keys are ids, but addresses for
-    ids that are not addresses."""
+    """The fault of each queried bookie, or None if the bookie answers the driver. A known address replaces an id that
+    is not an address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ def _trusts(options: ReadOptions, security: BookieSecurity) -> bool:
 
 
 def _at_addresses(ledgers: TopicLedgers, directory: Directory) -> TopicLedgers:
-    """Return the ledgers with known addresses instead of ids that are not addresses, for tasks."""
+    """Replace bookie ids that are not addresses with known addresses, so tasks need not look them up."""
     if not directory.addresses:
         return ledgers
 

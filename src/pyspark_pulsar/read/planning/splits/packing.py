@@ -123,7 +123,7 @@ def _groups(partition_range: PartitionRange, limits: Limits, capacity: float) ->
 
 
 def _parts_needed(entries: int, one: float, capacity: float) -> int:
-    """Return the number of parts with which each part keeps the limits, and has a mean weight within `capacity`."""
+    """Return the smallest number of parts that keep the limits, and weigh at most `capacity` on average."""
     most = max(1, math.floor(1 / one + _ROUNDING))
     share = entries if capacity <= 0 else min(entries, math.ceil(one * entries / capacity - _ROUNDING))
     return max(math.ceil(entries / most), share)

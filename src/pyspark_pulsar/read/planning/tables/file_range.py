@@ -23,7 +23,7 @@ class FileRange:
 
     @property
     def entries(self) -> int:
-        """The number of entries between which it can be cut; 1 if the files have entries of several ledgers."""
+        """The largest number of parts: one for each entry, or 1 if the files have entries of several ledgers."""
         first, last = self._bounds
         return 1 if first.ledger != last.ledger else max(1, last.entry - first.entry + 1)
 

@@ -154,7 +154,7 @@ class KnownTables:
     def ranges(
         self, partition: TopicPartition, start: Position, end: Position, window: TimeWindow
     ) -> list[FileRange]:
-        """Return the files' parts of a tiered range. Callable in any thread. Raises `ColumnsUnavailable`."""
+        """Divide a tiered range by the files that contain it. Callable in any thread. Raises `ColumnsUnavailable`."""
         known = self._known[partition.topic]
         if known.table is None:
             return []
@@ -203,7 +203,10 @@ class PositionsOfTable(KnownTables):
 
 
 def known_tables(options: ReadOptions) -> KnownTables:
-    """Return the knowledge of tables for these options. Raises the errors of `TopicTables`, and `ProtocolError`."""
+    """Return the tables to use with these options, or with `behindTable` only the positions of its table.
+
+    Raises the errors of `TopicTables`, and `ProtocolError`.
+    """
     return KnownTables(options) if options.behind_table is None else PositionsOfTable(options.behind_table)
 
 
