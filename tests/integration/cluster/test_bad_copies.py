@@ -79,8 +79,8 @@ def test_bookies_that_still_hold_the_ledger_are_read(
     with caplog.at_level(logging.WARNING):
         assert topic.read(splits) == topic.rows
         assert topic.read() == topic.rows
-    assert "comes from bookies" in caplog.text
-    assert "comes from the broker" not in caplog.text
+    assert "rest of a range from bookies" in caplog.text
+    assert "rest of a range from the broker" not in caplog.text
     seen_by_index = kind in {"no index", "no data", "short data", "a flipped bit in the index"}
     assert places(planned(topic.options))[0] == ("bookie" if seen_by_index else "tiered")
 
@@ -137,8 +137,8 @@ def test_a_bookie_whose_address_nobody_knows_is_not_asked(
         with caplog.at_level(logging.WARNING):
             assert topic.read(splits) == topic.rows
             assert topic.read() == topic.rows
-        assert "comes from bookies" in caplog.text
-        assert "comes from the broker" not in caplog.text
+        assert "rest of a range from bookies" in caplog.text
+        assert "rest of a range from the broker" not in caplog.text
     finally:
         named.stop()
 

@@ -354,7 +354,9 @@ def test_the_broker_goes_on_in_the_middle(
     of_ranges = [record for record in caplog.records if "the rest of a range" in record.getMessage()]
     assert [record.levelno for record in of_ranges] == [logging.WARNING, logging.DEBUG]
     told = [record.getMessage() for record in of_ranges]
-    assert all("comes from the broker, since reading it from bookie failed" in text for text in told)
+    assert all(
+        "rest of a range from the broker, because reading it from bookie failed" in text for text in told
+    )
     assert ":0:0 up to" not in told[0], "some entries of the first ledger had come"
     with pytest.raises(LedgerUnavailable):
         reading.rows(splits, read_from="bookie")

@@ -123,7 +123,7 @@ def test_a_bookie_is_down_from_the_start(
                 options = prepared.options(read_from)
                 assert locations(planned(options)) == {"bookie", "broker"}
                 assert prepared.read(options) == prepared.rows
-    assert "comes from the broker" not in caplog.text
+    assert "rest of a range from the broker" not in caplog.text
 
 
 def test_all_bookies_of_a_ledger_are_down(
@@ -294,7 +294,7 @@ def test_a_bookie_with_an_id_that_is_no_address(
             prepared.read(prepared.options("bookie"))
         options = prepared.options("auto")
         assert prepared.read(options) == prepared.rows
-        assert any(f"nobody says where bookies {NAMED} listen" in note for note in notes(options))
+        assert any(f"the addresses of bookies {NAMED} are unknown" in note for note in notes(options))
         told = (
             {"bookieAddresses": json.dumps({NAMED: named.address})},
             {"bookieHttpUrl": f"http://127.0.0.1:{http_port}"},

@@ -107,8 +107,8 @@ def test_a_copy_that_is_not_whole_is_an_error_or_read_elsewhere(
         rows = small.rows(copy, 0, ledger.entries, read_from="auto")
     assert rows == small.broker_rows(ledger.id, 0, ledger.entries)
     assert len(rows) == 10
-    assert "comes from bookies" in caplog.text
-    assert "comes from the broker" not in caplog.text
+    assert "rest of a range from bookies" in caplog.text
+    assert "rest of a range from the broker" not in caplog.text
 
 
 def test_the_planner_leaves_out_what_cannot_be_read(

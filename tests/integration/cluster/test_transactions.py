@@ -162,7 +162,7 @@ def test_without_an_answer_the_broker_gives_the_rest(
     ]
     assert len(told) == 1
     assert "entry 1: expected the outcome of" in told[0]
-    assert "the broker is read from there" in told[0]
+    assert "Reading entries from the broker up to" in told[0]
     stubborn = ReadOptions(service_url=cluster.service_url, topic=topic, read_from="bookie")
     with pytest.raises(LedgerUnavailable, match=r"admin\.url.*set readFrom to auto or broker"):
         [rows_of_split(stubborn, split) for split in planned]

@@ -67,7 +67,7 @@ def test_a_subscription_in_use_is_told_by_the_admin_api_only(
 ) -> None:
     consumer = official.subscribe(half_read, "mine")
     try:
-        with pytest.raises(Exception, match=r"SubscriptionBusy.*give admin\.url"):
+        with pytest.raises(Exception, match=r"SubscriptionBusy.*set admin\.url"):
             read_topic(half_read, startingSubscription="mine").collect()
         read = read_topic(half_read, startingSubscription="mine", **{"admin.url": pulsar.admin_url})
         assert read.count() == 6

@@ -101,7 +101,7 @@ def test_ledgers_that_go_before_they_are_tiered_are_lost(tier: Tier) -> None:
     assert 3 * ENTRIES < left.num_rows < 10 * ENTRIES
     first = left.to_pylist()[0]["__messageId"]
     start = json.dumps({tier.topic: f"{first['ledger']}:{first['entry']}"})
-    with pytest.raises(DataLossError, match="was removed before it was tiered"):
+    with pytest.raises(DataLossError, match="were removed before they were tiered"):
         tier.rows(startingOffsets=start)
     assert tier.rows(startingOffsets=start, failOnDataLoss="false").equals(left)
 

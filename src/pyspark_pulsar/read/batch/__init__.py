@@ -1,1 +1,1 @@
-"""`spark.read`: one bounded range of each topic partition. Driver only."""
+"""Batch reads (`spark.read`): one bounded range of each topic partition. Driver only."""

@@ -1,4 +1,4 @@
-"""The plan of a batch read, from its options: what the reader runs and what a user is shown. Driver only."""
+"""The plan of a batch read: the reader runs it, and commands show it to users. Driver only."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from pyspark_pulsar.read.planning.splits.tasks import tasks_of
 from pyspark_pulsar.read.split import Split
 
 Narrow = Callable[[Sequence[RangeRequest]], Sequence[RangeRequest]]
-"""Leaves out partitions, positions and times that nobody wants; never adds any."""
+"""Removes partitions, positions and times that a query does not use, and never adds any."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchPlan:
-    """How a batch is read; fixed when it is made."""
+    """The plan of a batch read, which does not change."""
 
     partitions: tuple[PartitionPlan, ...]
     tasks: tuple[tuple[Split, ...], ...]
-    """What each Spark task reads, in the order of `splits`."""
+    """The splits of each Spark task, in the order of `splits`."""
     notes: tuple[str, ...] = ()
-    """Why it is read as it is, where that is not what one would expect; the log has it too."""
+    """The logged reasons why ranges are not read as expected."""
 
     @property
     def splits(self) -> list[Split]:
-        """Of all topic partitions, in the order of positions."""
+        """The splits of all topic partitions, in the order of positions."""
         return splits_of(self.partitions)
 
 
@@ -52,22 +52,23 @@ def plan_batch(
     is_shown: bool = False,
     fails_fast: bool = False,
 ) -> BatchPlan:
-    """Fix the bounds of a read as they are now, and cut it into splits.
+    """Plan a read: resolve its bounds now, and divide it into splits.
 
-    Shows the broker first that this role may consume every topic partition.
+    Proves to the broker first that this role may consume every topic partition.
 
     Args:
         options: The options of the read.
         narrow: Removes partitions, positions and times that the query does not use.
-        is_shown: The plan is shown to a user, so it contains all ledgers that can be listed, even where they do not
-            change the plan.
-        fails_fast: A user waits for the plan alone, so an unreachable broker fails it within seconds
-            (`BrokerClient.for_planning`). A query has reached the broker when it was analyzed, and waits for a broker
-            that restarts.
+        is_shown: The plan is for display. So it contains all ledgers that this role may list, needed or not.
+        fails_fast: A user waits for the plan, so an unreachable broker fails it within seconds
+            (`BrokerClient.for_planning`). Without it, the plan waits for a broker that restarts: the analysis of the
+            query has already reached the broker.
 
     Raises:
         OptionError: The topics do not have these bounds.
-        TopicNotFoundError, ConnectionFailed: And the errors of `SplitPlanner`.
+        TopicNotFoundError: A topic does not exist.
+        ConnectionFailed: No broker can be reached.
+        PulsarError: The errors of `SplitPlanner`.
 
     """
     with _client(options, fails_fast=fails_fast) as client, admin_client(options) as admin:
@@ -83,9 +84,9 @@ def plan_batch(
 
 
 def ranges_now(options: ReadOptions) -> list[RangeRequest]:
-    """Return the range of each topic partition that a batch read planned now would have.
+    """Return the range of each topic partition that a batch read would have if it was planned now.
 
-    Fails fast where no broker can be reached. Raises the errors of `plan_batch`.
+    Fails fast if no broker can be reached. Raises the errors of `plan_batch`.
     """
     with _client(options, fails_fast=True) as client, admin_client(options) as admin:
         return _range_requests(options, client, admin, SplitPlanner(options, client, admin))
@@ -102,7 +103,7 @@ def _range_requests(
     with closing(
         LogEnds(client, admin, read_compacted=options.read_compacted, tells_firsts=True)
     ) as log_ends:
-        # The table of a topic whose ledgers were all removed does not end after the topic's end.
+        # If all ledgers of a topic were removed, brokers may report an end before the end of the topic's table.
         present = planner.skip_tables(log_ends.ends(partitions))
         reachable = log_ends.reachable(present)
         starts = QueryStarts(options, client, admin, log_ends).find_starts(
@@ -113,7 +114,7 @@ def _range_requests(
         ends = resolve_bound("endingOffsets", options.ending_offsets or FROM_LATEST, partitions, present)
         check_reachable("startingOffsets", starts, reachable)
         check_reachable("endingOffsets", ends, reachable)
-        # Of others the ledgers tell it, and more.
+        # The ledgers show the losses of all other partitions, with more details.
         chosen = {
             partition: start
             for partition, start in starts.items()
@@ -135,7 +136,7 @@ def _client(options: ReadOptions, *, fails_fast: bool) -> AbstractContextManager
 
 @contextmanager
 def admin_client(options: ReadOptions) -> Iterator[AdminClient | None]:
-    """None without `admin.url`."""
+    """Open the admin client of a read; yield None without `admin.url`."""
     if options.admin_url is None:
         yield None
         return

@@ -1,4 +1,4 @@
-"""`spark.read.format("pulsar")`: one bounded range of each topic partition, cut into splits."""
+"""The reader of `spark.read.format("pulsar")`: one bounded range of each topic partition, divided into splits."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark_pulsar.codec.changes import Changes
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.batch.batch_plan import plan_batch
-from pyspark_pulsar.read.batch.limit import first_rows, for_limit, tasks_for_limit
-from pyspark_pulsar.read.batch.pushdown import Pushed, filters_may_come, push_filters
+from pyspark_pulsar.read.batch.limit import first_rows, options_for_limit, tasks_for_limit
+from pyspark_pulsar.read.batch.pushdown import PushedFilters, may_push_filters, push_filters
 from pyspark_pulsar.read.task.split_reader import read_splits
 from pyspark_pulsar.schema.read_schema import ReadSchema
 from pyspark_pulsar.spark.filter_values import keep_constants_beyond_python
@@ -22,27 +22,27 @@ from pyspark_pulsar.spark.tracebacks import hides_tracebacks
 
 @hides_tracebacks
 class PulsarBatchReader(Shipped, DataSourceReader):
-    """Made on the driver; `partitions` runs there, `read` on executors."""
+    """A batch read. Spark creates it on the driver, calls `partitions` there, and calls `read` on executors."""
 
     def __init__(self, options: ReadOptions, schema: ReadSchema, changes: Changes | None = None) -> None:
         self._options = options
         self._schema = schema
         self._changes = changes
-        self._pushed = Pushed()
+        self._pushed = PushedFilters()
         self._run = new_run()
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Fixes the bounds: messages that arrive later do not belong to this read."""
+        """Plan the tasks. This fixes the bounds, so messages that arrive later do not belong to the read."""
         plan = plan_batch(self._options, self._pushed.narrow)
         return [InputPartition(task) for task in tasks_for_limit(plan.tasks, self._options)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        # Spark runs one task with the value None when `partitions` is empty.
+        # Spark runs one task with the value None if `partitions` is empty.
         splits = partition.value if partition is not None else None
         if splits is None:
             return iter(())
         self.begin_task()
-        options = for_limit(self._options)
+        options = options_for_limit(self._options)
         rows = read_splits(options, self._schema, splits, present_attempt(self._run))
         if self._changes is not None:
             rows = self._changes.rows(rows)
@@ -51,19 +51,18 @@ class PulsarBatchReader(Shipped, DataSourceReader):
 
 @hides_tracebacks
 class FilteringBatchReader(PulsarBatchReader):
-    """For queries whose filters Spark hands over; see `read.batch.pushdown.filters_may_come`."""
+    """A batch read with filters from Spark; see `read.batch.pushdown.may_push_filters`."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
-        """Called once, before `partitions`; returns what Spark must evaluate itself."""
+        """Use the query's filters, and return the ones that Spark must evaluate. Called once, before `partitions`."""
         self._pushed, rest = push_filters(filters)
         return rest
 
 
 def batch_reader_class(*, pushes: bool) -> type[PulsarBatchReader]:
-    """Return the class of the reader of a query. `pushes`: filters may decide what is read, where Spark hands them
-    over."""
-    if not filters_may_come():
+    """Return the reader class for a query. With `pushes`, filters from Spark may limit what is read."""
+    if not may_push_filters():
         return PulsarBatchReader
-    # Spark reads the filters after it has made the reader, also those that are not pushed.
+    # Spark parses the filters after it has created the reader, including filters that are not pushed.
     keep_constants_beyond_python()
     return FilteringBatchReader if pushes else PulsarBatchReader

@@ -1,7 +1,8 @@
-"""A batch of which only so many rows are wanted: `LIMIT` of a query, as option `limit`.
+"""Batch reads with a limit: the `LIMIT` of a query arrives as option `limit`.
 
-Which entries hold the first rows is not known beforehand: those of aborted transactions and chunks give none, batches
-many. So ranges stay whole, and a task ends when it has rows enough. Spark cuts what several tasks give.
+The driver cannot know which entries contain the first rows. Entries of aborted transactions and chunks may return no
+rows, and batches return many. So ranges stay whole, and each task ends when it has enough rows. Spark cuts the rows of
+several tasks.
 """
 
 from __future__ import annotations
@@ -17,21 +18,21 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.split import Split
 
 ONE_TASK_ROWS: Final = 10_000
-"""So few rows are read by one task, split after split; several would each read as many."""
+"""Up to this limit one task reads all splits, because each of several tasks would read as many rows."""
 _LEAST_AHEAD: Final = 100
-"""Messages that the broker sends ahead for the smallest limit: some may give no row."""
+"""Messages that the broker sends ahead at the smallest limit, because some may return no row."""
 
 
 def tasks_for_limit(tasks: Sequence[tuple[Split, ...]], options: ReadOptions) -> Sequence[tuple[Split, ...]]:
-    """The tasks of a plan; one of them all for a small limit, none for no rows. Driver only."""
+    """Return the tasks for a limit: one task of all splits for a small limit, no task for 0. Driver only."""
     if options.limit is None or options.limit > ONE_TASK_ROWS:
         return tasks
     splits = tuple(split for task in tasks for split in task) if options.limit else ()
     return [splits] if splits else []
 
 
-def for_limit(options: ReadOptions) -> ReadOptions:
-    """How a task reads that soon has rows enough: little ahead, in small batches. Executor only."""
+def options_for_limit(options: ReadOptions) -> ReadOptions:
+    """Return the options of a task that ends after a few rows: small batches and few messages ahead. Executor only."""
     limit = options.limit
     if limit is None:
         return options
@@ -42,7 +43,7 @@ def for_limit(options: ReadOptions) -> ReadOptions:
 
 
 def first_rows(batches: Generator[pa.RecordBatch, None, None], limit: int) -> Iterator[pa.RecordBatch]:
-    """At most `limit` rows; then what gives them is closed. Executor only."""
+    """Yield at most `limit` rows, and then close `batches`. Executor only."""
     left = limit
     with closing(batches) as source:
         while left > 0 and (batch := next(source, None)) is not None:

@@ -1,8 +1,9 @@
-"""Filters of a query on metadata columns: what they say of partitions, positions, times and keys. Driver only; no I/O.
+"""Pushdown of filters on metadata columns to partitions, positions, times and keys. Driver only; no I/O.
 
-Spark gives what is joined by AND in `WHERE`, as far as its filters for sources can say it (comparisons of a column, or
-of a field of a struct, with a constant); it asks only where `spark.sql.python.filterPushdown.enabled` is on. What is
-returned to Spark it evaluates again, so reading too much is never wrong, and reading too little always is.
+Spark passes the parts of `WHERE` that are joined by AND, as far as its source filters can express them. Such a filter
+compares a column, or a field of a struct, with a constant. Spark passes filters only if
+`spark.sql.python.filterPushdown.enabled` is true. Spark itself evaluates each filter that is returned to it. So reading
+too many rows is never wrong, and reading too few always is.
 """
 
 from __future__ import annotations
@@ -78,16 +79,16 @@ class _Span:
         return _Span(max(self.low, other.low), min(self.high, other.high))
 
     def covers(self, values: Iterable[int]) -> bool:
-        """Whether it is exactly these values."""
+        """Return whether the span contains exactly these values."""
         return self.high - self.low + 1 == len(set(values))
 
 
 @dataclass(frozen=True, slots=True)
-class Pushed:
-    """What the filters of a query leave to be read: a superset of its rows. The default is everything."""
+class PushedFilters:
+    """The part of a read that filters leave: a superset of the query's rows. The default is everything."""
 
     partition_filters: tuple[Filter, ...] = ()
-    """About columns that have one value in a topic partition."""
+    """Filters on columns that have the same value in all rows of a topic partition."""
     ledgers: _Span = _Span()
     entries: _Span = _Span()
     start: Position | None = None
@@ -97,8 +98,7 @@ class Pushed:
     keys: frozenset[bytes] | None = None
 
     def narrow(self, requests: Sequence[RangeRequest]) -> list[RangeRequest]:
-        """What is left of `requests`; see `read.batch.plan`. A partition without a row that the query can use is left
-        out."""
+        """Return the part of `requests` that the filters leave, without partitions that have no row for the query."""
         if self.keys is not None and not self.keys:
             return []
         start, end = self._positions()
@@ -117,12 +117,12 @@ class Pushed:
         ]
 
     def _positions(self) -> tuple[Position | None, Position | None]:
-        """Between which all messages lie that the query can use."""
+        """Return the positions between which all messages for the query are."""
         low, high = self.ledgers.low, self.ledgers.high
         starts = [self.start] if self.start is not None else []
         ends = [self.end] if self.end is not None else []
         is_one = low == high
-        # No ledger has an id below 0; positions of theirs stand for earliest.
+        # Ledger ids are not negative, and a negative id means earliest.
         if low > 0:
             starts.append(Position(low, min(max(0, self.entries.low), _MOST - 1) if is_one else 0))
         if high < _MOST - 1:
@@ -131,7 +131,7 @@ class Pushed:
         return max(starts, default=None), min(ends, default=None)
 
     def _window(self) -> TimeWindow:
-        """Exact, as publish times are whole milliseconds."""
+        """Return the window. It is exact, because publish times are whole milliseconds."""
         low, high = self.published_us.low, self.published_us.high
         return TimeWindow(
             None if low == _LEAST else -(-low // 1000),
@@ -139,9 +139,9 @@ class Pushed:
         )
 
 
-def push_filters(filters: Iterable[Filter]) -> tuple[Pushed, list[Filter]]:
-    """What the filters leave to be read, and those that Spark must evaluate on every row that comes."""
-    pushed = Pushed()
+def push_filters(filters: Iterable[Filter]) -> tuple[PushedFilters, list[Filter]]:
+    """Return the part of a read that the filters leave, and the filters that Spark must evaluate on each row."""
+    pushed = PushedFilters()
     rest = []
     for condition in filters:
         exact = False
@@ -151,27 +151,27 @@ def push_filters(filters: Iterable[Filter]) -> tuple[Pushed, list[Filter]]:
             rest.append(condition)
     if pushed.keys is None:
         return pushed, rest
-    # Rows without a key are not among those of any key.
+    # A filter on keys excludes rows without a key.
     return pushed, [condition for condition in rest if condition != IsNotNull(_KEY)]
 
 
-def filters_may_come() -> bool:
-    """Whether this process was started to push filters down.
+def may_push_filters() -> bool:
+    """Return whether Spark started this process to push filters down.
 
-    Spark plans a read with filters in another program than one without, and takes a reader that could push filters
-    for an error where the user has not turned that on. Nothing else tells the two apart.
+    Spark plans reads with pushdown in a worker program of their own. In the other program, a reader that could push
+    filters is an error. Only the name of the program shows the difference.
     """
     return runs_in(_PUSHING_WORKER)
 
 
 def _is_beyond_python(condition: Filter) -> bool:
-    """Return whether the constant of the filter is unknown here; see `spark.filter_values`."""
+    """Return whether the filter's constant has no Python value; see `spark.filter_values`."""
     inner = condition.child if isinstance(condition, Not) else condition
     return isinstance(getattr(inner, "value", None), BeyondPython)
 
 
-def _push(pushed: Pushed, condition: Filter) -> tuple[Pushed, bool]:
-    """With one filter more; and whether no row that it refuses is left."""
+def _push(pushed: PushedFilters, condition: Filter) -> tuple[PushedFilters, bool]:
+    """Add a filter; return the result, and whether it excludes every row that the filter refuses."""
     attribute = _attribute(condition)
     if isinstance(condition, IsNotNull):
         return pushed, attribute in _NEVER_NULL
@@ -190,12 +190,12 @@ def _push(pushed: Pushed, condition: Filter) -> tuple[Pushed, bool]:
         span, exact = _span(condition, _whole)
         return replace(pushed, ledgers=pushed.ledgers.both(span)), exact
     if attribute == _ENTRY:
-        # Positions can say it only within one ledger.
+        # Positions can express an entry only within one ledger.
         return replace(pushed, entries=pushed.entries.both(_span(condition, _whole)[0])), False
     return pushed, False
 
 
-def _push_keys(pushed: Pushed, condition: Filter) -> tuple[Pushed, bool]:
+def _push_keys(pushed: PushedFilters, condition: Filter) -> tuple[PushedFilters, bool]:
     values = _alternatives(condition)
     if values is None or not all(isinstance(value, bytes | bytearray) for value in values):
         return pushed, False
@@ -203,8 +203,8 @@ def _push_keys(pushed: Pushed, condition: Filter) -> tuple[Pushed, bool]:
     return replace(pushed, keys=keys if pushed.keys is None else pushed.keys & keys), True
 
 
-def _push_message_id(pushed: Pushed, condition: Filter) -> Pushed:
-    """Structs are compared field by field: ledger, entry, batch index, partition."""
+def _push_message_id(pushed: PushedFilters, condition: Filter) -> PushedFilters:
+    """Add a filter on `__messageId`. Spark compares structs by field: ledger, entry, batch index, partition."""
     value = getattr(condition, "value", None)
     if not isinstance(value, Mapping):
         return pushed
@@ -212,7 +212,7 @@ def _push_message_id(pushed: Pushed, condition: Filter) -> Pushed:
     if ledger is None or entry is None or index is None:
         return pushed
     if isinstance(condition, EqualTo | EqualNullSafe | GreaterThan | GreaterThanOrEqual) and ledger >= 0:
-        # Outside a batch the index is -1 in the column, and 0 in a position.
+        # The index of a message outside of a batch is -1 in the column, and 0 in a position.
         start = Position(ledger, entry, max(0, index)) if entry >= 0 else Position(ledger, 0)
         pushed = replace(pushed, start=start if pushed.start is None else max(pushed.start, start))
     if isinstance(condition, EqualTo | EqualNullSafe | LessThan | LessThanOrEqual):
@@ -222,7 +222,7 @@ def _push_message_id(pushed: Pushed, condition: Filter) -> Pushed:
 
 
 def _span(condition: Filter, number: Callable[[Any], int | None]) -> tuple[_Span, bool]:
-    """The numbers that the filter lets through, and whether it is exactly these."""
+    """Return the numbers that pass the filter, and whether the span contains exactly these."""
     values = _alternatives(condition)
     if values is not None:
         numbers = [number(value) for value in values]
@@ -247,7 +247,7 @@ def _span(condition: Filter, number: Callable[[Any], int | None]) -> tuple[_Span
 
 
 def _alternatives(condition: Filter) -> list[Any] | None:
-    """The values of which it must have one, if it is such a filter; null is equal to nothing."""
+    """Return the values for which an equality filter holds; None if it is another filter. Null equals no value."""
     match condition:
         case EqualTo() | EqualNullSafe():
             return None if condition.value is None else [condition.value]
@@ -257,7 +257,7 @@ def _alternatives(condition: Filter) -> list[Any] | None:
 
 
 def _holds(condition: Filter, value: str | int) -> bool | None:
-    """SQL's answer for a value that is not null; None is unknown."""
+    """Return SQL's answer for a value that is not null; None means unknown."""
     match condition:
         case Not():
             holds = _holds(condition.child, value)
@@ -280,7 +280,7 @@ def _value_in(request: RangeRequest, condition: Filter) -> str | int:
 
 
 def _fits(condition: Filter, kind: type) -> bool:
-    """Whether `_holds` can evaluate it: constants of another type are compared in Spark's own ways."""
+    """Return whether `_holds` can evaluate the filter. Spark has its own rules for constants of another type."""
     match condition:
         case Not():
             return _fits(condition.child, kind)

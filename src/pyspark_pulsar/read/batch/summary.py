@@ -1,6 +1,6 @@
-"""What a batch reads, in a few words and numbers for Spark's plans and UI. Driver only; no I/O.
+"""A short summary of a batch read for Spark's plans and UI. Driver only; no I/O.
 
-A call of `spark.driver_process` besides: the JVM sends what it was given as the partitions of a read.
+The JVM calls `summary_of` through `spark.driver_process`, with the partitions that it received for a read.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _SHOWN: Final = 3
 def summary_of(partitions: bytes) -> dict[str, Any]:
     """Return the summary of the partitions of a read, pickled and packed (`spark.frames.packed`).
 
-    Reads what this user's own driver pickled, and nothing else.
+    Unpickles only what this user's own driver has pickled.
     """
-    # Of a read without partitions Spark keeps a None.
+    # Spark runs a read without partitions as one task, whose partition is None.
     loaded = [pickle.loads(each) for each in unpacked(partitions)]  # noqa: S301
     return summary([each.value for each in loaded if each is not None])
 
@@ -29,8 +29,8 @@ def summary_of(partitions: bytes) -> dict[str, Any]:
 def summary(tasks: Sequence[Iterable[Split]]) -> dict[str, Any]:
     """Return `text`, `bytes` and `places` of the tasks of a read.
 
-    `bytes` counts stored, compressed bytes, and is None if ledgers are not known. `places` is the number of ranges
-    that are read from each place, in the words of `readFrom`.
+    `bytes` counts stored, compressed bytes, and is None if ledgers are unknown. `places` is the number of ranges for
+    each location, in the words of `readFrom`.
     """
     splits = [split for task in tasks for split in task]
     places = places_text(ranges_by_place(splits))

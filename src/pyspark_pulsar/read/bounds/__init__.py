@@ -1,1 +1,1 @@
-"""What is read: topics, their schema, and from where to where in each of them. Driver only."""
+"""Bounds of a read: its topics, their schema, and the start and end in each topic partition. Driver only."""

@@ -1,4 +1,4 @@
-"""Threads of the driver that read entries, each by connections of its own: a client is for one thread."""
+"""Driver threads that read entries. Each has its own client, because a client is for one thread."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Answer = TypeVar("Answer")
 
 
 class DriverThreads:
-    """Used by one thread. Connects at first use."""
+    """A pool of threads with a client each, which connect at first use. Used by one thread."""
 
     def __init__(self, options: ReadOptions, name: str) -> None:
         self._options = options
@@ -27,15 +27,18 @@ class DriverThreads:
         self.is_closed = False
 
     def map(self, work: Callable[[Item], Answer], items: Iterable[Item]) -> list[Answer]:
-        """In the order of `items`; raises the first error, and does not begin what has not begun by then."""
+        """Apply `work` to the items, and return the answers in the order of `items`.
+
+        Raises the first error. Work that has not started by then does not start.
+        """
         return list(self._pool.map(work, items))
 
     def submit(self, work: Callable[[Item], Answer], item: Item) -> Future[Answer]:
-        """Nobody waits for it yet."""
+        """Start `work` for the item, and return its future answer."""
         return self._pool.submit(work, item)
 
     def client(self) -> BrokerClient:
-        """That of the calling thread."""
+        """Return the client of the calling thread."""
         client: BrokerClient | None = getattr(self._own, "client", None)
         if client is None:
             client = self._own.client = BrokerClient(self._options)
@@ -43,7 +46,7 @@ class DriverThreads:
         return client
 
     def close(self) -> None:
-        """What is under way should look at `is_closed`."""
+        """Close all clients. Running work should check `is_closed`."""
         self.is_closed = True
         self._pool.shutdown(wait=False, cancel_futures=True)
         for client in self._clients:

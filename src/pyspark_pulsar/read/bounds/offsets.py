@@ -1,7 +1,7 @@
-"""From the bounds that `startingOffsets` and `endingOffsets` set to a position in each topic partition. Driver only.
+"""Resolution of `startingOffsets` and `endingOffsets` to a position in each topic partition. Driver only.
 
-A bound must fit the topics: a topic partition that the JSON names but the query does not read, or the other way round,
-is an error, never a silent default.
+A bound must fit the topics. A topic partition that only the JSON names, or that only the query reads, is an error and
+never has a silent default.
 """
 
 from __future__ import annotations
@@ -20,9 +20,17 @@ def resolve_bound(
     partitions: Sequence[TopicPartition],
     ends: Mapping[TopicPartition, Position],
 ) -> dict[TopicPartition, Position]:
-    """The position in each partition that a bound means; `ends` are the present ends for `latest`.
+    """Return the position in each partition that a bound means.
 
-    `key` names the option in errors. Raises `OptionError`.
+    Args:
+        key: The option's name, for errors.
+        bound: The value of the option.
+        partitions: The topic partitions that the query reads.
+        ends: Their present ends, for `latest`.
+
+    Raises:
+        OptionError: The bound does not fit the partitions.
+
     """
     offsets: dict[TopicPartition, Position | LogSide] = {}
     if bound.others is not None:
@@ -55,11 +63,10 @@ def _position(offset: Position | LogSide, end: Position) -> Position:
 def check_reachable(
     key: str, starts_or_ends: Mapping[TopicPartition, Position], reachable: Mapping[TopicPartition, Position]
 ) -> None:
-    """Refuse positions behind the last message, which is before `reachable`: such a range would end early. Raises
-    `OptionError`."""
+    """Raise `OptionError` for positions after `reachable`, because a range to such a position would end early."""
     for partition, position in starts_or_ends.items():
         if position > reachable[partition]:
             raise OptionError(
-                f"option {key!r} says {position} for {partition}, which is behind its last message: expected at most "
-                f"{reachable[partition]}"
+                f"option {key!r}: expected a position of at most {reachable[partition]} for {partition}, whose last "
+                f"message is before that, got {position}"
             )

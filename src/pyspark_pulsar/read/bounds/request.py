@@ -1,4 +1,4 @@
-"""What is asked of the planner: a range of one topic partition. Driver only."""
+"""Requests to the planner: ranges of topic partitions. Driver only."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from pyspark_pulsar.options.values.time_bound import TimeBound
 
 @dataclass(frozen=True, slots=True)
 class RangeRequest:
-    """The messages of a topic partition from `start` (inclusive) to `end` (exclusive) that lie in `window`."""
+    """The messages of a topic partition from `start` (inclusive) to `end` (exclusive) that are in `window`."""
 
     partition: TopicPartition
     start: Position
     end: Position
     window: TimeWindow = ALL_TIMES
     keys: frozenset[bytes] | None = None
-    """Of these, only messages whose `__key` is one of these."""
+    """If set, only messages whose `__key` is one of these."""
     skips_from_earliest: bool = False
-    """A filter has moved `start` from earliest: what retention has removed in between is not missed."""
+    """True if a filter has moved `start` from earliest. Messages that retention removed before `start` are no loss."""
     first: Position | None = None
-    """Where the first ledger of the topic partition begins, as its broker has told with the end; None: not told."""
+    """The start of the topic partition's first ledger, if the broker reported it together with the end."""
     is_whole: bool = False
-    """The caller has seen that nothing behind `start` is gone, or has told of it."""
+    """True if the caller knows that no message after `start` was removed, or has reported the loss."""
 
     @property
     def from_earliest(self) -> bool:
@@ -35,25 +35,25 @@ class RangeRequest:
 
     @property
     def start_in_ledger(self) -> Position:
-        """`start`; where that is earliest, and all there is up to the end lies in one ledger, the beginning of that."""
+        """The `start`, or the beginning of its ledger if the range is from earliest and all of it is in one ledger."""
         if self.start.is_earliest and self.first is not None and self.first.ledger == self.end.ledger:
-            # Ledgers are removed whole; a cursor may have been moved on in it.
+            # Retention removes whole ledgers, but a cursor may have advanced within the ledger.
             return Position(self.first.ledger, 0)
         return self.start
 
     def within(self, start: Position | None, end: Position | None) -> Self:
-        """Without what lies outside of these, as its window of times has no messages there."""
+        """Return the range without the parts outside of these bounds, where its time window has no messages."""
         return replace(
             self,
             start=self.start if start is None else max(self.start, start),
             end=self.end if end is None else min(self.end, end),
-            # What retention has removed before the first ledger in time is not missed either.
+            # Messages that retention removed before the first ledger of the window do not count as lost, either.
             skips_from_earliest=self.from_earliest,
         )
 
-    def joined(self, behind: Self) -> Self:
-        """One range of this one and the one behind it."""
-        return replace(self, end=self.end if behind.is_empty else behind.end)
+    def joined(self, following: Self) -> Self:
+        """Return the union of this range and the one that follows it."""
+        return replace(self, end=self.end if following.is_empty else following.end)
 
     @property
     def is_empty(self) -> bool:
@@ -68,8 +68,8 @@ def whole_ranges(
     """Yield the range of each topic partition that a query reads from earliest, with its bound of publish times.
 
     Args:
-        published_from: The query reads no message that was published before it.
-        starts: The start of the query; earliest where it has none.
+        published_from: The query reads no message that was published earlier.
+        starts: The starts of the query; earliest for a partition that is missing here.
         ends: The end of each range.
 
     """

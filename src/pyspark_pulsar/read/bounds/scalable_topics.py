@@ -1,7 +1,7 @@
-"""Scalable topics of Pulsar 5 among the topics of a read: what is refused, and what their partitions are. Driver only.
+"""Scalable topics of Pulsar 5: their layouts, and the options that reading them does not support. Driver only.
 
-A segment is read as a topic partition, through the broker that serves it. Nobody tells which ledgers a segment has: the
-admin REST API answers for persistent topics only. So whatever needs ledgers is refused.
+A segment is read as a topic partition, through the broker that serves it. The ledgers of a segment are unknown, because
+the admin REST API supports only persistent topics. So options that need ledgers are refused.
 """
 
 from __future__ import annotations
@@ -16,18 +16,22 @@ from pyspark_pulsar.model.topic_layout import TopicLayout
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.read_from import AUTO, BROKER
 
-_NO_LEDGERS: Final = "Pulsar 5 tells nobody which ledgers a segment has, so its messages come from brokers"
+_NO_LEDGERS: Final = (
+    "Pulsar 5 does not report the ledgers of a segment, so its messages are read from brokers"
+)
 
 
 def refuse_for_scalable(options: ReadOptions, topic: TopicName) -> None:
-    """Raises `OptionError` for what cannot be done with the segments of `topic`."""
+    """Raise `OptionError` for options that segments of `topic` do not support."""
     if options.read_from not in (AUTO, BROKER):
         raise _refused(topic, f"readFrom={options.read_from}", f"{_NO_LEDGERS}; leave readFrom out")
     if options.behind_table is not None:
-        raise _refused(topic, "behindTable", "its history is in no table; leave it out")
+        raise _refused(topic, "behindTable", "a scalable topic has no table; leave it out")
     if options.names_tables and options.read_from != BROKER:
         raise _refused(
-            topic, "tables", "its history is in none; leave their options out, or set readFrom=broker"
+            topic,
+            "tables",
+            "a scalable topic has no table; leave out the options of tables, or set readFrom=broker",
         )
     if options.read_compacted:
         raise _refused(topic, "readCompacted=true", "segments are not compacted; leave it out")
@@ -37,18 +41,22 @@ def refuse_for_scalable(options: ReadOptions, topic: TopicName) -> None:
     }
     for key, name in subscriptions.items():
         if name is not None:
-            why = "a scalable topic's subscriptions belong to its controller, which moves them from segment to segment"
+            why = (
+                "the subscriptions belong to the topic's controller, which moves them from segment to segment"
+            )
             raise _refused(
                 topic, f"{key}={name}", f"{why}; leave it out, and start by startingOffsets or a time"
             )
 
 
-def _refused(topic: TopicName, what: str, why: str) -> OptionError:
-    return OptionError(f"topic {topic} is a scalable topic: expected a read without {what}, got it; {why}")
+def _refused(topic: TopicName, setting: str, why: str) -> OptionError:
+    return OptionError(
+        f"topic {topic} is a scalable topic: expected a read without {setting}, got {setting}; {why}"
+    )
 
 
 def present_layouts(client: BrokerClient, topics: Iterable[TopicName]) -> Mapping[TopicName, TopicLayout]:
-    """Of those that are scalable and exist. Asks nobody where none is."""
+    """Return the layouts of the scalable topics that exist. Sends no request if no topic is scalable."""
     scalable = sorted({topic for topic in topics if topic.is_scalable})
     layouts = client.layouts(scalable) if scalable else {}
     return {topic: layout for topic, layout in layouts.items() if layout is not None}

@@ -1,4 +1,4 @@
-"""The one schema by which all topics of a read are read. Driver only."""
+"""The one schema for all topics of a read. Driver only."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pyspark_pulsar.schema.read_schema import ColumnChoice, ReadSchema, resolve_
 from pyspark_pulsar.schema.unfolding import Omission, Unfolding
 from pyspark_pulsar.schema.user_schema import restrict_to
 
-_FORMER_VERSIONS = 100
+_MOST_EARLIER_VERSIONS = 100
 _SHOWN_FIELDS: Final = 5
 
 _log: Final = logging.getLogger(__name__)
@@ -33,10 +33,16 @@ _warned: Final[set[tuple[str, tuple[Omission, ...]]]] = set()
 
 
 def resolve_source_schema(options: ReadOptions, user_schema: pa.Schema | None = None) -> ReadSchema:
-    """What the read yields by the latest schema of its topics; `user_schema` are the columns of `.schema(...)`.
+    """Return the schema of a read, from the latest schemas of its topics.
 
-    Raises `SchemaError` when the topics are not one table, listing them by schema, and for columns that cannot be had;
-    `TopicNotFoundError`.
+    Args:
+        options: The options of the read.
+        user_schema: The columns of `.schema(...)`.
+
+    Raises:
+        SchemaError: The topics do not fit into one table, or a column of `user_schema` is not available.
+        TopicNotFoundError: A topic does not exist.
+
     """
     descriptor = read_descriptor_file(options)
     with BrokerClient.for_planning(options) as client:
@@ -51,9 +57,9 @@ def schema_of_topics(
     descriptor: DescriptorFile | None,
     user_schema: pa.Schema | None = None,
 ) -> ReadSchema:
-    """`resolve_source_schema` for topics that are known by name, at least one, with a client that is open."""
+    """Return what `resolve_source_schema` returns, for at least one known topic and with an open client."""
     if options.topics_pattern is None:
-        # Those that match a pattern are there: they have just been listed.
+        # Topics that match a pattern exist, because a broker has just listed them.
         discover_partitions(client, topics)
     names = sorted({topic.without_partition() for topic in topics})
     schemas = dict.fromkeys(names) if options.different_schemas else client.schemas(names)
@@ -71,8 +77,8 @@ def schema_of_topics(
     if options.topic is None and descriptor is None:
         resolved = replace(resolved, own_schemas=family.digest)
     if user_schema is not None:
-        former = partial(_former_versions, client, schemas, family)
-        resolved = restrict_to(resolved, user_schema, topic=str(first), older=former, unfolding=unfolding)
+        earlier = partial(_earlier_versions, client, schemas, family)
+        resolved = restrict_to(resolved, user_schema, topic=str(first), older=earlier, unfolding=unfolding)
     else:
         warn_of_omitted(str(first), resolved, options)
     _check_readable(resolved, family)
@@ -80,7 +86,11 @@ def schema_of_topics(
 
 
 def warn_of_omitted(topic: str, resolved: ReadSchema, options: ReadOptions) -> None:
-    """Name the fields that no column holds, once in each process: those that a depth was asked for are no surprise."""
+    """Log once in each process which fields no column holds.
+
+    Fields beyond option `recursiveDepth` are not logged if the option is set, because the user expects them to be left
+    out.
+    """
     omitted = resolved.value.omitted
     if options.recursive_depth is not None:
         omitted = tuple(omission for omission in omitted if not omission.is_recursion)
@@ -95,7 +105,7 @@ def warn_of_omitted(topic: str, resolved: ReadSchema, options: ReadOptions) -> N
 
 
 def column_choice(options: ReadOptions) -> ColumnChoice:
-    """What the options say about columns."""
+    """Return the choice of columns in the options."""
     is_shown = options.columns is None or options.corrupt_column in options.columns
     return ColumnChoice(
         names=options.columns,
@@ -106,23 +116,26 @@ def column_choice(options: ReadOptions) -> ColumnChoice:
 
 
 def _check_readable(resolved: ReadSchema, family: TopicFamily) -> None:
-    """That the decoder agrees: what it cannot read would else stop a task."""
+    """Check that the decoder can read each topic, because an unreadable schema would fail a task later."""
     for topic, info in family.members if len(family.members) > 1 else ():
         if info is not None:
             check_readable(resolved, topic, info)
 
 
-def _former_versions(client: BrokerClient, schemas: Schemas, family: TopicFamily) -> Iterator[SchemaInfo]:
-    """Versions before the latest of each topic, backwards, those of topics that differ first, at most 100 in all; a
-    registry with versions that are no numbers has none that could be counted."""
+def _earlier_versions(client: BrokerClient, schemas: Schemas, family: TopicFamily) -> Iterator[SchemaInfo]:
+    """Yield at most 100 schema versions before the latest ones, from the newest to the oldest.
+
+    Among versions of the same age, topics whose schemas differ are first. A registry whose versions are not numbers has
+    no earlier versions that could be counted.
+    """
     members = dict(family.members)
     topics = [*members, *(topic for topic in schemas if topic not in members)]
     latest = {topic: info.version_count or 0 for topic, info in schemas.items() if info is not None}
     steps = range(1, max(latest.values(), default=0) + 1)
-    former = (
+    earlier = (
         (topic, latest[topic] - step) for step in steps for topic in topics if latest.get(topic, 0) >= step
     )
-    for topic, number in islice(former, _FORMER_VERSIONS):
+    for topic, number in islice(earlier, _MOST_EARLIER_VERSIONS):
         info = client.schema(topic, number.to_bytes(VERSION_BYTES, "big", signed=True))
         if info is not None:
             yield info

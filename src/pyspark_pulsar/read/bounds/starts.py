@@ -1,4 +1,4 @@
-"""The position at which a query begins in each topic partition, by its options. Driver only."""
+"""The position at which a query begins in each topic partition, from its options. Driver only."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from pyspark_pulsar.read.log_end import LogEnds
 
 
 class QueryStarts:
-    """Finds the starts of one query. Used by one thread."""
+    """A finder of one query's starts. Used by one thread."""
 
     def __init__(
         self, options: ReadOptions, client: BrokerClient, admin: AdminClient | None, log_ends: LogEnds
     ) -> None:
-        """Take the clients and the log ends of the query, which closes them."""
+        """Use the clients and log ends of the query, which the query closes."""
         self._options = options
         self._client = client
         self._admin = admin
@@ -33,7 +33,7 @@ class QueryStarts:
         partitions: Sequence[TopicPartition],
         ends: Mapping[TopicPartition, Position],
     ) -> dict[TopicPartition, Position]:
-        """Return the positions of `startingSubscription`, or without that option those of `bound`.
+        """Return the positions of `startingSubscription`, or the positions of `bound` without that option.
 
         Args:
             bound: `startingOffsets`, or the default.
@@ -42,7 +42,7 @@ class QueryStarts:
 
         Raises:
             OptionError: The bound or the subscription does not fit the partitions.
-            PulsarError: And the errors of `subscription_positions`.
+            PulsarError: The errors of `subscription_positions`.
 
         """
         name = self._options.starting_subscription

@@ -1,7 +1,7 @@
-"""Where a durable subscription stands in each topic partition: the start of a query with `startingSubscription`.
+"""Positions of a durable subscription, at which a query with `startingSubscription` begins. Driver only.
 
-Driver only. A cursor says up to where all messages are acknowledged. What is acknowledged one by one behind that, as
-consumers of shared subscriptions do, is read again.
+A cursor contains the position up to which all messages are acknowledged. Consumers of shared subscriptions acknowledge
+messages individually. Such messages after the cursor are read again.
 """
 
 from __future__ import annotations
@@ -38,25 +38,37 @@ def subscription_positions(
     partitions: Sequence[TopicPartition],
     ends: Mapping[TopicPartition, Position],
 ) -> dict[TopicPartition, Position]:
-    """The first message behind those that are all acknowledged, `ends` where that is none.
+    """Return the first message that is not acknowledged in each topic partition, or the present end if all are.
 
-    The admin REST API is asked where it may be, else the brokers: for that a consumer joins the subscription for a
-    moment, takes nothing and acknowledges nothing. Raises `OptionError` naming the topic partitions that have no such
-    subscription, `SubscriptionBusy` where brokers must be asked and another consumer uses it, `PermissionDenied`.
+    The positions are read from the admin REST API if possible, otherwise from brokers. For the latter, a consumer joins
+    the subscription briefly. It receives and acknowledges no message.
+
+    Args:
+        client: A client for the brokers.
+        admin: None without `admin.url`.
+        name: The name of the subscription.
+        partitions: The topic partitions that the query reads.
+        ends: Their present ends.
+
+    Raises:
+        OptionError: Some topic partitions have no such durable subscription.
+        SubscriptionBusy: Only brokers can report the position, and another consumer uses the subscription.
+        PermissionDenied: This role may not use the subscription.
+
     """
     positions = _from_admin(admin, name, partitions) if admin is not None else None
     if positions is None:
         positions = {}
         for window in in_windows(partitions):
-            # What was asked once is not asked again after a passing failure.
-            client.retrying(partial(_ask_brokers, client, name, window, positions))
+            # A retry after a passing failure keeps the positions that are already known.
+            client.retrying(partial(_read_from_brokers, client, name, window, positions))
     missing = [partition.name for partition in partitions if positions[partition] is None]
     if missing:
         raise OptionError(
             f"{_OPTION}: expected a durable subscription {name!r} of every topic partition that the query reads, got "
-            f"none of {', '.join(missing)}; correct the name, or start by startingOffsets"
+            f"none of {', '.join(missing)}; correct the name, or start at startingOffsets"
         )
-    # A cursor in a new and empty ledger is behind the end in the one before.
+    # The position of a cursor in a new, empty ledger is after the end, which is in the ledger before.
     return {
         partition: min(start, ends[partition]) for partition, start in positions.items() if start is not None
     }
@@ -65,10 +77,10 @@ def subscription_positions(
 def skip_removed(
     starts: Mapping[TopicPartition, Position], log_ends: LogEnds
 ) -> dict[TopicPartition, Position]:
-    """Return the positions of a subscription, moved to the first one that is left where their ledger was removed.
+    """Return the positions of a subscription, moved to the first existing message if their ledger was removed.
 
-    Brokers remove no ledger with entries that a durable subscription has not acknowledged. So its cursor was at the end
-    of that ledger, and was left there.
+    Brokers keep a ledger until each durable subscription has acknowledged its entries. So the cursor was at the end of
+    the removed ledger, and nothing is lost.
     """
     chosen = {partition: start for partition, start in starts.items() if not start.is_earliest}
     moved = {
@@ -80,8 +92,15 @@ def skip_removed(
 
 
 def parse_cursor(stats: Mapping[str, Any], name: str, where: str) -> tuple[Position, str] | None:
-    """Of an answer of `internalStats`: the first position that is not acknowledged, and the ranges behind it that are
-    (empty: none). None without the subscription. Raises `ProtocolError`."""
+    """Return a cursor from an answer of `internalStats`, or None if the subscription does not exist.
+
+    Returns:
+        The first position that is not acknowledged, and the acknowledged ranges after it (empty if there are none).
+
+    Raises:
+        ProtocolError: The answer cannot be parsed.
+
+    """
     try:
         cursor = stats["cursors"].get(name)
         if cursor is None:
@@ -98,9 +117,9 @@ def parse_cursor(stats: Mapping[str, Any], name: str, where: str) -> tuple[Posit
 def _from_admin(
     admin: AdminClient, name: str, partitions: Sequence[TopicPartition]
 ) -> dict[TopicPartition, Position | None] | None:
-    """None where this role may not ask."""
+    """Return the positions from the admin REST API, or None if this role may not read them."""
 
-    def ask(partition: TopicPartition) -> Position | None:
+    def read_cursor(partition: TopicPartition) -> Position | None:
         where = f"reading the position of subscription {name!r} of {partition}"
         cursor = parse_cursor(admin.topics.internal_stats(partition), name, where)
         if cursor is None:
@@ -108,20 +127,20 @@ def _from_admin(
         start, ranges = cursor
         if ranges:
             _log.warning(
-                "%s: subscription %r has acknowledged messages one by one behind %s (%s). The query begins at %s and "
+                "%s: subscription %r has acknowledged messages individually after %s (%s). The query begins at %s and "
                 "reads them again.",
                 partition, name, start, ranges, start,
             )  # fmt: skip
         return start
 
     try:
-        return dict(zip(partitions, map_concurrently(ask, partitions, _AT_ONCE), strict=True))
+        return dict(zip(partitions, map_concurrently(read_cursor, partitions, _AT_ONCE), strict=True))
     except PermissionDenied as fault:
-        _log.warning("%s: the brokers are asked where subscription %r stands: %s", _OPTION, name, fault)
+        _log.warning("%s: reading the position of subscription %r from the brokers: %s", _OPTION, name, fault)
         return None
 
 
-def _ask_brokers(
+def _read_from_brokers(
     client: BrokerClient,
     name: str,
     partitions: list[TopicPartition],
@@ -131,8 +150,8 @@ def _ask_brokers(
     durable = _has_durable(client, name, rest)
     positions.update(dict.fromkeys(partition for partition in rest if not durable[partition]))
     joins = [partition for partition in rest if durable[partition]]
-    with _begun(client, name, joins, durable=True) as begun:
-        for partition, subscribing in begun.items():
+    with _subscribe_all(client, name, joins, durable=True) as started:
+        for partition, subscribing in started.items():
             consumer = _joined(subscribing, name)
             deadline = time.monotonic() + client.request_seconds
             positions[partition] = consumer.await_log_end(consumer.request_log_end(), deadline).mark_delete
@@ -141,11 +160,13 @@ def _ask_brokers(
 def _has_durable(
     client: BrokerClient, name: str, partitions: list[TopicPartition]
 ) -> dict[TopicPartition, bool]:
-    """Whether there is a durable subscription of that name, found out without making one: brokers refuse one that is
-    not durable beside it."""
+    """Return which partitions have a durable subscription of that name.
+
+    The check creates no subscription: brokers refuse a non-durable subscription beside a durable one of that name.
+    """
     durable: dict[TopicPartition, bool] = {}
-    with _begun(client, name, partitions, durable=False) as begun:
-        for partition, subscribing in begun.items():
+    with _subscribe_all(client, name, partitions, durable=False) as started:
+        for partition, subscribing in started.items():
             try:
                 subscribing.consumer()
             except OptionError:
@@ -156,16 +177,18 @@ def _has_durable(
 
 
 @contextmanager
-def _begun(
+def _subscribe_all(
     client: BrokerClient, name: str, partitions: list[TopicPartition], *, durable: bool
 ) -> Iterator[dict[TopicPartition, Subscribing]]:
-    """Consumers of the subscription, under way at once. The block's end leaves none behind, whatever fails in it: a
-    retry must not find the subscription taken by its own consumers."""
+    """Start to subscribe consumers, all at the same time, and end them with the block, whatever fails.
+
+    A retry must not find the subscription in use by its own consumers.
+    """
     connections = _connections(client, partitions)
-    begun: dict[TopicPartition, Subscribing] = {}
+    started: dict[TopicPartition, Subscribing] = {}
     with ExitStack() as to_end:
         for partition in partitions:
-            begun[partition] = begin_subscribe(
+            started[partition] = begin_subscribe(
                 client,
                 connections[partition],
                 partition.name,
@@ -173,8 +196,8 @@ def _begun(
                 subscription=name,
                 durable=durable,
             )
-            to_end.callback(begun[partition].end, _CLOSE_SECONDS)
-        yield begun
+            to_end.callback(started[partition].end, _CLOSE_SECONDS)
+        yield started
 
 
 def _joined(subscribing: Subscribing, name: str) -> EntryConsumer:
@@ -182,8 +205,8 @@ def _joined(subscribing: Subscribing, name: str) -> EntryConsumer:
         return subscribing.consumer()
     except SubscriptionBusy as fault:
         raise SubscriptionBusy(
-            f"{_OPTION}: expected subscription {name!r} without consumers, since a broker tells its position only to "
-            f"one of them; stop the others, or give admin.url, which tells it in any case: {fault}"
+            f"{_OPTION}: expected subscription {name!r} without consumers, because a broker reports its position only "
+            f"to its consumer; stop the other consumers, or set admin.url, which also reports the position: {fault}"
         ) from None
 
 

@@ -1,7 +1,7 @@
-"""From the times that options give to a window for each topic partition, and which of its ledgers lie inside.
+"""Resolution of times in options to a window for each topic partition, and the ledgers inside of a window. Driver only.
 
-Driver only. A window is exact, since messages are filtered by their publish time; ledgers are only left out, never
-cut, by it: a message's publish time comes from its producer's clock, a ledger's times from the broker's.
+A window is exact, because messages are filtered by their publish time. A window never cuts ledgers, but only excludes
+whole ones: a message has its time by the producer's clock, and a ledger by the broker's.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ENDING_EVENT_TIMES: Final = "endingOffsetsByEventTime"
 def resolve_windows(
     options: ReadOptions, partitions: Sequence[TopicPartition]
 ) -> dict[TopicPartition, TimeWindow]:
-    """The window of each topic partition. Raises `OptionError` for JSON that does not name all of them, or others."""
+    """Return the window of each topic partition. Raises `OptionError` if the JSON of an option does not fit them."""
     start, end, event_end = options.published_from, options.published_before, options.event_before
     check_names(STARTING_TIMES, start, partitions)
     check_names(ENDING_TIMES, end, partitions)
@@ -42,7 +42,7 @@ def resolve_windows(
 
 
 def check_names(key: str, bound: TimeBound | None, partitions: Sequence[TopicPartition]) -> None:
-    """Refuse times for what the query does not read, and the lack of one for what it reads. Raises `OptionError`."""
+    """Raise `OptionError` for a time of a topic that the query does not read, and for a topic without a time."""
     if bound is None or bound.all is not None:
         return
     read = set(partitions) | {TopicPartition(partition.topic, -1) for partition in partitions}
@@ -62,11 +62,17 @@ def check_names(key: str, bound: TimeBound | None, partitions: Sequence[TopicPar
 def span_of_window(
     ledgers: Iterable[Ledger], window: TimeWindow, slack_ms: int
 ) -> tuple[Position | None, Position | None]:
-    """Where the messages of a window can lie: from the first position (None: the topic's first message) to the
-    second, exclusive (None: the topic's end).
+    """Return the positions between which the messages of a window can be.
 
-    `slack_ms`: how far a message's publish time may lie outside the time in which its ledger was open;
-    `read.bounds.window_edges` asks whether it does.
+    Args:
+        ledgers: In order.
+        window: The window.
+        slack_ms: How far a message's publish time may be outside of the time in which its ledger was open.
+            `read.bounds.window_edges` checks that.
+
+    Returns:
+        The first position (None: the topic's first message), and the exclusive end (None: the topic's end).
+
     """
     known = list(ledgers)
     start: Position | None = None
@@ -85,8 +91,11 @@ def span_of_window(
 
 
 def closed_at_latest(ledgers: Sequence[Ledger]) -> list[int | None]:
-    """When each ledger was surely closed; None where that is not known. Brokers' clocks differ, and of a ledger whose
-    time is not written down some brokers say "now" whenever they are asked: only ledgers in order tell something."""
+    """Return the time by which each ledger was closed for certain, or None if it is unknown.
+
+    The clocks of brokers differ, and some brokers report the present for a time that was never stored. So only the
+    order of the ledgers is reliable.
+    """
     times: list[int | None] = []
     latest = 0
     for ledger in ledgers:
@@ -96,8 +105,10 @@ def closed_at_latest(ledgers: Sequence[Ledger]) -> list[int | None]:
 
 
 def opened_at_earliest(ledgers: Sequence[Ledger]) -> list[int | None]:
-    """From when each ledger may have been open: since one before it was closed, by a time that no ledger behind it
-    contradicts. None where that is not known."""
+    """Return the earliest time at which each ledger may have been opened, or None if it is unknown.
+
+    This is the closing time of a ledger before it, unless the time of a later ledger contradicts it.
+    """
     closed = [ledger.closed_ms or None for ledger in ledgers]
     later = [*accumulate(reversed(closed[1:]), _earlier)][::-1]
     times: list[int | None] = [ledgers[0].opened_ms] if ledgers else []
@@ -107,5 +118,5 @@ def opened_at_earliest(ledgers: Sequence[Ledger]) -> list[int | None]:
 
 
 def _earlier(one: int | None, other: int | None) -> int | None:
-    """None says nothing."""
+    """Return the earlier time; ignore None."""
     return min((time for time in (one, other) if time is not None), default=None)

@@ -1,4 +1,4 @@
-"""`waitingForNonExistedTopic`: a read that begins before its topics are there. Driver only."""
+"""The option `waitingForNonExistedTopic`: wait for topics that do not exist yet. Driver only."""
 
 from __future__ import annotations
 
@@ -15,17 +15,21 @@ from pyspark_pulsar.read.bounds.topics import discover_topics, present_topic_par
 from pyspark_pulsar.spark.logging import show_warnings
 
 _PAUSE_SECONDS: Final = 0.5
-# A producer makes its topic first and registers its schema then, within milliseconds.
+# A producer creates its topic first, and registers its schema some milliseconds later.
 SCHEMA_SECONDS: Final = 5.0
 
 _log: Final = logging.getLogger(__name__)
 
 
 def present_topics(client: BrokerClient, options: ReadOptions) -> list[TopicName]:
-    """`discover_topics`; with option `waitingForNonExistedTopic` when each topic that is named exists, or the pattern
-    has a match. Topics that have come meanwhile are given some seconds to have a schema.
+    """Return the topics of `discover_topics`; with option `waitingForNonExistedTopic`, wait until they exist.
 
-    Raises what `discover_topics` raises, and `TopicNotFoundError` when that takes longer than `pollTimeoutMs`.
+    Waits until each named topic exists, or the pattern matches one. Then waits up to some seconds for their schemas.
+
+    Raises:
+        TopicNotFoundError: No topic appeared within `pollTimeoutMs`.
+        PulsarError: The errors of `discover_topics`.
+
     """
     topics = discover_topics(client, options)
     if not options.waiting_for_non_existed_topic or (topics and not _missing(client, topics)):
@@ -33,15 +37,15 @@ def present_topics(client: BrokerClient, options: ReadOptions) -> list[TopicName
     deadline = time.monotonic() + options.poll_timeout_ms / 1000
     show_warnings()
     _log.warning(
-        "waiting for %s, up to %d s", _expected(client, options, topics), options.poll_timeout_ms // 1000
+        "Waiting up to %d s for %s", options.poll_timeout_ms // 1000, _expected(client, options, topics)
     )
     while not topics or _missing(client, topics):
         left = deadline - time.monotonic()
         if left <= 0:
             raise TopicNotFoundError(
-                f"waitingForNonExistedTopic: nothing came within pollTimeoutMs ({options.poll_timeout_ms} ms): "
-                f"expected {_expected(client, options, topics)}; create what is missing, correct the name, "
-                f"or wait longer"
+                f"waitingForNonExistedTopic: expected {_expected(client, options, topics)} within pollTimeoutMs "
+                f"({options.poll_timeout_ms} ms), got none; create the missing topics, correct the name, or increase "
+                f"pollTimeoutMs"
             )
         time.sleep(min(_PAUSE_SECONDS, left))
         topics = discover_topics(client, options)

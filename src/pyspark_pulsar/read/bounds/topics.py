@@ -1,4 +1,4 @@
-"""From the topic options to the topic partitions that exist now. Driver only."""
+"""Discovery of topics and topic partitions from the topic options. Driver only."""
 
 from __future__ import annotations
 
@@ -16,10 +16,15 @@ from pyspark_pulsar.read.bounds.scalable_topics import present_layouts, refuse_f
 
 
 def discover_topics(client: BrokerClient, options: ReadOptions) -> list[TopicName]:
-    """The topics that the options name, sorted; a pattern's matches as they exist now.
+    """Return the topics that the options name, sorted, or the topics that match a pattern now.
 
-    A name may be that of one partition (`x-partition-2`). Raises `TopicNameError`, `OptionError`, and the errors of
-    `pattern_namespaces`; a pattern that matches nothing gives an empty list.
+    A name may be the name of one partition (`x-partition-2`). The result is empty if a pattern matches no topic.
+
+    Raises:
+        TopicNameError: A name is not a topic name.
+        OptionError: A topic cannot be read with these options.
+        PulsarError: The errors of `pattern_namespaces`.
+
     """
     pattern = options.topics_pattern
     if pattern is None:
@@ -29,8 +34,13 @@ def discover_topics(client: BrokerClient, options: ReadOptions) -> list[TopicNam
 
 
 def named_topics(options: ReadOptions) -> list[TopicName]:
-    """The topics of `topic` or `topics`, sorted. Raises `TopicNameError`, and `OptionError` for topics that cannot be
-    read, or not with these options."""
+    """Return the topics of option `topic` or `topics`, sorted.
+
+    Raises:
+        TopicNameError: A name is not a topic name.
+        OptionError: A topic cannot be read, or not with these options.
+
+    """
     texts = options.topics if options.topics is not None else (options.topic or "",)
     topics = sorted({TopicName.parse(text, scalable=True) for text in texts})
     for topic in topics:
@@ -38,9 +48,8 @@ def named_topics(options: ReadOptions) -> list[TopicName]:
             refuse_for_scalable(options, topic)
         elif not topic.is_persistent:
             raise OptionError(
-                f"topic {topic} is not persistent: expected a persistent topic. This one keeps no message and gives "
-                f"none a position: what a task has lost could not be read again ("
-                f"{page('streaming', 'Non-persistent topics')}); make it persistent"
+                f"topic {topic}: expected a persistent topic, got one whose messages have no position, and cannot be "
+                f"read again if a task fails; use a persistent topic ({page('streaming', 'Non-persistent topics')})"
             )
     return topics
 
@@ -48,9 +57,15 @@ def named_topics(options: ReadOptions) -> list[TopicName]:
 def pattern_namespaces(
     pattern: TopicPattern, options: ReadOptions, admin: AdminClient | None = None
 ) -> list[Namespace]:
-    """The namespaces in which the pattern can have matches. Only the admin REST API lists those of a tenant (brokers do
-    not): raises `OptionError` without `admin.url` and `PermissionDenied` without the right, where the pattern
-    speaks of more than one."""
+    """Return the namespaces in which the pattern can match topics.
+
+    A pattern for several namespaces needs the admin REST API, because brokers do not list the namespaces of a tenant.
+
+    Raises:
+        OptionError: The pattern is for several namespaces, and `admin.url` is not set.
+        PermissionDenied: This role may not list the namespaces.
+
+    """
 
     def of_tenant(tenant: str) -> tuple[Namespace, ...]:
         if admin is not None:
@@ -60,21 +75,22 @@ def pattern_namespaces(
 
     if pattern.namespace is None and options.admin_url is None:
         raise OptionError(
-            f"option 'admin.url' is missing: expected admin.url beside a pattern over several namespaces, "
-            f"{pattern.text!r}; only the admin REST API lists the namespaces of a tenant. Or name one namespace "
-            f"as plain text"
+            f"option 'topicsPattern': expected option admin.url with a pattern for several namespaces, got "
+            f"{pattern.text!r} without it; only the admin REST API lists the namespaces of a tenant. Set admin.url, or "
+            f"name one namespace as plain text"
         )
     try:
         return pattern.namespaces(of_tenant)
     except PermissionDenied as fault:
         raise PermissionDenied(
-            f"option 'topicsPattern': {pattern.text!r} is about several namespaces, and this role may not list those "
-            f"of tenant {pattern.tenant}: {fault}. Or name one namespace as plain text, for which the broker is enough"
+            f"option 'topicsPattern': {pattern.text!r} is for several namespaces, but this role may not list the "
+            f"namespaces of tenant {pattern.tenant}: {fault}. Grant the permission, or name one namespace as plain "
+            f"text, which needs only the broker"
         ) from None
 
 
 def matching(pattern: TopicPattern, listings: Iterable[TopicListing]) -> dict[TopicName, set[int]]:
-    """The topics that match, and the partitions of each that a broker has listed (-1: the topic itself)."""
+    """Return the topics that match, and the partitions of each that a broker has listed (-1: the topic itself)."""
     topics: dict[TopicName, set[int]] = {}
     for listing in listings:
         for name in listing.names:
@@ -85,8 +101,11 @@ def matching(pattern: TopicPattern, listings: Iterable[TopicListing]) -> dict[To
 
 
 def _whole_topics(client: BrokerClient, listed: Mapping[TopicName, set[int]]) -> list[TopicName]:
-    """The topics of `matching`, sorted. Producers can call a topic like a partition of one that is not there, or has no
-    partitions: such are among them by their own names."""
+    """Return the topics of `matching`, sorted.
+
+    A producer can create a topic with a name like a partition. If that partition does not exist, or the topic has no
+    partitions, the result contains the name itself.
+    """
     counts = client.present_partitions(topic for topic, indices in listed.items() if max(indices) >= 0)
     names: set[TopicName] = set()
     for topic, indices in listed.items():
@@ -99,7 +118,7 @@ def _whole_topics(client: BrokerClient, listed: Mapping[TopicName, set[int]]) ->
 
 
 def discover_partitions(client: BrokerClient, topics: list[TopicName]) -> list[TopicPartition]:
-    """All partitions of the topics, sorted. Raises `TopicNotFoundError` for a topic that is gone."""
+    """Return all partitions of the topics, sorted. Raises `TopicNotFoundError` if a topic does not exist."""
     partitions: set[TopicPartition] = set()
     for topic, found in present_topic_partitions(client, topics).items():
         if found is None:
@@ -111,11 +130,11 @@ def discover_partitions(client: BrokerClient, topics: list[TopicName]) -> list[T
 def present_topic_partitions(
     client: BrokerClient, topics: Iterable[TopicName]
 ) -> dict[TopicName, list[TopicPartition] | None]:
-    """The partitions, or the segments, of each topic now; None for one that does not exist."""
-    asked = list(topics)
-    layouts = present_layouts(client, asked)
-    counts = client.present_partitions(topic for topic in asked if not topic.is_scalable)
-    present: dict[TopicName, list[TopicPartition] | None] = dict.fromkeys(asked)
+    """Return the present partitions, or segments, of each topic; None if the topic does not exist."""
+    named = list(topics)
+    layouts = present_layouts(client, named)
+    counts = client.present_partitions(topic for topic in named if not topic.is_scalable)
+    present: dict[TopicName, list[TopicPartition] | None] = dict.fromkeys(named)
     present.update({topic: layout.partitions for topic, layout in layouts.items()})
     present.update(
         {topic: partitions_of(topic, count) for topic, count in counts.items() if count is not None}
@@ -124,19 +143,19 @@ def present_topic_partitions(
 
 
 def partitions_of(topic: TopicName, count: int) -> list[TopicPartition]:
-    """`count`: of partitions, 0 for a topic that is none, or that is one partition by its own name."""
+    """Return the partitions; `count` is 0 for a topic without partitions, or for the name of one partition."""
     if count == 0:
         return [TopicPartition(topic.without_partition(), topic.partition)]
     return [TopicPartition(topic, index) for index in range(count)]
 
 
 def require_topics(topics: list[TopicName], options: ReadOptions) -> list[TopicName]:
-    """`topics`, which a new query needs at least one of for its schema. Raises `TopicNotFoundError`."""
+    """Return the topics; raise `TopicNotFoundError` if there are none, because a query needs a topic's schema."""
     if not topics:
         pattern = options.topics_pattern.text if options.topics_pattern else ""
         raise TopicNotFoundError(
             f"option 'topicsPattern' matches no topic: expected at least one topic that matches {pattern!r}; the "
-            f"whole name is matched, for example 'persistent://public/default/orders-.*', and a namespace of "
-            f"letters, digits and - = : . _ alone is taken as it stands"
+            f"pattern must match the whole name, for example 'persistent://public/default/orders-.*', and a namespace "
+            f"that has only letters, digits and - = : . _ is plain text"
         )
     return topics

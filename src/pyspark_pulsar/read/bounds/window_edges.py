@@ -1,10 +1,12 @@
-"""Whether what times leave out of a range lies outside: the entries beside its borders tell. Driver only.
+"""Check, with the entries beside a time window, that the ledgers outside of the window may be skipped. Driver only.
 
-A ledger has the broker's times, a message its producer's, and nothing but `clockSlackMs` says how far they lie apart. A
-message has its publish time before it is sent: it waits in its producer's batch, for a broker that is away, and for the
-next ledger where one is full when it comes. So the option may be too little without anybody noticing. The entries at
-both borders show it. Where publish times grow, as those of one producer do, they prove that nothing of what is left out
-is inside; where one of them is inside, the slack is too little for that topic partition, and is made larger.
+A ledger has times by the broker's clock, a message by its producer's. Only `clockSlackMs` limits the distance between
+them. A message has a publish time before it is sent. Then it may wait in its producer's batch, for a broker that is
+down, or for the next ledger if one is full. So the option may be too small without any sign.
+
+The entries at both edges of the window show whether the slack is large enough. If publish times only grow, as those
+from one producer do, these entries prove that no skipped message is in the window. If one of these entries is in the
+window, the slack is too small for that topic partition, and is increased.
 """
 
 from __future__ import annotations
@@ -25,8 +27,9 @@ _log: Final = logging.getLogger(__name__)
 
 _ROUNDS: Final = 16
 _BACK: Final = (0, 1, 2, 3, 16)
-"""Consumers do not see markers, of which each transaction has one at its end, nor what was aborted."""
-_TIMES: Final = 2
+"""How far before the last entry to look for a visible one. Consumers see neither markers nor aborted messages, and each
+transaction ends with a marker."""
+_MARGIN_FACTOR: Final = 2
 _BOUNDLESS: Final = 1 << 62
 
 FirstEntries = Callable[[Sequence[PartitionPosition]], Mapping[PartitionPosition, FirstEntry | None]]
@@ -35,7 +38,7 @@ Span = tuple[Position | None, Position | None]
 
 @dataclass(frozen=True, slots=True)
 class WindowedRange:
-    """The messages from `start` (inclusive) to `end` (exclusive) that lie in `window`, and the ledgers there are."""
+    """A range from `start` (inclusive) to `end` (exclusive) with a time window, and the topic partition's ledgers."""
 
     ledgers: tuple[Ledger, ...]
     start: Position
@@ -45,47 +48,56 @@ class WindowedRange:
 
 @dataclass(frozen=True, slots=True)
 class WindowEdge:
-    """The ledger next to what is read that the times leave out."""
+    """The skipped ledger next to the ledgers that are read."""
 
     ledger: int
-    places: tuple[Position, ...]
-    """Whose publish time tells; the later ones where the earlier ones tell nothing."""
+    positions: tuple[Position, ...]
+    """The positions whose publish times are evidence, in order of preference."""
     stored_ms: int
-    """By the broker: behind `is_before` all its messages were stored by then, else none before."""
+    """A broker's time: with `is_before` all messages of the ledger were stored by then, otherwise none before."""
     bound_ms: int
-    """The window's bound on this side."""
+    """The bound of the window on this side."""
     is_before: bool
-    """Left out before the window; else behind it."""
+    """True if the ledger is skipped because it is before the window, false if it is after the window."""
 
     def slack_needed(self, entry: FirstEntry | None) -> int | None:
-        """The slack that does not leave the ledger out, with room where the entry shows how far times lie apart; None
-        where the entry lies outside the window. `entry` None: nothing tells."""
+        """Return the slack with which the ledger is not skipped, or None if the entry is outside of the window.
+
+        The slack has a margin if an entry shows the distance between times. `entry` is None if there is no evidence.
+        """
         published = None if entry is None else entry.published_ms
         if published is None:
             apart = self.bound_ms - self.stored_ms if self.is_before else self.stored_ms - self.bound_ms + 1
             return max(0, apart)
         if (published < self.bound_ms) == self.is_before:
             return None
-        return _TIMES * abs(published - self.stored_ms)
+        return _MARGIN_FACTOR * abs(published - self.stored_ms)
 
 
 class WindowEdges:
-    """Kept by a planner, which so remembers where the slack is too little. Used by one thread."""
+    """The check of one planner, which remembers partitions whose slack was too small. Used by one thread."""
 
     def __init__(self, first_entries: FirstEntries, slack_ms: int) -> None:
-        """`first_entries`: the first entry at each place or behind it, as consumers see it. `slack_ms`: option
-        `clockSlackMs`."""
+        """Create a checker.
+
+        Args:
+            first_entries: Returns the first entry that consumers see at or after each position.
+            slack_ms: Option `clockSlackMs`.
+
+        """
         self._first_entries = first_entries
         self._given_ms = slack_ms
         self._slack: dict[TopicPartition, int] = {}
-        """Where the option's is too little."""
+        """The slack of topic partitions for which the option is too small."""
         self._entries: dict[PartitionPosition, FirstEntry | None] = {}
-        self._told = False
+        self._warned = False
         self._disproved = False
 
     def spans(self, ranges: Mapping[TopicPartition, WindowedRange]) -> dict[TopicPartition, Span]:
-        """Where the messages of each window can lie, as `span_of_window` has it. Raises what
-        `first_entries` raises."""
+        """Return the positions between which the messages of each window can be, like `span_of_window`.
+
+        Raises the errors of `first_entries`.
+        """
         self._entries = {}
         rest = {
             partition: windowed
@@ -99,8 +111,10 @@ class WindowEdges:
             rest = {partition: windowed for partition, windowed in rest.items() if undecided[partition]}
             if not rest:
                 break
-            self._entries |= self._first_entries([place for places in undecided.values() for place in places])
-        # Ledgers of which nothing is known by then are read.
+            self._entries |= self._first_entries(
+                [position for positions in undecided.values() for position in positions]
+            )
+        # Ledgers without evidence after all rounds are read.
         self._slack |= dict.fromkeys(rest, _BOUNDLESS)
         return {
             partition: span_of_window(windowed.ledgers, windowed.window, self._slack_of(partition))
@@ -108,82 +122,78 @@ class WindowEdges:
         }
 
     def _undecided(self, partition: TopicPartition, windowed: WindowedRange) -> list[PartitionPosition]:
-        """What has to be asked next; makes the slack larger as far as the answers say so."""
+        """Return the positions to fetch next; increase the slack as far as the fetched entries show."""
         while True:
-            borders = borders_of(windowed, self._slack_of(partition))
-            self._tell(leaves_out=bool(borders))
-            places = [place for border in borders for place in self._next_place(partition, border)]
-            if places or not self._widened(partition, borders):
-                return places
+            edges = edges_of(windowed, self._slack_of(partition))
+            self._warn_skipped(skips=bool(edges))
+            positions = [position for edge in edges for position in self._next_position(partition, edge)]
+            if positions or not self._widen_slack(partition, edges):
+                return positions
 
     def _slack_of(self, partition: TopicPartition) -> int:
         return max(self._given_ms, self._slack.get(partition, 0))
 
-    def _next_place(self, partition: TopicPartition, border: WindowEdge) -> list[PartitionPosition]:
-        """The next place that has to be asked before the border is decided."""
-        for position in border.places:
+    def _next_position(self, partition: TopicPartition, edge: WindowEdge) -> list[PartitionPosition]:
+        """Return the next position to fetch to decide about the edge; empty if it is decided."""
+        for position in edge.positions:
             if (partition, position) not in self._entries:
                 return [(partition, position)]
-            if self._telling(partition, border, position) is not None:
+            if self._evidence(partition, edge, position) is not None:
                 return []
         return []
 
-    def _telling(
-        self, partition: TopicPartition, border: WindowEdge, position: Position
-    ) -> FirstEntry | None:
-        """Instead of a ledger's last entry, which consumers may not see, comes one of the next: it tells nothing."""
+    def _evidence(self, partition: TopicPartition, edge: WindowEdge, position: Position) -> FirstEntry | None:
+        """Return the entry if it is evidence: consumers may get an entry of the next ledger instead of the last one."""
         entry = self._entries.get((partition, position))
-        if entry is None or (border.is_before and entry.position.ledger != border.ledger):
+        if entry is None or (edge.is_before and entry.position.ledger != edge.ledger):
             return None
         return entry
 
-    def _widened(self, partition: TopicPartition, borders: Sequence[WindowEdge]) -> bool:
-        """Whether an answer has made the slack of the topic partition larger."""
-        former = self._slack_of(partition)
-        for border in borders:
-            answers = (self._telling(partition, border, position) for position in border.places)
+    def _widen_slack(self, partition: TopicPartition, edges: Sequence[WindowEdge]) -> bool:
+        """Increase the slack of the topic partition by the evidence; return whether it has changed."""
+        previous = self._slack_of(partition)
+        for edge in edges:
+            answers = (self._evidence(partition, edge, position) for position in edge.positions)
             entry = next((answer for answer in answers if answer is not None), None)
-            needed = border.slack_needed(entry)
+            needed = edge.slack_needed(entry)
             if needed is not None:
                 self._slack[partition] = max(self._slack_of(partition), needed)
-                self._tell_disproved(partition, border, entry)
-        return self._slack_of(partition) > former
+                self._warn_disproved(partition, edge, entry)
+        return self._slack_of(partition) > previous
 
-    # What the user should know
+    # Warnings for the user
 
-    def _tell(self, *, leaves_out: bool) -> None:
-        if self._told or not leaves_out:
+    def _warn_skipped(self, *, skips: bool) -> None:
+        if self._warned or not skips:
             return
-        self._told = True
+        self._warned = True
         _log.warning(
-            "ledgers are left out by the times that are asked for: it is assumed that a message's publish time is at "
-            "most %d ms (clockSlackMs) away from the time at which it was stored; the entries beside those ledgers are "
-            "asked whether that holds. A message farther away, such as of a replication that was interrupted, may not "
-            "be found: set clockSlackMs to the longest time that messages may be under way",
+            "Skipping ledgers outside of the requested times. The read assumes that a message is stored within %d ms "
+            "(clockSlackMs) of its publish time, and checks the entries beside the skipped ledgers. A message with a "
+            "larger delay, for example after an interrupted replication, may not be found. Set clockSlackMs to the "
+            "longest delay of a message",
             self._given_ms,
         )
 
-    def _tell_disproved(
-        self, partition: TopicPartition, border: WindowEdge, entry: FirstEntry | None
-    ) -> None:
+    def _warn_disproved(self, partition: TopicPartition, edge: WindowEdge, entry: FirstEntry | None) -> None:
         if self._disproved or entry is None or entry.published_ms is None:
             return
         self._disproved = True
-        apart = abs(entry.published_ms - border.stored_ms)
+        apart = abs(entry.published_ms - edge.stored_ms)
         _log.warning(
             "%s: option 'clockSlackMs': expected publish times at most %d ms away from the time at which messages were "
-            "stored, got at least %d ms at %s, published at %d (Unix milliseconds) in a ledger that was %s at %d. "
-            "Ledgers up to %d ms away are read there; set clockSlackMs to the longest time that messages may be under "
-            "way (this is told once)",
+            "stored; got at least %d ms at %s, published at %d in a ledger that was %s at %d (Unix milliseconds). "
+            "The read includes ledgers up to %d ms away. Set clockSlackMs to the longest delay of a message. "
+            "This warning is logged once",
             partition, self._given_ms, apart, entry.position, entry.published_ms,
-            "closed" if border.is_before else "opened", border.stored_ms, _TIMES * apart,
+            "closed" if edge.is_before else "opened", edge.stored_ms, _MARGIN_FACTOR * apart,
         )  # fmt: skip
 
 
-def borders_of(windowed: WindowedRange, slack_ms: int) -> list[WindowEdge]:
-    """The ledgers next to the span of the window that hold entries of the range."""
-    first, behind = span_of_window(windowed.ledgers, windowed.window, slack_ms)
-    borders: list[WindowEdge] = []
+def edges_of(windowed: WindowedRange, slack_ms: int) -> list[WindowEdge]:
+    """Return the skipped ledgers next to the span of the window that have entries of the range."""
+    first, after = span_of_window(windowed.ledgers, windowed.window, slack_ms)
+    edges: list[WindowEdge] = []
     if first is not None and windowed.window.published_from is not None:
         closed = zip(windowed.ledgers, closed_at_latest(windowed.ledgers), strict=True)
         for ledger, stored in reversed(
@@ -192,28 +202,30 @@ def borders_of(windowed: WindowedRange, slack_ms: int) -> list[WindowEdge]:
             span = _entries_inside(ledger, windowed)
             if span and stored is not None:
                 entries = dict.fromkeys(max(span[0], span[-1] - back) for back in _BACK)
-                places = tuple(Position(ledger.id, entry) for entry in entries)
-                borders.append(
-                    WindowEdge(ledger.id, places, stored, windowed.window.published_from, is_before=True)
+                positions = tuple(Position(ledger.id, entry) for entry in entries)
+                edges.append(
+                    WindowEdge(ledger.id, positions, stored, windowed.window.published_from, is_before=True)
                 )
                 break
-    if behind is not None and windowed.window.published_before is not None:
+    if after is not None and windowed.window.published_before is not None:
         opened = zip(windowed.ledgers, opened_at_earliest(windowed.ledgers), strict=True)
         for ledger, stored in opened:
-            if ledger.id < behind.ledger:
+            if ledger.id < after.ledger:
                 continue
             span = _entries_inside(ledger, windowed)
             if span and stored is not None:
-                places = (Position(ledger.id, span[0]),)
-                borders.append(
-                    WindowEdge(ledger.id, places, stored, windowed.window.published_before, is_before=False)
+                positions = (Position(ledger.id, span[0]),)
+                edges.append(
+                    WindowEdge(
+                        ledger.id, positions, stored, windowed.window.published_before, is_before=False
+                    )
                 )
                 break
-    return borders
+    return edges
 
 
 def _entries_inside(ledger: Ledger, windowed: WindowedRange) -> range:
-    """The entries of the ledger that hold messages of the range."""
+    """Return the entries of the ledger that contain messages of the range."""
     first = windowed.start.entry if windowed.start.ledger == ledger.id else 0
     stop = ledger.entries
     if windowed.end.ledger == ledger.id:

@@ -1,1 +1,1 @@
-"""From bounds to splits: ledgers, where each is read from, and how they are packed. Driver only."""
+"""Planning of a read on the driver: find the ledgers of each range, choose where to read them, and pack splits."""

@@ -1,4 +1,4 @@
-"""One topic partition on its way from a range to splits. Driver only; no I/O."""
+"""The draft of one topic partition's plan, which the planner completes step by step. Driver only; no I/O."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from pyspark_pulsar.read.split import Split
 
 @dataclass(slots=True)
 class PartitionDraft:
-    """The draft of a `PartitionPlan`. Each step of a plan (see the head of `planner`) fills its fields."""
+    """The unfinished plan of one topic partition. Each step of `planner` sets the fields whose text names the step."""
 
     request: RangeRequest
-    """The range that is to be planned."""
+    """The requested range."""
     tiered: RangeRequest | None = None
-    """Step tables: what the topic's table holds of the range."""
+    """Step tables: the part of the range that the topic's table holds."""
     rest: RangeRequest = field(init=False)
-    """Step tables: what is left for the topic's ledgers. Step narrowing: this without ledgers outside the window."""
+    """Step tables: the part for the topic's ledgers. Step narrowing removes ledgers outside the window."""
     ledgers: TopicLedgers | None = None
-    """Step ledgers; None where they are not known. Step placement adds what it learns about them."""
+    """Step ledgers: None if they are unknown. Step placement adds what it learns about them."""
     files: list[FileRange] = field(default_factory=list)
-    """Step ranges: the ranges of the table's files."""
+    """Step ranges: one range for each group of the table's files."""
     parts: list[LedgerRange] = field(default_factory=list)
-    """Step ranges: a range for each ledger. Step placement: the same, with the places that they are read from."""
+    """Step ranges: one range for each ledger. Step placement sets the location of each."""
     splits: tuple[Split, ...] = ()
-    """Step packing."""
+    """Step packing: the finished splits, in order."""
 
     def __post_init__(self) -> None:
         self.rest = self.request
@@ -40,10 +40,10 @@ class PartitionDraft:
 
     @property
     def narrowed(self) -> RangeRequest:
-        """The range from the table and the ledgers together."""
+        """The union of the table's range and the ledgers' range."""
         return self.rest if self.tiered is None else self.tiered.joined(self.rest)
 
     @property
     def ranges(self) -> list[LedgerRange | FileRange]:
-        """All that is to be read, in order."""
+        """The ranges to read, in order."""
         return [*self.files, *self.parts]

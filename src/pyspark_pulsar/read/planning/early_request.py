@@ -1,4 +1,4 @@
-"""A request that is sent before a plan needs its answer, while the driver waits for another one. Driver only."""
+"""Requests that the driver sends before a plan needs the answer, while it waits for another server. Driver only."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
 _SECONDS: Final = 5.0
-"""How long an answer is good for a plan. A later plan requests its own."""
+"""How old an early request may be when a plan uses it. An older one is sent again."""
 
 Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
 class EarlyRequest(Generic[Answer]):
-    """A request that is sent now."""
+    """A request in flight, and the time when it was sent."""
 
     answer: Future[Answer]
     _sent: float = field(default_factory=time.monotonic)

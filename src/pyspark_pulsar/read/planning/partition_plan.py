@@ -1,4 +1,4 @@
-"""What a planner answers. Driver only."""
+"""The result of a planner for one topic partition. Driver only."""
 
 from __future__ import annotations
 
@@ -15,19 +15,21 @@ from pyspark_pulsar.read.split import Split
 
 @dataclass(frozen=True, slots=True)
 class PartitionPlan:
-    """How one topic partition is read: the range left after narrowing by time, and its splits in order."""
+    """The plan of one topic partition: its range after narrowing by time, and the splits of this range in order."""
 
     partition: TopicPartition
     start: Position
     end: Position
     ledgers: TopicLedgers | None
-    """All that the topic partition has; None where they are not known, or nothing is asked of it."""
+    """All ledgers of the topic partition; None if they are unknown, or if nothing of the partition is read."""
     splits: tuple[Split, ...]
 
 
 def with_ledgers(admin: AdminClient, plans: Iterable[PartitionPlan]) -> list[PartitionPlan]:
-    """The same plans, for somebody who looks at them: with those ledgers too that nobody had to ask for, unless this
-    role may not see them. Raises the other errors of `AdminClient`."""
+    """Return the plans with the ledgers that the planner did not need, to show them to a user.
+
+    The plans stay the same if this role may not list ledgers. Raises the other errors of `AdminClient`.
+    """
     plans = list(plans)
     lacking = [
         plan.partition
@@ -42,5 +44,5 @@ def with_ledgers(admin: AdminClient, plans: Iterable[PartitionPlan]) -> list[Par
 
 
 def splits_of(plans: Iterable[PartitionPlan]) -> list[Split]:
-    """All splits, in the order of topic partitions and positions."""
+    """Return all splits, in the order of topic partitions and positions."""
     return [split for plan in plans for split in plan.splits]

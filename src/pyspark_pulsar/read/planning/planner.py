@@ -1,43 +1,44 @@
-"""From ranges that are asked for to splits; the same for a batch and a micro-batch. Driver only.
+"""The planner: it turns requested ranges into splits, for a batch and for a micro-batch alike. Driver only.
 
-A plan is made in steps. Each fills its fields in the draft of every topic partition (`draft`), so that one request is
-about many topic partitions at once:
+The planner works in steps. Each step fills its fields in the draft of every topic partition (`draft`), so one request
+can cover many topic partitions:
 
-    step        makes                                        asks                       in
-    tables      what topics' tables hold of the ranges       their catalog, admin REST  tables.tiered_ranges,
-                and whether they are still the topics'                                  tables.topic_notes
-    ledgers     which ledgers there are after that, but      admin REST, some at once   ledgers.known_ledgers,
-                for many small ranges                                                   ledgers.small_ranges
-    loss        an error for what retention has removed      -                          ledgers.data_loss
-    narrowing   the range without ledgers that lie outside   one entry beside each end  bounds.window_edges
-                its window of publish times                  of the window
-    ranges      a LedgerRange for each ledger it touches,    -                          ledgers.ledger_range,
+    step        result                                       requests to                in
+    tables      the part of each range that a topic's table  catalog, admin REST        tables.tiered_ranges,
+                holds, if the table is still the topic's                                tables.topic_notes
+    ledgers     the ledgers after the table's end, except    admin REST, some at the    ledgers.known_ledgers,
+                for many small ranges                        same time                  ledgers.small_ranges
+    loss        an error for messages that retention removed none                       ledgers.data_loss
+    narrowing   the range without the ledgers outside of     broker: an entry beside    bounds.window_edges
+                its window of publish times                  each end of the window
+    ranges      a LedgerRange for each ledger it touches,    none                       ledgers.ledger_range,
                 a FileRange for some files of the table                                 tables.file_range
-    placement   where each of these is read from             admin REST, bookies,       placement.placer
+    placement   the location of each LedgerRange             admin REST, bookies,       placement.placer
                                                              tiered storage
-    records     messages in an entry, where splits are       some entries of the        splits.sampling
-                limited by messages                          broker
-    packing     splits: small neighbours together, large     -                          splits.packing,
-                ones cut between entries                                                splits.key_ranges
+    records     messages in an entry, if splits are          broker: some entries       splits.sampling
+                limited by messages
+    packing     splits: small neighbors together, large      none                       splits.packing,
+                ranges cut between entries                                              splits.key_ranges
 
-What holds of a plan, whatever ledgers, bounds and limits are (tests/property/test_plan.py):
+Each plan has these properties, for all ledgers, bounds and limits (tests/property/test_plan.py):
 
-  * The splits of a topic partition are its narrowed range, once and in order; so are the ranges of a split.
-  * A message that the window wants is in a split. A plan may hold more: the decoder drops by time, message by message.
-  * A range that is read past the broker lies in one closed ledger. The open ledger, and whatever nobody knows of, comes
-    from the broker.
-  * Splits are no larger than the limits say, as far as whole entries allow.
+  * The splits of a topic partition cover its narrowed range once and in order. So do the ranges of a split.
+  * Each message in the window is in a split. A split may contain more messages: the decoder drops each message whose
+    time is outside.
+  * A range that is not read from the broker is in one closed ledger. The broker serves the open ledger, and every
+    ledger that the planner knows nothing about.
+  * Splits are within the limits, as far as whole entries allow.
 
-What is known bounds what can be done. Without the admin REST API, or without the right to see ledgers, nothing is left
-out by time, all comes from the broker, and a range is one split unless it lies in one ledger. Then the steps are the
-same with `TopicLedgers` None. With `readFrom=auto` whatever is not answered only makes a plan less good, and a warning
-tells it once for each planner; a place that `readFrom` names has to be found.
+A plan is only as good as the known facts. If the admin REST API is missing, or the permission to list ledgers, the
+broker serves all ranges. Then no ledger is left out by time, and only a range inside one ledger can be cut. The steps
+are the same, and `TopicLedgers` is None. With `readFrom=auto` a missing answer only makes the plan worse, and the
+planner logs a warning once. If `readFrom` names a location, a ledger that is missing there is an error.
 
-The ledgers may change between two steps, or before a task runs: a ledger is closed, offloaded, removed. No step locks
-anything. Positions stay what they are through all of that, and tasks find what has moved (`task.fallback`).
+Ledgers may change between two steps, or before a task runs: they are closed, offloaded or removed. No step locks
+ledgers. Positions stay valid through all changes, and tasks find the new location (`task.fallback`).
 
-Direct reads ask nobody for leave: the caller has shown the broker, before `plan`, that its role may consume each topic
-partition.
+Direct reads bypass the broker's authorization. So the caller of `plan` must first prove to the broker that its role may
+consume each topic partition.
 """
 
 from __future__ import annotations
@@ -70,10 +71,10 @@ _log: Final = logging.getLogger(__name__)
 
 
 class SplitPlanner:
-    """Kept by a stream from one micro-batch to the next, since it remembers ledgers. Used by one thread."""
+    """The planner of one read, which remembers ledgers. A stream uses it for all micro-batches. Used by one thread."""
 
     def __init__(self, options: ReadOptions, client: BrokerClient, admin: AdminClient | None) -> None:
-        """`admin` None: the ledgers are not known. The caller closes both clients."""
+        """Create a planner; without `admin`, it knows no ledgers. The caller closes both clients."""
         self._options = options
         self._client = client
         self._reported: dict[str, None] = {}
@@ -84,46 +85,58 @@ class SplitPlanner:
 
     @property
     def may_read_directly(self) -> bool:
-        """Whether some of a plan may be read past the broker."""
+        """True if ranges may be read from a location other than the broker."""
         return self._placer.may_read_directly
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was logged about how the ranges are read, in order."""
+        """The warnings about how the ranges are read, in order, each once."""
         return tuple(self._reported)
 
     @property
     def tables(self) -> KnownTables | None:
-        """None where the options let no read take rows of tables."""
+        """The topics' tables; None if the options exclude rows of tables."""
         return None if self._tiered is None else self._tiered.tables
 
     def ask_ahead(self, partitions: Collection[TopicPartition]) -> None:
-        """Begin to request what a plan needs, wherever the partitions end, while brokers report the ends.
+        """Start requests that do not depend on the partitions' ends, while brokers still report these ends.
 
-        Requests nothing where the ends, or tables, may make the answers useless, nor for more than a few partitions.
-        Raises nothing: `plan` does, for those that it plans.
+        Sends no request if the ends or tables could make the answers useless, or if the partitions are many. Raises
+        nothing: a later call of `plan` raises the errors.
         """
         if self._tiered is None and self.ledgers.may_list_ahead(partitions):
-            self.ledgers.list_ahead(partitions, with_striping=self._placer.asks_bookies)
-            self._placer.ask_ahead()
+            self.ledgers.list_ahead(partitions, with_striping=self._placer.needs_bookies)
+            self._placer.request_early()
 
     def skip_tables(
         self, positions: Mapping[TopicPartition, Position], *, at_once: bool = False
     ) -> dict[TopicPartition, Position]:
-        """Return the positions, moved to the end of the topic's table where that is later: brokers may know nothing of
-        what is before. `at_once`: use the tables as they are now, and not as they were when they were last loaded.
-        Raises the errors of `KnownTables.refresh`."""
+        """Return the positions, moved to the end of the topic's table if that is later.
+
+        Brokers may have removed the messages before the table's end.
+
+        Args:
+            positions: The positions to move.
+            at_once: Load the tables now, instead of using the state that was loaded last.
+
+        Raises:
+            PulsarError: The errors of `KnownTables.refresh`.
+
+        """
         return (
             dict(positions) if self._tiered is None else self._tiered.skip_tables(positions, at_once=at_once)
         )
 
     def known_ledgers(self, partition: TopicPartition) -> TopicLedgers | None:
-        """Return the ledgers as they were when they were last listed."""
-        return self.ledgers.of(partition)
+        """Return the ledgers as they were last listed."""
+        return self.ledgers.get(partition)
 
     def first_in_time(self, requests: Iterable[RangeRequest]) -> dict[TopicPartition, Position]:
-        """Return where the messages of each window begin at the earliest, as ledgers show; the start of the range where
-        they are not known. Raises the errors of `AdminClient`, as `plan` does."""
+        """Return the first position that each request's time window can contain, by the times of ledgers.
+
+        The result is the start of the range if its ledgers are unknown. Raises the errors of `AdminClient`, like
+        `plan`.
+        """
         drafts = [PartitionDraft(request) for request in requests if not request.is_empty]
         untiered = drafts
         if self._tiered is not None:
@@ -141,15 +154,15 @@ class SplitPlanner:
 
         Raises:
             DataLossError: Retention has removed a part of a range.
-            LedgerUnavailable: A ledger is not where `readFrom` says.
-            PulsarError: And the errors of `KnownTables`, and those of `AdminClient` but for a right that
-                `readFrom=auto` and `broker` do without.
+            LedgerUnavailable: A ledger is not in the location that `readFrom` names.
+            PulsarError: The errors of `KnownTables` and `AdminClient`. A missing permission is no error if
+                `readFrom` is `auto` or `broker`.
 
         """
         drafts = [
             PartitionDraft(request) for request in sorted(requests, key=lambda request: request.partition)
         ]
-        self._take_tables(drafts)
+        self._divide_by_tables(drafts)
         if not self.ledgers.is_possible:
             for text in limits_without_ledgers(self._options, [draft.request for draft in drafts]):
                 self._report(text)
@@ -169,9 +182,12 @@ class SplitPlanner:
 
     # Steps tables and ledgers
 
-    def _take_tables(self, drafts: Sequence[PartitionDraft]) -> None:
-        """Cut each range in what the topic's table holds and what is left for its ledgers, and list these ledgers.
-        Ledgers that are gone may show that a table has grown since it was loaded, so the cut moves."""
+    def _divide_by_tables(self, drafts: Sequence[PartitionDraft]) -> None:
+        """Divide each range between the topic's table and its ledgers, and list these ledgers.
+
+        If ledgers were removed, the table may have grown since it was loaded. Then the table is loaded again, and the
+        border moves.
+        """
         tiered = self._tiered
         if tiered is None:
             self._list_ledgers([draft for draft in drafts if not draft.request.is_empty])
@@ -190,7 +206,7 @@ class SplitPlanner:
             draft.tiered = tiered.tiered(draft.request)
 
     def _before_open_ledger(self, drafts: Iterable[PartitionDraft]) -> list[RangeRequest]:
-        """Return the ranges that begin before the ledger that is written to: others need no table."""
+        """Return the ranges that begin before the open ledger, because the other ranges need no table."""
         return [
             draft.request
             for draft in drafts
@@ -209,7 +225,7 @@ class SplitPlanner:
         if ledgers is None or not ledgers.ledgers:
             return
         if self._tiered is not None:
-            may_be_lost = self._tiered.doubtful(draft.rest, ledgers)
+            may_be_lost = self._tiered.possible_loss(draft.rest, ledgers)
             if may_be_lost is None:
                 return
             doubtful = may_be_lost
@@ -218,7 +234,7 @@ class SplitPlanner:
         if self._options.read_compacted and (
             ledgers.compacted_until is None or doubtful.start <= ledgers.compacted_until
         ):
-            # What compaction has seen is in its view, whatever became of the ledgers.
+            # The compacted view contains all that compaction has read, even if the ledgers were removed.
             return
         check_loss(
             draft.partition,
@@ -226,7 +242,7 @@ class SplitPlanner:
             EARLIEST if doubtful.from_earliest else doubtful.start,
             doubtful.end,
             fail=self._options.fail_on_data_loss,
-            former=self.ledgers.seen(draft.partition),
+            previous=self.ledgers.ever_listed(draft.partition),
         )
 
     # Step narrowing

@@ -1,1 +1,1 @@
-"""What one task does with its split: read it, fall back to another place, check what was read. Executor only."""
+"""Reading of a split by one task: read it, fall back to another location, and check what was read. Executor only."""

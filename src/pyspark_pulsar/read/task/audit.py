@@ -1,9 +1,9 @@
-"""What a task has read against what its split promised: checked always, written down where `auditPath` asks for it.
+"""The audit of a task: compare what it has read with its split. With `auditPath`, the result is also written to a file.
 
-Executor only. Readers yield the ranges of a split one after the other, and each gets a `RangeTally`. Where a
-location promises a number of entries (`EntryLocation.expected_entries`), this number must have been read. The broker
-sends neither markers nor messages of aborted transactions, so of what it sends only the positions can be checked: that
-it was read up to the end.
+Executor only. Readers yield the ranges of a split in turn, and each range has a `RangeTally`. If a location promises a
+number of entries (`EntryLocation.expected_entries`), the task must have read this number. The broker sends neither
+markers nor messages of aborted transactions. So for the broker only the positions are checked: the task must have read
+up to the end.
 """
 
 from __future__ import annotations
@@ -29,38 +29,40 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class RangeTally:
-    """Counts of the entries and rows that one reader has given of one range."""
+    """The counts of entries and rows that one reader has returned for one range."""
 
     where: str
     """The topic partition."""
     split_range: SplitRange
     counts_messages: bool
     first: tuple[int, int] | None = None
-    """Ledger and entry of the first and the last entry of the range that came."""
+    """Ledger and entry of the first and last received entry inside of the range."""
     last: tuple[int, int] | None = None
     entries: int = 0
-    """Entries of the range."""
+    """Number of received entries inside of the range."""
     first_received: tuple[int, int] | None = None
-    """Ledger and entry of the first that came, inside the range or not."""
+    """Ledger and entry of the first received entry, inside of the range or not."""
     received: int = 0
-    """Entries that came, also those outside the range."""
+    """Number of received entries, including entries outside of the range."""
     messages: int = 0
     size: int = 0
     fallback: str | None = None
-    """Why this reader goes on where another was to read."""
+    """Why this reader reads the range instead of another one, if it does."""
     began: float = field(default_factory=time.monotonic)
     seconds: float = 0.0
     is_whole: bool = False
-    gave_way: bool = False
-    """Another reader goes on at the end that `split_range` now has."""
+    fell_back: bool = False
+    """True if another reader continues at the present end of `split_range`."""
     is_lost: bool = False
-    """Nobody has it any more, and the query goes on without it."""
+    """True if no location has the range any longer, and the query continues without it."""
     row_reached: Position | None = None
-    """Of a place that gives rows: behind all that came, as far as that is known."""
+    """For a location of rows: the position after all received rows, as far as it is known."""
 
     def take(self, entries: EntryBatch) -> bool:
-        """The next entries that came: drops those outside the range and those that came before, and counts the others.
-        Returns whether there are any. What is left at the ends may hold messages outside the range."""
+        """Count the next received entries, without repeated ones and ones outside of the range, which are dropped.
+
+        The entries at both ends may contain messages outside of the range. Returns whether any entries are left.
+        """
         self.first_received = self.first_received or entries.first
         self.received += len(entries)
         entries.trim(self.reached.as_tuple(), self.split_range.end.as_tuple())
@@ -75,25 +77,25 @@ class RangeTally:
         return True
 
     def take_rows(self, rows: int, size: int, reached: Position | None) -> None:
-        """The next rows that came, of so many bytes in memory; `reached`: where those behind them begin."""
+        """Count the next received rows. `size` is their bytes in memory; the rows that follow start at `reached`."""
         self.messages += rows
         self.size += size
         self.row_reached = reached or self.row_reached
 
     def end(self) -> None:
-        """The reader says that this was all. Raises `LedgerUnavailable` when entries are missing."""
+        """Finish a range that the reader has read to its end. Raises `LedgerUnavailable` if entries are missing."""
         self.stop()
         got = self.counted
         if self.expected is not None and got != self.expected:
             raise LedgerUnavailable(
                 f"{self.where}: {self.split_range.location.name}, from {self.split_range.start} up to "
-                f"{self.split_range.end}: expected {self.expected} entries, got {got}; read it from another place "
-                f"(option readFrom)"
+                f"{self.split_range.end}: expected {self.expected} entries, got {got}; set option readFrom to another "
+                f"location"
             )
         self.is_whole = True
 
     def lose(self) -> None:
-        """What did not come is gone, and the query goes on without it."""
+        """Record that the missing part is lost, and that the query continues without it."""
         self.is_whole, self.is_lost = False, True
 
     def stop(self) -> None:
@@ -101,7 +103,7 @@ class RangeTally:
 
     @property
     def reached(self) -> Position:
-        """Behind the last entry of the range that came."""
+        """The position after the last received entry of the range."""
         if self.row_reached is not None:
             return self.row_reached
         return self.split_range.start if self.last is None else after_entry(*self.last)
@@ -117,19 +119,19 @@ class RangeTally:
 
     @property
     def counted(self) -> int:
-        """The entries that `expected` counts."""
+        """The number of entries to compare with `expected`."""
         return self.received if self.is_whole_ledger else self.entries
 
     @property
     def is_short(self) -> bool:
-        """Whether something of the range did not come, as far as can be told."""
-        if self.is_whole or (self.gave_way and isinstance(self.split_range.location, RowLocation)):
+        """True if a part of the range is known to be missing."""
+        if self.is_whole or (self.fell_back and isinstance(self.split_range.location, RowLocation)):
             return False
-        return not self.gave_way or (not self.is_whole_ledger and self.entries != self.expected)
+        return not self.fell_back or (not self.is_whole_ledger and self.entries != self.expected)
 
     @property
     def expected(self) -> int | None:
-        """See `EntryLocation.expected_entries`; None of rows."""
+        """The value of `EntryLocation.expected_entries`, or None if the location returns rows."""
         location = self.split_range.location
         if not isinstance(location, EntryLocation):
             return None
@@ -142,7 +144,7 @@ class SplitAudit:
     def __init__(
         self, split: Split, attempt: Attempt | None = None, *, counts_messages: bool = False
     ) -> None:
-        """`counts_messages`: also messages, which takes a look at every entry."""
+        """Create an audit. With `counts_messages`, the tallies also count messages by each entry's metadata."""
         self._split = split
         self._attempt = attempt or Attempt()
         self._counts_messages = counts_messages
@@ -151,7 +153,7 @@ class SplitAudit:
         self._fallback: str | None = None
 
     def begin(self, split_range: SplitRange) -> RangeTally:
-        """A reader begins with a range, or with the rest of one."""
+        """Start the tally of a reader that reads a range, or the rest of one."""
         tally = RangeTally(
             str(self._split.partition), split_range, self._counts_messages, fallback=self._fallback
         )
@@ -159,38 +161,38 @@ class SplitAudit:
         self.tallies.append(tally)
         return tally
 
-    def stand_in(self, why: str) -> None:
-        """Another reader goes on for one that is not even asked."""
+    def note_fallback(self, why: str) -> None:
+        """Record why the next reader reads a range instead of its planned location, which is avoided."""
         self._fallback = why
 
-    def give_way(self, at: Position, why: str) -> None:
-        """Another reader goes on at `at`; what the present one, a direct one, has given from there on does not
-        count."""
+    def fall_back(self, at: Position, why: str) -> None:
+        """Record that another reader continues at `at`. Entries of the present reader after `at` do not count."""
         tally, self._fallback = self.tallies[-1], why
         tally.stop()
-        tally.gave_way = True
+        tally.fell_back = True
         if tally.first is not None and not tally.is_whole_ledger:
             tally.entries = min(tally.entries, max(0, at.entry - tally.first[1]))
             tally.last = (at.ledger, at.entry - 1) if tally.entries else None
         tally.split_range = replace(tally.split_range, end=min(at, tally.split_range.end))
 
     def lose(self, rest: SplitRange) -> None:
-        """Behind what the readers gave of a range, the rest is gone; the query goes on without it, and its audit shows
-        what is missing."""
+        """Record that the rest of a range is lost. The query continues without it, and the audit shows the loss."""
         tally = self.begin(rest)
         tally.stop()
         tally.lose()
 
     def check(self) -> None:
-        """Raises `LedgerUnavailable` unless the tallies are the ranges of the split, in order, each read to its end or
-        known to be lost."""
+        """Raise `LedgerUnavailable` unless the tallies cover the ranges of the split in order.
+
+        Each range must be read to its end, or be known to be lost.
+        """
         tallies = iter([tally for tally in self.tallies if tally.split_range.start < tally.split_range.end])
         for split_range in self._split.ranges:
             reached = split_range.start
             while reached < split_range.end:
                 tally = next(tallies, None)
                 if tally is None or tally.split_range.start != reached:
-                    got = "nothing" if tally is None else f"what begins at {tally.split_range.start}"
+                    got = "nothing" if tally is None else f"messages from {tally.split_range.start}"
                     raise self._fault(f"messages from {reached} up to {split_range.end}, got {got}")
                 if tally.is_short and not tally.is_lost:
                     raise self._fault(
@@ -202,11 +204,11 @@ class SplitAudit:
     def _fault(self, text: str) -> LedgerUnavailable:
         return LedgerUnavailable(
             f"{self._split.partition}: audit of the split from {self._split.start} up to {self._split.end}: expected "
-            f"{text}; the task fails so that no row is missing in silence; please report this"
+            f"{text}; the task fails because rows would be missing; report this as a bug"
         )
 
     def document(self, error: str | None) -> AuditFile:
-        """What is written down; `error`: why the task failed."""
+        """Return the content of the audit file. `error` is the reason why the task failed, if it did."""
         split, attempt = self._split, self._attempt
         return AuditFile(
             run=attempt.run,
@@ -226,11 +228,18 @@ class SplitAudit:
 
 
 @contextmanager
-def audited(options: ReadOptions, split: Split, attempt: Attempt | None) -> Generator[SplitAudit, None, None]:
-    """The audit of a split while it is read: checked at the end, and written to `auditPath` if that is given, also when
-    the task fails. A task that Spark stops, since it has rows enough, leaves nothing.
+def audit_split(
+    options: ReadOptions, split: Split, attempt: Attempt | None
+) -> Generator[SplitAudit, None, None]:
+    """Audit a split while it is read, and check the audit at the end.
 
-    Raises `LedgerUnavailable` for a split that is short, `OptionError` for a folder that cannot be written.
+    Writes the audit to `auditPath` if that is set, even if the task fails. Writes nothing for a task that Spark stops
+    because it has enough rows.
+
+    Raises:
+        LedgerUnavailable: A part of the split is missing.
+        OptionError: The folder cannot be written.
+
     """
     audit = SplitAudit(split, attempt, counts_messages=options.audit_path is not None)
     try:
@@ -238,17 +247,17 @@ def audited(options: ReadOptions, split: Split, attempt: Attempt | None) -> Gene
         audit.check()
     except Exception as fault:
         if options.audit_path is not None:
-            _write_in_spite(options.audit_path, audit.document(_reason(fault)))
+            _try_to_write(options.audit_path, audit.document(_reason(fault)))
         raise
     if options.audit_path is not None:
         write_audit(options.audit_path, audit.document(None))
 
 
-def _write_in_spite(path: str, document: AuditFile) -> None:
+def _try_to_write(path: str, document: AuditFile) -> None:
     try:
         write_audit(path, document)
     except PulsarError as fault:
-        _log.warning("the audit of a task that failed is not written: %s", fault)
+        _log.warning("Writing the audit of a failed task failed: %s", fault)
 
 
 def _reason(fault: Exception) -> str:

@@ -1,9 +1,9 @@
-"""The files that tasks write where option `auditPath` says: one small JSON document for each task attempt.
+"""The audit files that tasks write with option `auditPath`: one small JSON document for each task attempt.
 
     <auditPath>/<run>/<task>-<random>.json
 
-A file is there whole or not at all: where a file system can rename, it is written under a name that begins with a dot
-first; object stores show what is written when it is complete.
+Readers never see an incomplete file. If the file system can rename, a file is first written with a name that begins
+with a dot. Object stores show a file only when it is complete.
 """
 
 from __future__ import annotations
@@ -28,41 +28,41 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class AuditPart:
-    """What one reader has given of one range of a split."""
+    """The counts of one reader for one range of a split."""
 
     reader: str
     ledger: int
     last_ledger: int
-    """The same as `ledger`, but for what the broker has given of several."""
+    """The same as `ledger`, except if the broker has sent entries of several ledgers."""
     start: str
-    """Positions as in `startingOffsets`; `end` is exclusive."""
+    """Positions, in the form of `startingOffsets`; `end` is exclusive."""
     end: str
     first: str | None
-    """The first and the last entry that came, `ledger:entry`."""
+    """The first and last received entry, as `ledger:entry`."""
     last: str | None
     expected: int | None
-    """Entries; None from the broker, which does not send all that it stores."""
+    """Expected number of entries. The broker's is None, because the broker does not send all stored entries."""
     entries: int
     messages: int
-    """In these entries, also those outside the range and those that a filter drops."""
+    """Messages in these entries, including messages outside of the range and messages that a filter drops."""
     size: int
-    """Bytes of these entries."""
+    """Size of these entries in bytes."""
     short: bool
     fallback: str | None
-    """Why this reader went on where another was to read."""
+    """Why this reader has read the range instead of another one, if it did."""
     seconds: float
-    """From the reader's first request to its last entry, decoding and Spark's taking included."""
+    """Seconds from the reader's first request to its last entry, including decoding and waiting for Spark."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditFile:
-    """What one task attempt has done."""
+    """The audit of one task attempt."""
 
     run: str
     topic: str
     partition: int
     start: str
-    """Of the split; with topic, partition and `end` it names it within a run."""
+    """Start of the split. Together with topic, partition and `end` it identifies the split within a run."""
     end: str
     attempt: int
     task: int
@@ -73,11 +73,11 @@ class AuditFile:
     seconds: float
     parts: tuple[AuditPart, ...]
     slots: tuple[int, int] | None = None
-    """Of a split by key, which hash slots, the second exclusive. Each such split of a range reads all its entries."""
+    """Hash slots of a split by key, the second exclusive. Each such split of a range reads all entries of the range."""
 
 
 def write_audit(path: str, document: AuditFile) -> None:
-    """Raises `OptionError` where that is not possible."""
+    """Write an audit to the folder. Raises `OptionError` if the folder cannot be written."""
     text = json.dumps({"version": _VERSION, **asdict(document)}, ensure_ascii=False)
 
     def write() -> None:
@@ -91,11 +91,11 @@ def write_audit(path: str, document: AuditFile) -> None:
         _put(store, f"{home}/.{name}", text)
         store.move(f"{home}/.{name}", f"{home}/{name}")
 
-    _told(path, "that tasks can write", write)
+    _wrap_faults(path, "that tasks can write to", write)
 
 
 def audit_files(path: str) -> list[AuditFile]:
-    """All that were written there, in the order in which they were finished. Raises `OptionError`."""
+    """Return all audits in the folder, in the order of their end. Raises `OptionError`."""
 
     def read() -> list[AuditFile]:
         store, folder = _open(path)
@@ -107,10 +107,10 @@ def audit_files(path: str) -> list[AuditFile]:
         ]
         return map_concurrently(lambda name: _parse(store, name), names)
 
-    return sorted(_told(path, "of audits", read), key=lambda file: (file.finished_ms, file.task))
+    return sorted(_wrap_faults(path, "of audits", read), key=lambda file: (file.finished_ms, file.task))
 
 
-def _told(path: str, purpose: str, action: Callable[[], T]) -> T:
+def _wrap_faults(path: str, purpose: str, action: Callable[[], T]) -> T:
     try:
         return action()
     except (OSError, pa.ArrowException) as fault:
@@ -118,7 +118,7 @@ def _told(path: str, purpose: str, action: Callable[[], T]) -> T:
 
 
 def _open(path: str) -> tuple[fs.FileSystem, str]:
-    # Spark says s3a where Arrow says s3.
+    # Spark's name for the scheme is s3a, and Arrow's name is s3.
     url = "s3://" + path.removeprefix("s3a://") if path.startswith("s3a://") else path
     if "://" not in url:
         return fs.LocalFileSystem(), url.rstrip("/") or "/"
@@ -149,5 +149,5 @@ def _parse(store: fs.FileSystem, name: str) -> AuditFile:
         if isinstance(fault, OptionError):
             raise
         raise OptionError(
-            f"{name}: expected an audit, got another file ({fault!r}); give the folder that auditPath named"
+            f"{name}: expected an audit, got another file ({fault!r}); use the folder that auditPath named"
         ) from None

@@ -1,50 +1,53 @@
-"""Where the rest of a range is read from when the place that it was planned to be read from fails. Executor only.
+"""Fallback: read the rest of a range from another location after its planned location has failed. Executor only.
 
-A read past the broker (bookies, tiered storage, the topic's table) can fail for reasons that are none of the query's: a
-bookie dies, an object is gone, a ledger is offloaded or deleted meanwhile. With `readFrom=auto` another place gives the
-rest of the range. The last is the broker, which knows now where everything is stored.
+A range may be planned for another location than the broker: bookies, tiered storage, or the topic's table. Such a read
+can fail for reasons that have nothing to do with the query. For example, a bookie stops, an object is missing, or a
+ledger is offloaded or deleted after planning. With `readFrom=auto` another location returns the rest of the range. The
+broker is last, because it always knows where everything is stored.
 
     state     reads the rest from                   fails with                   continues in           logged
     AVOIDED   nothing                               -                            as PLANNED             -
-    PLANNED   the location of the range             a fault of the place         REPLICA, if there is   warning
-                                                                                 one; else BROKER
+    PLANNED   the location of the range             a fault of the location      REPLICA if one exists, warning
+                                                                                 otherwise BROKER
                                                     the same, and readFrom       GIVEN UP               -
-                                                    names a place
-                                                    transactions not known       BROKER                 warning
-    REPLICA   `EntryLocation.replica` (bookies, of  a fault of the place         BROKER                 warning
-              an offloaded ledger)                  transactions not known       BROKER                 warning
-    BROKER    the broker, to the end of the range   anything                     raised                 -
+                                                    names a location
+                                                    unknown transactions         BROKER                 warning
+    REPLICA   `EntryLocation.replica` (bookies, of  a fault of the location      BROKER                 warning
+              an offloaded ledger)                  unknown transactions         BROKER                 warning
+    BROKER    the broker, to the end of the range   any fault                    raised                 -
                                                     nothing more arrives         PROOF                  -
-    PROOF     nothing; asks which ledgers exist,    something is missing         raised, or LOST        error or
-              and the damaged copy                                                                      warning
-    GIVEN UP  nothing; asks which ledgers exist     the ledger exists            the fault is raised    -
-                                                    the ledger is gone           raised, or LOST        error or
+    PROOF     nothing; lists the ledgers, and reads a part is missing            raised, or LOST        error or
+              the damaged copy                                                                          warning
+    GIVEN UP  nothing; lists the ledgers            the ledger exists            the fault is raised    -
+                                                    the ledger was removed       raised, or LOST        error or
                                                                                                         warning
 
-A range is AVOIDED where its place gave nothing for long to this worker lately (`place_health`), else PLANNED; likewise
-its replica. A task warns once of each place and kind of fault.
+A range starts in AVOIDED if this worker recently had long attempts at its location without any result (`place_health`).
+Otherwise it starts in PLANNED. The same applies to its replica. A task logs one warning for each location and kind of
+fault.
 
-The rule is the same for both kinds of places (`read.location`). A place of rows has no replica, and the broker can
-continue for it only with `readFrom=auto` and where the ledgers still exist: otherwise no other place has the rows, so
-such a range is not AVOIDED, and the fault is raised.
+The rules are the same for both kinds of locations (`read.location`). A location of rows has no replica. The broker can
+continue for it only with `readFrom=auto`, and only if the ledgers still exist. Otherwise no other location has the
+rows, so such a range is never AVOIDED, and the fault is raised.
 
-A range of the broker's own begins in BROKER. A read that ends without a fault in PLANNED or REPLICA is over: such a
-location raises for each entry that it does not give (`closed_ledger.contiguous`, the audit), so there is nothing to
-prove. "Raised, or LOST": `DataLossError`, and with `failOnDataLoss=false` a warning, and the query continues without
-what is lost.
+A range of the broker starts in BROKER. A read that ends without a fault in PLANNED or REPLICA is complete and needs no
+proof: such a location raises an error for each missing entry (`closed_ledger.contiguous`, the audit). "Raised, or LOST"
+means `DataLossError`. With `failOnDataLoss=false` it means a warning, and the query continues without the lost
+messages.
 
-Nothing is given twice and nothing is left out between two states: each begins after the last entry that the one before
-yielded (`RangeTally.reached`). Only `RangeTally.take` drops entries: those outside the range, and repeated ones. The
-decoder drops messages of the batched entries in which the split begins and ends. Rows that were given after the last
-known position are dropped by their number: the same rows follow in the same order.
+No entry is returned twice or left out between two states: each state begins after the last entry that the state before
+yielded (`RangeTally.reached`). Only `RangeTally.take` drops entries: repeated ones, and ones outside of the range. The
+decoder drops messages of the batched entries in which the split begins and ends. Rows after the last known position are
+dropped by their number, because the same rows follow in the same order.
 
-"Transactions not known": entries past the broker hold what aborted transactions wrote. Where no place can tell which
-those are, the decoder gives up in the middle of what it was given, so BROKER begins with the entry that it names.
+"Unknown transactions": storage also contains messages of aborted transactions. If no location reports which
+transactions are aborted, the decoder stops in the middle of its input. So BROKER begins with the entry in which the
+decoder stopped.
 
-PROOF and GIVEN UP ask what the broker's silence means (`task.loss_check`).
+PROOF and GIVEN UP find out whether missing entries are lost (`task.loss_check`).
 
-The audit (`task.audit`) knows nothing of these rules. It keeps a tally of each range, and checks that all ranges
-together are the split.
+The audit (`task.audit`) does not know these rules. It keeps a tally of each range, and checks that all ranges together
+are the split.
 """
 
 from __future__ import annotations
@@ -82,7 +85,7 @@ from pyspark_pulsar.read.task.audit import RangeTally, SplitAudit
 from pyspark_pulsar.read.task.loss_check import LossCheck, span
 from pyspark_pulsar.read.task.place_health import PLACE_HEALTH, LocationKey
 
-# The last is about this executor, which may lack what the driver has.
+# An OptionError or PrerequisiteMissing concerns this executor, which may lack files or packages of the driver.
 _FAULTS_OF_PLACE: Final = (
     LedgerUnavailable,
     ConnectionFailed,
@@ -97,28 +100,28 @@ _log: Final = logging.getLogger(__name__)
 Part = TypeVar("Part")
 
 
-class _NotAsked(ConnectionFailed):
-    """The place failed lately, so this worker does not read from it for a while."""
+class _LocationAvoided(ConnectionFailed):
+    """The location failed recently, so this worker avoids it for a while."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """A place gave no more of a range."""
+    """A location that failed before it returned all of a range."""
 
     rest: SplitRange
-    """What is left of it. Its location is the place that has failed."""
+    """The rest of the range. Its location is the one that failed."""
     fault: PulsarError
 
 
 class RangeReader:
-    """Reads the ranges of one split, one after the other. Used by one task."""
+    """A reader of one split's ranges, in turn. Used by one task."""
 
     def __init__(
-        self, access: PartitionAccess, audit: SplitAudit, told: set[tuple[str, str]] | None = None
+        self, access: PartitionAccess, audit: SplitAudit, logged: set[tuple[str, str]] | None = None
     ) -> None:
-        """`told`: the warnings of the task so far, where it reads several splits."""
+        """Create a reader. `logged` contains the warnings of the task so far, if it reads several splits."""
         self._access = access
-        self._told = set() if told is None else told
+        self._logged = set() if logged is None else logged
         self._options = access.options
         self._partition = access.partition
         self._audit = audit
@@ -127,7 +130,7 @@ class RangeReader:
     def batches(
         self, planned: SplitRange, decode: Callable[[EntryBatch], Iterator[pa.RecordBatch]]
     ) -> Generator[pa.RecordBatch, None, None]:
-        """Yield the record batches that the range completes. Raises the errors of `entries` and of `decode`."""
+        """Yield the record batches of the range. Raises the errors of `entries` and `decode`."""
         source = self.entries(planned)
         while True:
             try:
@@ -137,10 +140,13 @@ class RangeReader:
             except TransactionsUnknown as unknown:
                 if self._options.read_from != AUTO:
                     raise
-                _log.warning("%s; the broker is read from there up to %s", unknown, planned.end)
+                _log.warning(
+                    "Reading entries from the broker up to %s, because the outcome of a transaction is unknown: %s",
+                    planned.end, unknown,
+                )  # fmt: skip
                 # A range may begin inside a batched entry.
                 rest = replace(planned, start=max(planned.start, Position(unknown.ledger, unknown.entry)))
-                self._audit.give_way(rest.start, _reason(unknown))
+                self._audit.fall_back(rest.start, _reason(unknown))
                 source = self.broker_entries(rest)
             else:
                 return
@@ -151,22 +157,22 @@ class RangeReader:
         request: RowRequest,
         make_decoder: Callable[[Position, Position], EntryDecoder],
     ) -> Generator[pa.RecordBatch, None, None]:
-        """Yield the record batches of a range whose location gives rows.
+        """Yield the record batches of a range whose location returns rows.
 
         Args:
             planned: The range.
             request: The columns and rows that the query needs.
-            make_decoder: Makes the decoder of the entries between two positions, for what the broker gives instead.
+            make_decoder: Makes the decoder of the entries between two positions, if the broker has to continue.
 
         Raises:
-            PulsarError: Those of `RowLocation.rows` and of `entries`.
+            PulsarError: The errors of `RowLocation.rows` and `entries`.
 
         """
         location = planned.location
         if not isinstance(location, RowLocation):
             raise TypeError(f"expected a location of rows, got {location!r}")
         unplaced = 0
-        """Number of rows that were given after `RangeTally.reached`."""
+        """Number of rows that were yielded after `RangeTally.reached`."""
 
         def take(tally: RangeTally) -> Generator[pa.RecordBatch, None, None]:
             nonlocal unplaced
@@ -178,39 +184,48 @@ class RangeReader:
                     if batch.rows is not None:
                         yield batch.rows
 
-        failure = yield from self._past_broker(planned, take)
+        failure = yield from self._read_planned(planned, take)
         if failure is None:
             return
         decoder = make_decoder(failure.rest.start, failure.rest.end)
-        for rows in _decoded(decoder, self._from_others(failure)):
+        for rows in _decoded(decoder, self._read_elsewhere(failure)):
             given = min(unplaced, rows.num_rows)
             unplaced -= given
             if given < rows.num_rows:
                 yield rows.slice(given)
 
     def entries(self, planned: SplitRange) -> Generator[EntryBatch, None, None]:
-        """Yield whole entries in order, each once, none outside the range. The entries at its ends may hold messages
-        outside it; ranges of one split meet between entries. Close it when not all of it is wanted.
+        """Yield whole entries in order, each once, none outside of the range. Close the generator to stop early.
 
-        Raises the errors of `EntryLocation.open` as far as the table says, `DeadlineExceeded`, `DataLossError` and the
-        errors of `AdminClient`.
+        The entries at both ends may contain messages outside of the range. Ranges of one split meet between entries.
+
+        Raises:
+            DeadlineExceeded: The broker did not answer in time.
+            DataLossError: A part of the range was removed.
+            PulsarError: The errors of `EntryLocation.open` that the table does not handle, and of `AdminClient`.
+
         """
         if planned.location.is_broker:
             yield from self.broker_entries(planned)
             return
-        failure = yield from self._past_broker(planned, self._take)
+        failure = yield from self._read_planned(planned, self._read_entries)
         if failure is not None:
-            yield from self._from_others(failure)
+            yield from self._read_elsewhere(failure)
 
     def broker_entries(
         self, rest: SplitRange, fault: PulsarError | None = None
     ) -> Generator[EntryBatch, None, None]:
-        """Yield all that the broker has of what is left of a range; its location says where it was planned to be read,
-        and `fault` why it is not read there. As `entries`, but no other place is tried."""
+        """Yield the broker's entries of a range or its rest, like `entries`, but without any further fallback.
+
+        Args:
+            rest: The range. Its location is the one that was planned.
+            fault: Why the planned location is not read, if it failed.
+
+        """
         tally = self._audit.begin(replace(rest, location=FromBroker()))
         spans: list[tuple[int, int, bool]] = []
         try:
-            with closing(self._take(tally)) as source:
+            with closing(self._read_entries(tally)) as source:
                 for entries in source:
                     if isinstance(fault, DamagedCopy):
                         spans += span(entries)
@@ -219,7 +234,8 @@ class RangeReader:
             if fault is None:
                 raise
             raise DeadlineExceeded(
-                f"{late}. The broker was asked since reading it from {rest.location.name} failed: {fault}"
+                f"{late}. The range was read from the broker because reading it from {rest.location.name} failed: "
+                f"{fault}"
             ) from None
         tally.end()
         if self._loss.is_lost(rest, tally):
@@ -227,17 +243,19 @@ class RangeReader:
         if isinstance(fault, DamagedCopy):
             self._loss.check_copy(rest, spans)
 
-    # The states of the table: PLANNED and REPLICA, and what follows them
+    # The states PLANNED and REPLICA of the table, and the states that follow them
 
-    def _past_broker(
+    def _read_planned(
         self, planned: SplitRange, take: Callable[[RangeTally], Generator[Part, None, None]]
     ) -> Generator[Part, None, _Failure | None]:
-        """Read the range from its location by `take`. Returns what is left of it where another place is to give that;
-        None where all of it was given."""
-        not_asked = self._left_alone(planned)
-        if not_asked is not None and self._others_may_have(planned):
-            self._audit.stand_in(_reason(not_asked))
-            return _Failure(planned, not_asked)
+        """Read the range from its location with `take`.
+
+        Returns the rest for another location, or None if the range is complete.
+        """
+        avoided = self._avoidance(planned)
+        if avoided is not None and self._may_read_elsewhere(planned):
+            self._audit.note_fallback(_reason(avoided))
+            return _Failure(planned, avoided)
         tally, began = self._audit.begin(planned), time.monotonic()
         try:
             yield from take(tally)
@@ -246,15 +264,15 @@ class RangeReader:
             rest = replace(planned, start=tally.reached)
             if tally.reached == planned.start:
                 PLACE_HEALTH.gave_nothing(self._place(planned), time.monotonic() - began)
-            if not self._others_may_have(rest):
+            if not self._may_read_elsewhere(rest):
                 raise
-            self._audit.give_way(rest.start, _reason(fault))
+            self._audit.fall_back(rest.start, _reason(fault))
             return _Failure(rest, fault)
         PLACE_HEALTH.works(self._place(planned))
         return None
 
-    def _from_others(self, failure: _Failure) -> Generator[EntryBatch, None, None]:
-        """Yield the entries that the failed place did not give, from the places that continue for it."""
+    def _read_elsewhere(self, failure: _Failure) -> Generator[EntryBatch, None, None]:
+        """Yield the entries that the failed location did not return, from the locations that continue for it."""
         rest, fault = failure.rest, failure.fault
         if self._options.read_from != AUTO:
             self._loss.give_up(rest, fault)
@@ -263,38 +281,43 @@ class RangeReader:
         replica = rest.location.replica(self._access) if isinstance(rest.location, EntryLocation) else None
         if replica is not None:
             self._log_change(rest, replica.title, failed, fault)
-            failure_of_replica = yield from self._past_broker(replace(rest, location=replica), self._take)
+            failure_of_replica = yield from self._read_planned(
+                replace(rest, location=replica), self._read_entries
+            )
             if failure_of_replica is None:
                 return
-            # The fault of the planned place remains the reason: its copy may be damaged.
+            # The fault of the planned location remains the reason: its copy may be damaged.
             rest = replace(rest, start=failure_of_replica.rest.start)
             failed, last_fault = replica.title, failure_of_replica.fault
         self._log_change(rest, FromBroker.title, failed, last_fault)
         yield from self.broker_entries(rest, fault)
 
-    def _others_may_have(self, rest: SplitRange) -> bool:
-        """Return whether `_from_others` is to continue. Of rows only the topic's ledgers can give the rest, and nothing
-        explains a fault of the place that `readFrom` names."""
+    def _may_read_elsewhere(self, rest: SplitRange) -> bool:
+        """Return whether `_read_elsewhere` should continue after a fault.
+
+        That is always so for a location of entries: another location continues, or the fault may be a loss. For a
+        location of rows, only the topic's ledgers can return the rest, and only with `readFrom=auto`.
+        """
         if isinstance(rest.location, EntryLocation):
             return True
         return self._options.read_from == AUTO and self._loss.is_still_in_ledgers(rest)
 
-    def _left_alone(self, planned: SplitRange) -> _NotAsked | None:
-        """Return why the place of the range is not read; None where it is."""
+    def _avoidance(self, planned: SplitRange) -> _LocationAvoided | None:
+        """Return why the location of the range is avoided, or None if it is not."""
         if self._options.read_from != AUTO:
             return None
         seconds = PLACE_HEALTH.avoided_seconds(self._place(planned))
         if not seconds:
             return None
-        return _NotAsked(
-            f"{planned.location.title} gave nothing to this executor lately, so it is asked again in {seconds:.0f} s; "
-            f"if this executor cannot reach it, set readFrom=broker"
+        return _LocationAvoided(
+            f"{planned.location.title} returned nothing to this executor recently, so this executor avoids it for "
+            f"{seconds:.0f} s; if this executor can never reach it, set readFrom=broker"
         )
 
     def _place(self, planned: SplitRange) -> LocationKey:
         return self._options.identity, planned.location.name
 
-    def _take(self, tally: RangeTally) -> Generator[EntryBatch, None, None]:
+    def _read_entries(self, tally: RangeTally) -> Generator[EntryBatch, None, None]:
         split_range = tally.split_range
         location = split_range.location
         if not isinstance(location, EntryLocation):
@@ -305,16 +328,16 @@ class RangeReader:
                     yield entries
 
     def _log_change(self, rest: SplitRange, source: str, failed: str, fault: PulsarError) -> None:
-        is_known = (failed, type(fault).__name__) in self._told
-        # A place is left alone because of a fault that was logged.
-        is_known |= isinstance(fault, _NotAsked) and any(place == failed for place, _ in self._told)
+        is_known = (failed, type(fault).__name__) in self._logged
+        # A location is avoided because of a fault that was logged before.
+        is_known |= isinstance(fault, _LocationAvoided) and any(place == failed for place, _ in self._logged)
         level = logging.DEBUG if is_known else logging.WARNING
-        self._told.add((failed, type(fault).__name__))
+        self._logged.add((failed, type(fault).__name__))
         _log.log(
             level,
-            "%s: the rest of a range, from %s up to %s, comes from %s, since reading it from %s failed: %s; further "
-            "ranges of this task that go the same way are not told",
-            self._partition, rest.start, rest.end, source, failed, fault,
+            "Reading the rest of a range from %s, because reading it from %s failed: %s; from %s up to %s of %s. "
+            "Further fallbacks of this task for the same reason are not logged",
+            source, failed, fault, rest.start, rest.end, self._partition,
         )  # fmt: skip
 
 

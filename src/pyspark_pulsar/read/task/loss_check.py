@@ -1,14 +1,15 @@
-"""Whether a read that came to its end without all of its range has lost something. Executor only.
+"""Check of a read that ended without all entries of its range: has it lost messages? Executor only.
 
-The broker passes over a ledger that is gone as it passes over entries that consumers do not see (markers, what aborted
-transactions wrote). So two things are asked:
+The broker skips a removed ledger in the same way as entries that consumers do not see (markers, messages of aborted
+transactions). So two questions matter:
 
-  * Is the ledger still there? Only if something did not come that may be lost (`Location.missing`). The admin REST API
-    lists the topic's ledgers; without it, or for a compacted view, nothing can be asked. Retention removes from the
-    front, so a range that the broker was to give has lost nothing while the ledger is there in which it begins.
-  * Does the damaged copy hold what the broker passed over? Only after a `DamagedCopy`. A broker that reads the same
-    copy passes in silence over an entry whose metadata is damaged. So the gaps in what it gave are read from the copy,
-    which checks every byte: what is whole there was rightly left out.
+  * Does the ledger still exist? This matters only if missing entries may be lost (`Location.missing`). The admin REST
+    API lists the topic's ledgers. Without the API, or for a compacted view, there is no answer. Retention removes from
+    the front. So a range that was planned to be read from the broker has lost nothing while its first ledger exists.
+  * Does the damaged copy contain the entries that the broker skipped? This matters only after a `DamagedCopy`. A
+    broker that reads the same copy skips an entry with damaged metadata without an error. So the gaps between the
+    broker's entries are read from the copy, where every byte is checked. An entry that is undamaged there was skipped
+    for a valid reason.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ from pyspark_pulsar.read.loss_report import report_loss
 from pyspark_pulsar.read.split import SplitRange
 from pyspark_pulsar.read.task.audit import RangeTally, SplitAudit
 
-_PATIENCE_MS: Final = 5_000
+_TIMEOUT_MS: Final = 5_000
 
 _log: Final = logging.getLogger(__name__)
 
 
 class LossCheck:
-    """Of one split, whose `audit` it tells what is lost."""
+    """A check for one split, which reports losses to the split's audit."""
 
     def __init__(self, access: PartitionAccess, audit: SplitAudit) -> None:
         self._access = access
@@ -42,41 +43,43 @@ class LossCheck:
         self._audit = audit
 
     @property
-    def _may_ask(self) -> bool:
-        """Of segments of scalable topics the admin REST API tells no ledgers."""
+    def _can_list_ledgers(self) -> bool:
+        """True if the admin REST API can list the ledgers; it cannot for segments of scalable topics."""
         return self._options.admin_url is not None and not self._partition.is_segment
 
     def is_still_in_ledgers(self, rest: SplitRange) -> bool:
-        """Whether the ledgers are all there that a table's rows came from; not where nobody tells."""
+        """Return whether the ledgers of a table's rows all still exist; false if that is unknown."""
         missing = rest.location.missing(rest.start, rest.end, RangeProgress(rest.start, None, 0))
-        if missing is None or not self._may_ask:
+        if missing is None or not self._can_list_ledgers:
             return False
         try:
             present = self._present_ledgers()
         except (PermissionDenied, ConnectionFailed, ProtocolError):
             return False
-        # Retention removes from the front.
+        # Retention removes ledgers from the front.
         return bool(present) and min(present) <= missing.ledger
 
     def is_lost(self, rest: SplitRange, tally: RangeTally) -> bool:
-        """Return whether a part of `rest` is lost after the broker's last entry. Raises `DataLossError` if a loss is an
-        error, and the errors of `AdminClient`."""
+        """Return whether a part of `rest` is lost after the broker's last entry.
+
+        Raises `DataLossError` if a loss is an error, and the errors of `AdminClient`.
+        """
         missing = rest.location.missing(rest.start, rest.end, tally.progress)
-        if missing is None or not self._may_ask or self._options.read_compacted:
+        if missing is None or not self._can_list_ledgers or self._options.read_compacted:
             return False
         try:
             if missing.ledger in self._present_ledgers():
                 return False
         except PermissionDenied:
             if rest.location.is_broker:
-                # So nothing was known of ledgers when the read was planned either.
+                # Without this permission, the plan was made without ledgers, too.
                 return False
             raise
         except ConnectionFailed as fault:
             if not missing.is_common:
                 raise
             _log.warning(
-                "%s: expected %s; whether its ledgers are still there is not known: %s",
+                "%s: expected %s; it is unknown whether its ledgers still exist: %s",
                 self._partition, missing.text, fault,
             )  # fmt: skip
             return False
@@ -84,10 +87,15 @@ class LossCheck:
         return True
 
     def give_up(self, rest: SplitRange, fault: PulsarError) -> None:
-        """Nobody stands in for the place that `readFrom` names. Raises `DataLossError` if the ledger is gone and that
-        is an error, and else `fault`: also where the admin REST API does not tell."""
+        """Handle a fault of the location that `readFrom` names, for which no other location may continue.
+
+        Raises:
+            DataLossError: The ledger was removed, and a loss is an error. Otherwise the loss is logged.
+            PulsarError: The `fault`, if the ledger exists or the admin REST API does not answer.
+
+        """
         missing = rest.location.missing(rest.start, rest.end, RangeProgress(rest.start, None, 0))
-        if missing is None or not self._may_ask:
+        if missing is None or not self._can_list_ledgers:
             raise fault
         try:
             present = self._present_ledgers()
@@ -99,8 +107,10 @@ class LossCheck:
         self._audit.lose(rest)
 
     def check_copy(self, rest: SplitRange, spans: Iterable[tuple[int, int, bool]]) -> None:
-        """Raises `DamagedCopy` for an entry that neither the broker nor the copy gives, and what else the copy does not
-        let one read."""
+        """Raise `DamagedCopy` for an entry that neither the broker nor the copy returns.
+
+        Raises the other errors of reading the copy, too.
+        """
         copy = rest.location
         if not isinstance(copy, EntryLocation):
             return
@@ -109,32 +119,33 @@ class LossCheck:
             (part.ledger, *gap) for part in parts for gap in skipped_entries((part.first, part.last), spans)
         ]
         for ledger, first, last in gaps:
-            begin, behind = Position(ledger, first), Position(ledger, last + 1)
+            begin, after = Position(ledger, first), Position(ledger, last + 1)
             try:
-                with closing(copy.open(self._access, begin, behind)) as source:
+                with closing(copy.open(self._access, begin, after)) as source:
                     for _ in source:
                         pass
             except DamagedCopy as fault:
                 raise DamagedCopy(
-                    f"{fault}. The broker was asked instead, and has passed over it as well"
+                    f"{fault}. The broker, which was read instead, has skipped the entry, too"
                 ) from None
 
     def _present_ledgers(self) -> set[int]:
-        patience_ms = min(self._options.operation_timeout_ms, _PATIENCE_MS)
-        with AdminClient(self._options, patience_ms=patience_ms) as admin:
+        timeout_ms = min(self._options.operation_timeout_ms, _TIMEOUT_MS)
+        with AdminClient(self._options, patience_ms=timeout_ms) as admin:
             info = admin.topics.internal_info(self._partition)
         try:
             return {int(ledger["ledgerId"]) for ledger in info["ledgers"]}
         except (KeyError, TypeError, ValueError):
             raise ProtocolError(
-                f"reading the ledgers of {self._partition}: expected a JSON object with ledgers, got another"
+                f"reading the ledgers of {self._partition}: expected a JSON object with ledgers, got another answer"
             ) from None
 
     def _report(self, missing: Missing) -> None:
         report_loss(
             f"{self._partition}: expected {missing.text}, but retention or truncation has removed the ledger since the "
             f"read was planned",
-            "Set retention longer than queries run. To go on with what is left, set failOnDataLoss=false",
+            "Set the topic's retention longer than queries run. To continue with the messages that are left, set "
+            "failOnDataLoss=false",
             fail=self._options.fail_on_data_loss,
         )
 
@@ -142,7 +153,10 @@ class LossCheck:
 def skipped_entries(
     entries: tuple[int, int], spans: Iterable[tuple[int, int, bool]]
 ) -> Iterator[tuple[int, int]]:
-    """First and last entry of what `spans` (first, last, whether all between them came) leave open of `entries`."""
+    """Yield the first and last entry of each gap that the spans leave in `entries`.
+
+    A span is its first entry, its last entry, and whether all entries between them arrived.
+    """
     expected, end = entries
     for first, last, is_whole in spans:
         if first > expected or not is_whole:
@@ -153,7 +167,7 @@ def skipped_entries(
 
 
 def span(entries: EntryBatch) -> list[tuple[int, int, bool]]:
-    """Of entries of one ledger; see `skipped_entries`. Empty if there are none."""
+    """Return the span of entries from one ledger, for `skipped_entries`; an empty list if there are no entries."""
     first, last = entries.first, entries.last
     if first is None or last is None:
         return []

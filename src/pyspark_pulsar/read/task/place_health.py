@@ -1,11 +1,11 @@
-"""Which places other than the broker this worker cannot reach, kept over splits and tasks. Executor only.
+"""Locations that this worker cannot reach, remembered across splits and tasks. Executor only.
 
-A firewall that drops packets in silence costs a whole timeout for each range that is tried. So after an attempt that
-returned no entry and took long, its place is avoided: for 30 s, after each further such attempt for twice as long, at
-most 10 minutes (`client.quarantine`). Tasks read from the next place meanwhile. An attempt that fails at once costs
-nothing and says nothing about the next one.
+A firewall that drops packets costs a whole timeout for each attempt to read a range. So the worker avoids a location
+after a long attempt that returned no entry. It does so for 30 s, then twice as long after each such attempt, up to 10
+minutes (`client.quarantine`). During that time tasks read from the next location. An attempt that fails immediately
+costs nothing, and does not predict the next one.
 
-The knowledge is only advice, and is used only where another place can stand in (`readFrom=auto`).
+This knowledge is only advice. It is used only if another location can be read instead (`readFrom=auto`).
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ LocationKey = tuple[Hashable, str]
 
 
 class PlaceHealth:
-    """Places to avoid, and for how long. Safe to use from several threads."""
+    """The locations to avoid, and for how long. Safe to use from several threads."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """`clock` returns seconds and never goes back."""
         self._quarantines: Quarantines[LocationKey] = Quarantines(clock)
 
     def avoided_seconds(self, place: LocationKey) -> float:
-        """Return for how many seconds the place is still avoided; 0 if tasks may read from it."""
+        """Return for how many seconds the location is still avoided; 0 if tasks may read from it."""
         return self._quarantines.seconds_left(place)
 
     def gave_nothing(self, place: LocationKey, seconds: float) -> None:
@@ -39,7 +39,7 @@ class PlaceHealth:
             self._quarantines.begin(place)
 
     def works(self, place: LocationKey) -> None:
-        """Forget the faults of a place that returned what it was asked for."""
+        """Forget the faults of a location that returned a range."""
         self._quarantines.end(place)
 
 

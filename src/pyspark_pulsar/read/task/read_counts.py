@@ -1,4 +1,4 @@
-"""What a task has read from where: sums over its splits, by names as in a query's progress. Executor only."""
+"""Counts of a task's entries and bytes from each location, named as in a query's progress. Executor only."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from pyspark_pulsar.read.task.audit import RangeTally
 
 
 class ReadCounts:
-    """Of one task: `readEntries.PLACE`, `readBytes.PLACE`, and `fallbacks.PLACE`, the ranges that the place gave since
-    another had failed."""
+    """The counts of one task, summed over its splits.
+
+    `readEntries.PLACE` and `readBytes.PLACE` count entries and bytes from a location. `fallbacks.PLACE` counts the
+    ranges that the location returned after another one had failed.
+    """
 
     def __init__(self) -> None:
         self.by_name: Counter[str] = Counter()
 
     def take(self, tallies: Iterable[RangeTally]) -> None:
-        """Those of a split that was read to its end."""
+        """Add the counts of a split that was read to its end."""
         for tally in tallies:
             place = tally.split_range.location.name
             self.by_name[f"readEntries.{place}"] += tally.entries

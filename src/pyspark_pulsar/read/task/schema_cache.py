@@ -1,13 +1,13 @@
 """Schema documents that this worker process has fetched from the registry. Executor only.
 
-A version is a number that counts the schemas of one topic. A topic that is deleted and made again counts from 0 again,
-perhaps with the same latest schema. Brokers do not tell two such topics apart in any answer that every role may have,
-but their ledgers do: a cluster never uses the id of a ledger twice, so a ledger belongs to one incarnation of a topic.
-All entries that a split reads lie in the ledger of its end or before it, and its end is behind an entry that exists. So
-documents are kept by that ledger (`Incarnation`). After a rollover each version is fetched once more.
+A version is a number that counts the schemas of one topic. A topic that is deleted and created again counts from 0
+again, perhaps with the same latest schema. No answer that every role may request shows the difference between two such
+topics. But their ledgers do: a cluster never uses the id of a ledger twice, so a ledger belongs to one incarnation of a
+topic. All entries of a split are in the ledger of the split's end or earlier, and the end is after an existing entry.
+So that ledger is part of the cache key (`Incarnation`). After a rollover each version is fetched once more.
 
-Documents are also kept by who asks, because a role may not see what another role has fetched, and by the schemas that
-the query was planned with, because `NO_VERSION` stands for the latest one.
+The role is also part of the key, because a role may not see documents that another role has fetched. So are the schemas
+with which the query was planned, because `NO_VERSION` means the latest one.
 """
 
 from __future__ import annotations
@@ -31,19 +31,22 @@ FetchSchema = Callable[[TopicName, bytes], SchemaInfo | None]
 class Incarnation:
     """A topic between its creation and its deletion, as one role sees it."""
 
-    asker: Hashable = field(repr=False)
-    """`ConnectionOptions.identity`."""
+    identity: Hashable = field(repr=False)
+    """The role and cluster: `ConnectionOptions.identity`."""
     topic: TopicName
-    """Without a partition's suffix: the partitions of a topic share its schemas."""
+    """Without the suffix of a partition, because all partitions of a topic share its schemas."""
     ledger: int
     """The ledger in which the split ends."""
     planned: Hashable
-    """The schemas that the query was planned with."""
+    """The schemas with which the query was planned."""
 
 
 class SchemaVersions:
-    """Thread safe. Asks once for each version that is there; keeps the last used, at most 10,000 and of 32 MiB, so that
-    a stream of thousands of topics does not ask for each again in each micro-batch."""
+    """A cache of schema versions, which requests each existing version once. Safe to use from several threads.
+
+    The cache keeps the last used versions, at most 10,000 of them and 32 MiB. So a stream of thousands of topics does
+    not request each version again in each micro-batch.
+    """
 
     def __init__(self, most: int = _MOST, most_bytes: int = _MOST_BYTES) -> None:
         self._most = most
@@ -52,17 +55,17 @@ class SchemaVersions:
         self._known: OrderedDict[Hashable, SchemaInfo] = OrderedDict()
         self._bytes = 0
 
-    def fetch(self, incarnation: Incarnation, version: bytes, ask: FetchSchema) -> SchemaInfo | None:
-        """Return the registry's schema under `version`; None when it has none, which is not remembered.
+    def fetch(self, incarnation: Incarnation, version: bytes, request: FetchSchema) -> SchemaInfo | None:
+        """Return the registry's schema under `version`, or None if it does not exist. None is not remembered.
 
-        `ask` is called with the lock held, so that a version that two threads want is asked for once; what it raises is
-        raised.
+        `request` is called while the lock is held, so that two threads request a version only once. Errors of
+        `request` are raised.
         """
         key = (incarnation, version)
         with self._lock:
             info = self._known.get(key)
             if info is None:
-                info = ask(incarnation.topic, version)
+                info = request(incarnation.topic, version)
                 if info is None:
                     return None
                 self._known[key] = info
@@ -74,4 +77,4 @@ class SchemaVersions:
 
 
 SCHEMA_VERSIONS: Final = SchemaVersions()
-"""Of this process."""
+"""The cache of this process."""

@@ -1,4 +1,4 @@
-"""How the entries and rows of one split become the rows of a query. Executor only."""
+"""Decoding of one split's entries and rows into the rows of a query. Executor only."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from pyspark_pulsar.schema.read_schema import ReadSchema
 
 
 class SplitDecoding:
-    """Makes the decoders of one split. Used by one task."""
+    """A maker of the decoders for one split. Used by one task."""
 
     def __init__(
         self, schema: ReadSchema, split: Split, access: PartitionAccess, transactions: TopicTransactions
     ) -> None:
-        """`access` and `transactions`: of the split's topic partition; the caller closes them."""
+        """Use the access and the transactions of the split's topic partition, which the caller closes."""
         self._options = options = access.options
         self._client = access.client
         self._schema = schema
@@ -39,10 +39,10 @@ class SplitDecoding:
         self.request = RowRequest(
             schema, self._row_filter, options.mode, options.batch_rows, self._fetch_schema
         )
-        """The rows that the split needs of a table."""
+        """The request for rows of a table."""
 
     def make_decoder(self, start: Position, end: Position) -> EntryDecoder:
-        """Return a decoder of the entries from `start` (inclusive) to `end` (exclusive)."""
+        """Return a decoder for the entries from `start` (inclusive) to `end` (exclusive)."""
         options, partition = self._options, self._split.partition
         return EntryDecoder(
             self._schema,
@@ -66,7 +66,7 @@ class SplitDecoding:
 
 
 def _split_intake(options: ReadOptions, split: Split, transactions: TopicTransactions) -> Intake:
-    """Take private keys from files of this executor, earlier chunks and the outcome of transactions from the broker."""
+    """Return the decoder's sources: key files of this executor, and the broker for earlier chunks and transactions."""
     keys = DataKeys(options.crypto_default_private_key, dict(options.crypto_private_keys))
     return Intake(
         unwrap=keys.unwrap,

@@ -1,4 +1,4 @@
-"""What one Spark task does: open the entries of its splits and decode them to Arrow. Executor only."""
+"""The work of one Spark task: read the entries of its splits, and decode them to Arrow. Executor only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.location import PartitionAccess, RowLocation
 from pyspark_pulsar.read.sources.consumers_ahead import ConsumersAhead
 from pyspark_pulsar.read.split import Split
-from pyspark_pulsar.read.task.audit import audited
+from pyspark_pulsar.read.task.audit import audit_split
 from pyspark_pulsar.read.task.fallback import RangeReader
 from pyspark_pulsar.read.task.read_counts import ReadCounts
 from pyspark_pulsar.read.task.split_decoding import SplitDecoding
@@ -26,17 +26,19 @@ from pyspark_pulsar.spark.task_context import Attempt, hand_over
 def read_splits(
     options: ReadOptions, schema: ReadSchema, splits: Sequence[Split], attempt: Attempt | None = None
 ) -> Generator[pa.RecordBatch, None, None]:
-    """The record batches of each split in turn, over the same connections; what a broker takes to begin with the next
-    ones is not waited for. Close it when not all of it is wanted. Where all of it was, what was read from where is
-    handed to the jar. Raises what `read_split` does."""
+    """Yield the record batches of each split in turn, over the same connections. Close the generator to stop early.
+
+    Consumers for the next splits start early, so the task does not wait for brokers between splits. After the last
+    split the counts of each location are sent to the jar. Raises the errors of `read_split`.
+    """
     show_warnings()
-    told: set[tuple[str, str]] = set()
+    logged: set[tuple[str, str]] = set()
     counts = ReadCounts()
     with pooled_client(options) as client, closing(ConsumersAhead(client, options, splits)) as ahead:
         for number, split in enumerate(splits):
             ahead.advance(number)
             access = PartitionAccess(options, split.partition, client, ahead)
-            yield from _record_batches(schema, split, access, attempt, told=told, counts=counts)
+            yield from _record_batches(schema, split, access, attempt, logged=logged, counts=counts)
     hand_over(counts.by_name)
 
 
@@ -47,10 +49,10 @@ def read_split(
     attempt: Attempt | None = None,
     chunked: ChunkedMessages | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Record batches of exactly `schema.output_schema` with exactly the split's messages, in order.
+    """Yield record batches of `schema.output_schema` with exactly the messages of the split, in order.
 
-    A task that Spark runs again reads the same rows. `chunked` is filled when all entries were read. Raises the
-    errors of the client and the decoder, and of `audited`.
+    A task that Spark runs again reads the same rows. `chunked` is filled after all entries were read. Raises the errors
+    of the client, the decoder and `audit_split`.
     """
     show_warnings()
     with pooled_client(options) as client:
@@ -64,17 +66,17 @@ def _record_batches(
     access: PartitionAccess,
     attempt: Attempt | None,
     chunked: ChunkedMessages | None = None,
-    told: set[tuple[str, str]] | None = None,
+    logged: set[tuple[str, str]] | None = None,
     counts: ReadCounts | None = None,
 ) -> Iterator[pa.RecordBatch]:
     with (
-        audited(access.options, split, attempt) as audit,
+        audit_split(access.options, split, attempt) as audit,
         closing(TopicTransactions(access.options, split.partition)) as transactions,
     ):
         decoding = SplitDecoding(schema, split, access, transactions)
-        reader = RangeReader(access, audit, told)
+        reader = RangeReader(access, audit, logged)
         decoder: EntryDecoder | None = None
-        # Of a topic partition, what its table holds comes before all else, so no row waits in the decoder.
+        # The rows of a topic partition's table are before all its entries, so no row waits in the decoder.
         for split_range in split.ranges:
             if isinstance(split_range.location, RowLocation):
                 yield from reader.rows(split_range, decoding.request, decoding.make_decoder)

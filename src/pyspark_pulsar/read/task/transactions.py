@@ -1,4 +1,4 @@
-"""Whether transactions of a topic partition were aborted, for entries that come from storage. Executor only."""
+"""Outcomes of a topic partition's transactions, for entries that are read from storage. Executor only."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from pyspark_pulsar.model.transaction_id import TransactionId
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.log_end import LogEnds
 
-# The broker can give the rest of a range instead, so nobody waits long for an answer.
-_PATIENCE_MS: Final = 5_000
+# The broker can return the rest of a range instead, so the task fails fast.
+_TIMEOUT_MS: Final = 5_000
 
 
 class TopicTransactions:
-    """Connects when the first transaction is asked for. Close it, and use it by one thread."""
+    """A source of transaction outcomes, which connects at the first request. Close it. Used by one thread."""
 
     def __init__(self, options: ReadOptions, partition: TopicPartition) -> None:
         self._options = options
@@ -29,13 +29,13 @@ class TopicTransactions:
         self._outcomes: TransactionOutcomes | None = None
 
     def aborted(self, transactions: Sequence[TransactionId]) -> Mapping[TransactionId, bool]:
-        """See `codec.intake.Intake`. Raises the errors of `TransactionOutcomes`."""
+        """Return for each transaction whether it was aborted. Raises the errors of `TransactionOutcomes`."""
         if self._outcomes is None:
             if self._options.admin_url is None:
                 raise LedgerUnavailable(
-                    "only the admin REST API tells that, and option 'admin.url' is not given"
+                    "only the admin REST API reports the outcome of a transaction, and option 'admin.url' is not set"
                 )
-            self._admin = AdminClient(self._options, patience_ms=_PATIENCE_MS)
+            self._admin = AdminClient(self._options, patience_ms=_TIMEOUT_MS)
             self._outcomes = TransactionOutcomes(self._admin, self._partition, self._load)
         return self._outcomes.aborted(transactions)
 
@@ -44,6 +44,6 @@ class TopicTransactions:
             self._admin.close()
 
     def _load(self) -> None:
-        """Make its broker load the topic; answers when its transactions are known again."""
+        """Make the broker load the topic; return after the topic's transactions are known again."""
         with BrokerClient(self._options) as client, closing(LogEnds(client)) as log_ends:
             log_ends.show_rights([self._partition])

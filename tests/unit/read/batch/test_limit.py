@@ -1,4 +1,4 @@
-"""Option `limit`: how many tasks, how many rows, and that what gives them is closed."""
+"""Option `limit`: the number of tasks and rows, and that the source of the rows is closed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions, parse_options
-from pyspark_pulsar.read.batch.limit import first_rows, for_limit, tasks_for_limit
+from pyspark_pulsar.read.batch.limit import first_rows, options_for_limit, tasks_for_limit
 from pyspark_pulsar.read.sources.broker import FromBroker
 from pyspark_pulsar.read.split import Split, SplitRange
 
@@ -37,16 +37,16 @@ def test_few_rows_are_read_by_one_task(limit: int | None, tasks: list[tuple[int,
     assert [tuple(each.start.ledger for each in task) for task in found] == tasks
 
 
-def test_little_is_read_ahead() -> None:
-    assert for_limit(options(None)) == options(None)
-    few = for_limit(options(3))
+def test_few_messages_are_read_ahead_for_a_small_limit() -> None:
+    assert options_for_limit(options(None)) == options(None)
+    few = options_for_limit(options(3))
     assert (few.batch_rows, few.receiver_queue_size, few.consumers_per_split) == (3, 100, 1)
-    many = for_limit(options(1_000_000))
+    many = options_for_limit(options(1_000_000))
     assert (many.batch_rows, many.receiver_queue_size) == (options(None).batch_rows, 50_000)
 
 
 @pytest.mark.parametrize("limit", [1, 3, 4, 7, 8, 9])
-def test_rows_end_with_the_limit_and_their_source_is_closed(limit: int) -> None:
+def test_rows_end_at_the_limit_and_their_source_is_closed(limit: int) -> None:
     asked = []
     closed = []
 

@@ -1,4 +1,4 @@
-"""What is pushed down exactly, which Spark need not evaluate again, and what narrows a read."""
+"""Pushdown of filters: exact ones, ones that only narrow a read, and ones that only Spark evaluates."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pyspark.sql.datasource import (
 from pyspark_pulsar.model.position import EARLIEST, Position
 from pyspark_pulsar.model.time_window import ALL_TIMES, TimeWindow
 from pyspark_pulsar.model.topic import TopicPartition
-from pyspark_pulsar.read.batch.pushdown import filters_may_come, push_filters
+from pyspark_pulsar.read.batch.pushdown import may_push_filters, push_filters
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.spark.filter_values import BEYOND_PYTHON
 
@@ -70,7 +70,7 @@ def test_times_are_rounded_exactly(one: Filter, window: tuple[int | None, int | 
     assert kept(one) == []
 
 
-def test_a_time_between_milliseconds_is_no_messages() -> None:
+def test_no_message_has_a_time_between_milliseconds() -> None:
     between = EqualTo(TIME, instant("1970-01-01T00:00:01.000001+00:00"))
     assert all(asked.is_empty for asked in narrow(between))
 
@@ -81,7 +81,7 @@ def test_the_windows_of_options_and_filters_are_both_kept() -> None:
     assert narrow(later, window=TimeWindow(1500, None))[0].window == TimeWindow(1500, None)
 
 
-def test_partitions_that_no_row_is_wanted_of_are_left_out() -> None:
+def test_partitions_without_a_row_for_the_query_are_left_out() -> None:
     one = EqualTo(("__topic",), "persistent://public/default/b")
     assert [asked.partition for asked in narrow(one, Not(EqualTo(("__partition",), 0)))] == [PARTITIONS[3]]
     assert narrow(StringEndsWith(("__topic",), "/c")) == []
@@ -93,7 +93,7 @@ def test_partitions_that_no_row_is_wanted_of_are_left_out() -> None:
     assert kept(one, IsNotNull(("__topic",)), IsNull(("__partition",))) == []
 
 
-def test_keys() -> None:
+def test_filters_on_keys_are_pushed() -> None:
     assert narrow(EqualTo(KEY, b"a"))[0].keys == {b"a"}
     assert narrow(In(KEY, [b"a", None, b"b"]), In(KEY, [b"b", b"c"]))[0].keys == {b"b"}
     assert narrow(EqualTo(KEY, b"a"), EqualTo(KEY, b"b")) == []
@@ -130,7 +130,7 @@ def test_message_ids_are_compared_as_structs() -> None:
     assert narrow(GreaterThan((ID,), id_(-1, 9, 9)))[0].start == EARLIEST
 
 
-def test_a_filter_that_moves_the_start_misses_nothing_that_is_gone() -> None:
+def test_a_filter_that_moves_the_start_ignores_removed_messages() -> None:
     later = GreaterThan((ID, "ledger"), 4)
     assert narrow(later)[0].from_earliest
     assert not narrow(later, start=Position(2, 0))[0].from_earliest
@@ -155,25 +155,25 @@ def test_a_filter_that_moves_the_start_misses_nothing_that_is_gone() -> None:
         Not(EqualTo(TIME, instant("1970-01-01T00:00:01+00:00"))),
     ],
 )
-def test_what_is_not_understood_is_left_to_spark(one: Filter) -> None:
+def test_an_unsupported_filter_is_left_to_spark(one: Filter) -> None:
     assert kept(one) == [one]
     assert narrow(one) == narrow()
 
 
 def called_from(module: str, spec: str | None) -> bool:
-    """As if this process ran that program."""
+    """Return the answer in a process that runs that program."""
     scope: dict[str, Any] = {"__name__": module, "__spec__": spec and types.SimpleNamespace(name=spec)}
-    scope["ask"] = filters_may_come
+    scope["ask"] = may_push_filters
     exec("def run(): return ask()", scope)
     return bool(scope["run"]())
 
 
-def test_which_program_spark_has_started() -> None:
+def test_filters_are_pushed_only_in_spark_s_pushdown_worker() -> None:
     pushing = "pyspark.sql.worker.data_source_pushdown_filters"
     assert called_from(pushing, None), "forked by Spark's daemon"
     assert called_from("__main__", pushing), "started on its own"
     assert not called_from("pyspark.sql.worker.plan_data_source_read", None)
-    assert not filters_may_come()
+    assert not may_push_filters()
 
 
 def test_positions_have_64_bits() -> None:

@@ -1,4 +1,4 @@
-"""What Spark's plans say of a batch."""
+"""The summary of a batch read in Spark's plans."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SECOND = split(0, Position(3, 0), Position(4, 7), 50)
 OTHER = split(1, EARLIEST, Position(9, 9), 1)
 
 
-def test_partitions_ranges_and_places() -> None:
+def test_the_summary_contains_partitions_ranges_and_places() -> None:
     assert summary([(FIRST,), (SECOND, OTHER)]) == {
         "text": "2 partitions in 2 tasks: orders-partition-0 earliest to 4:7:0, orders-partition-1 earliest to 9:9:0; "
         "from broker 3",
@@ -42,10 +42,10 @@ def test_partitions_ranges_and_places() -> None:
     assert "2 more; from broker 5" in many["text"]
 
 
-def test_a_size_that_is_not_known_is_none() -> None:
+def test_an_unknown_size_is_none() -> None:
     assert summary([(FIRST, replace(SECOND, size=None))])["bytes"] is None
 
 
-def test_partitions_as_the_jar_sends_them() -> None:
+def test_partitions_from_the_jar_are_unpickled() -> None:
     sent = [pickle.dumps(InputPartition((FIRST,))), pickle.dumps(None)]
     assert summary_of(packed(sent)) == summary([(FIRST,)])

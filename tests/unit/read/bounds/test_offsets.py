@@ -1,4 +1,4 @@
-"""Bounds: symbols and JSON, and every way in which JSON can miss the topics."""
+"""Bounds of offsets: symbols and JSON, and every way in which JSON may not fit the topics."""
 
 import json
 
@@ -21,12 +21,12 @@ def resolve(
     return resolve_bound(key, OffsetBound.parse(key, text), partitions, ends)
 
 
-def test_symbols() -> None:
+def test_symbols_are_resolved() -> None:
     assert resolve("startingOffsets", "Earliest", [A, B], ENDS) == {A: EARLIEST, B: EARLIEST}
     assert resolve("endingOffsets", "latest", [A, B], ENDS) == ENDS
 
 
-def test_json_with_short_names_and_symbols() -> None:
+def test_json_may_contain_short_names_and_symbols() -> None:
     text = json.dumps({"a": "5:3:2", "b-partition-1": "latest"})
     assert resolve("startingOffsets", text, [A, B], ENDS) == {A: Position(5, 3, 2), B: EARLIEST}
 
@@ -41,7 +41,7 @@ def test_json_with_short_names_and_symbols() -> None:
         ('{"a/b": "5:1"}', "topic"),
     ],
 )
-def test_malformed(text: str, words: str) -> None:
+def test_a_malformed_bound_is_refused(text: str, words: str) -> None:
     with pytest.raises(OptionError) as caught:
         OffsetBound.parse("startingOffsets", text)
     assert words in str(caught.value)
@@ -55,18 +55,18 @@ def test_json_must_name_exactly_the_partitions() -> None:
         resolve("startingOffsets", '{"a": "5:1", "c": "1:1"}', [A], ENDS)
 
 
-def test_behind_the_last_message_is_refused() -> None:
+def test_a_position_after_the_last_message_is_refused() -> None:
     check_reachable("endingOffsets", {A: Position(5, 10)}, ENDS)
-    with pytest.raises(OptionError, match=r"says 5:10:1 .* at most 5:10:0"):
+    with pytest.raises(OptionError, match=r"at most 5:10:0 .*, got 5:10:1"):
         check_reachable("endingOffsets", {A: Position(5, 10, 1)}, ENDS)
 
 
-def test_a_star_stands_for_what_is_not_named() -> None:
+def test_a_star_is_the_bound_of_all_other_partitions() -> None:
     named = '{"a": "1:2", "*": "earliest"}'
     assert resolve("startingOffsets", named, [A, B], ENDS) == {A: Position(1, 2), B: EARLIEST}
     named = '{"b-partition-1": "1:2", "*": "latest"}'
     assert resolve("startingOffsets", named, [A, B], ENDS) == {A: ENDS[A], B: Position(1, 2)}
-    # All that is named must still be there.
+    # Each named topic partition must still exist.
     with pytest.raises(OptionError, match="one for persistent://public/default/other"):
         resolve("startingOffsets", '{"other": "1:2", "*": "earliest"}', [A, B], ENDS)
     with pytest.raises(OptionError, match=r"for '\*', .*: expected earliest or latest"):

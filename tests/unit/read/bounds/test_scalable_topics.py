@@ -1,4 +1,4 @@
-"""What cannot be done with a scalable topic, in words that say what to do."""
+"""Options that scalable topics do not support, and the advice in their errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TOPIC = {"service.url": "pulsar://h:1", "admin.url": "http://h:2", "topic": "top
 
 
 @pytest.mark.parametrize("allowed", [{}, {"readFrom": "broker"}, {"startingOffsets": "latest"}])
-def test_it_is_read_through_brokers(allowed: dict[str, str]) -> None:
+def test_a_scalable_topic_is_read_from_brokers(allowed: dict[str, str]) -> None:
     assert [str(topic) for topic in named_topics(parse_options(ReadOptions, TOPIC | allowed))] == [
         TOPIC["topic"]
     ]
@@ -29,7 +29,7 @@ def test_it_is_read_through_brokers(allowed: dict[str, str]) -> None:
         ({"startingSubscription": "s"}, "start by startingOffsets or a time"),
     ],
 )
-def test_what_is_refused(refused: dict[str, str], advice: str) -> None:
+def test_an_unsupported_option_is_refused(refused: dict[str, str], advice: str) -> None:
     (key, value) = next(iter(refused.items()))
     with pytest.raises(
         OptionError, match=rf"topic://public/default/orders .*without {key}={value}.*{advice}"
@@ -37,6 +37,6 @@ def test_what_is_refused(refused: dict[str, str], advice: str) -> None:
         named_topics(parse_options(ReadOptions, TOPIC | refused))
 
 
-def test_its_history_is_in_no_table() -> None:
+def test_a_scalable_topic_cannot_be_tiered() -> None:
     with pytest.raises(TopicNameError, match="supports no other operation"):
         tiered_topics(parse_options(ReadOptions, TOPIC))

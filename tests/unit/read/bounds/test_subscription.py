@@ -1,4 +1,4 @@
-"""Where a subscription stands, out of the admin REST API's answers."""
+"""The position of a subscription, from answers of the admin REST API."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def stats(**cursor: Any) -> dict[str, Any]:
     return {"cursors": {"mine": cursor}}
 
 
-def test_the_start_is_behind_what_is_acknowledged() -> None:
+def test_the_start_is_after_the_acknowledged_messages() -> None:
     assert parse_cursor(stats(markDeletePosition="8:3"), "mine", "w") == (Position(8, 4), "")
     assert parse_cursor(stats(markDeletePosition="13:-1"), "mine", "w") == (Position(13, 0), "")
     assert parse_cursor(stats(markDeletePosition="8:3"), "other", "w") is None
 
 
-def test_what_is_acknowledged_one_by_one_is_told() -> None:
+def test_individually_acknowledged_ranges_are_returned() -> None:
     some = stats(markDeletePosition="8:3", individuallyDeletedMessages="[(8:5..8:6],(8:8..8:9]]")
     assert parse_cursor(some, "mine", "w") == (Position(8, 4), "(8:5..8:6],(8:8..8:9]")
     none = stats(markDeletePosition="8:3", individuallyDeletedMessages="[]")
@@ -29,6 +29,6 @@ def test_what_is_acknowledged_one_by_one_is_told() -> None:
 
 
 @pytest.mark.parametrize("answer", [{}, {"cursors": None}, stats(), stats(markDeletePosition="8")])
-def test_another_answer_is_refused(answer: dict[str, Any]) -> None:
+def test_an_unknown_answer_is_a_protocol_error(answer: dict[str, Any]) -> None:
     with pytest.raises(ProtocolError, match="where: expected cursors"):
         parse_cursor(answer, "mine", "where")

@@ -1,4 +1,4 @@
-"""Options about times: their forms, whom they mean, and which ledgers they leave out."""
+"""Options of times: their forms, the topics that they apply to, and the ledgers that they exclude."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def options(**given: str) -> ReadOptions:
     return parse_options(ReadOptions, {"service.url": "pulsar://x:1", "topics": "a,b", **given})
 
 
-def test_one_time_for_all() -> None:
+def test_one_time_applies_to_all_topics() -> None:
     given = options(startingTimestamp="1000", endingTime="1970-01-01T00:00:02+00:00")
     assert resolve_windows(given, [A0, B]) == dict.fromkeys([A0, B], TimeWindow(1000, 2000))
     assert resolve_windows(options(), [A0]) == {A0: TimeWindow()}
 
 
-def test_a_time_between_two_milliseconds_is_the_later_one() -> None:
+def test_a_time_between_two_milliseconds_is_rounded_up() -> None:
     given = options(startingTimestamp="1970-01-01T00:00:00.0005Z", endingTime="1970-01-01T00:00:00.001001Z")
     assert resolve_windows(given, [B]) == {B: TimeWindow(1, 2)}
     before = options(startingTimestamp="1969-12-31T23:59:59.9985Z", endingTime="-1")
@@ -34,12 +34,12 @@ def test_a_time_between_two_milliseconds_is_the_later_one() -> None:
 
 
 @pytest.mark.parametrize("text", ["9" * 19, "-" + "9" * 19, "9" * 5000, "--5", "-"])
-def test_times_that_no_message_can_have(text: str) -> None:
+def test_a_time_that_no_message_can_have_is_refused(text: str) -> None:
     with pytest.raises(OptionError, match="expected Unix milliseconds"):
         options(startingTimestamp=text)
 
 
-def test_a_partition_wins_over_its_topic() -> None:
+def test_the_time_of_a_partition_overrides_the_time_of_its_topic() -> None:
     text = '{"a": 5, "a-partition-1": "7", "persistent://public/default/b": "1970-01-01T00:00:00.009Z"}'
     windows = resolve_windows(options(startingOffsetsByTimestamp=text), [A0, A1, B])
     assert windows == {A0: TimeWindow(5), A1: TimeWindow(7), B: TimeWindow(9)}
@@ -59,7 +59,7 @@ def test_a_partition_wins_over_its_topic() -> None:
         ('{"a": 5, "b": 6, "c": 7}', "one for persistent://public/default/c, which it does not read"),
     ],
 )
-def test_malformed(text: str, words: str) -> None:
+def test_malformed_times_are_refused(text: str, words: str) -> None:
     with pytest.raises(OptionError, match=words):
         resolve_windows(options(endingOffsetsByTimestamp=text), [A0, A1, B])
 
@@ -72,16 +72,16 @@ def test_malformed(text: str, words: str) -> None:
         {"endingOffsets": "latest", "endingTimestamp": "1"},
     ],
 )
-def test_only_one_way_to_begin_and_one_to_end(given: dict[str, str]) -> None:
+def test_two_options_for_the_same_bound_are_refused(given: dict[str, str]) -> None:
     with pytest.raises(OptionError, match="set only one of them"):
         options(**given)
 
 
-def test_a_start_may_be_of_another_form_than_the_end() -> None:
+def test_a_start_and_an_end_may_have_different_forms() -> None:
     options(startingOffsets="earliest", endingTimestamp="5")
 
 
-def test_a_start_behind_the_end() -> None:
+def test_a_start_after_the_end_is_refused() -> None:
     with pytest.raises(OptionError, match="is after 'endingTimestamp'"):
         options(startingTimestamp="6", endingTimestamp="5")
     options(startingTimestamp="5", endingTimestamp="5")
@@ -111,7 +111,7 @@ LEDGERS = (
         (TimeWindow(1500, 1600), 0, (Position(7, 0), Position(8, 0))),
     ],
 )
-def test_ledgers_outside_are_left_out(
+def test_ledgers_outside_of_the_window_are_excluded(
     window: TimeWindow, slack: int, span: tuple[Position | None, Position | None]
 ) -> None:
     assert span_of_window(LEDGERS, window, slack) == span
@@ -119,7 +119,7 @@ def test_ledgers_outside_are_left_out(
 
 
 def closed_at(*times: int | None) -> tuple[Ledger, ...]:
-    """Ledgers 0, 1, 2 ..., each opened when the one before it was closed, as far as its time goes."""
+    """Return ledgers 0, 1, 2 ..., each opened when the one before it was closed, if that time is known."""
     return tuple(
         Ledger(number, 10, 100, opened_ms=times[number - 1] if number else None, closed_ms=time)
         for number, time in enumerate(times)
@@ -129,23 +129,23 @@ def closed_at(*times: int | None) -> tuple[Ledger, ...]:
 @pytest.mark.parametrize(
     ("times", "window", "span"),
     [
-        # Of one that nobody says when it was closed.
+        # The closing time of one ledger is unknown.
         ((0, 2000, None), TimeWindow(5000), (None, None)),
         ((1000, 0, 3000, None), TimeWindow(5000), (Position(1, 0), None)),
         ((0, 2000, 3000, None), TimeWindow(None, 2500), (None, Position(3, 0))),
         ((0, 2000, 3000, None), TimeWindow(None, 1500), (None, Position(2, 0))),
-        # The broker says "now" for a time that was never written down.
+        # A broker reports the present for a time that was never stored.
         ((9000, 2000, 3000, None), TimeWindow(None, 1500), (None, Position(2, 0))),
         ((1000, 9000, 3000, 4000, None), TimeWindow(None, 2000), (None, Position(3, 0))),
         ((1000, 9000, 3000, 4000, None), TimeWindow(None, 1000), (None, Position(1, 0))),
         ((9000, None), TimeWindow(None, 1500), (None, Position(1, 0))),
-        # The clock of the broker that closed the second was behind.
+        # The clock of the broker that closed the second ledger was slow.
         ((3000, 2000, 5000, None), TimeWindow(2500), (None, None)),
         ((3000, 2000, 5000, None), TimeWindow(None, 2500), (None, Position(3, 0))),
         ((3000, 2000, 5000, None), TimeWindow(3001), (Position(2, 0), None)),
     ],
 )
-def test_times_that_contradict_each_other_leave_nothing_out(
+def test_contradictory_times_exclude_no_ledger_that_may_be_inside(
     times: tuple[int | None, ...], window: TimeWindow, span: tuple[Position | None, Position | None]
 ) -> None:
     assert span_of_window(closed_at(*times), window, 0) == span

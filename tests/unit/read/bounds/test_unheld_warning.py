@@ -1,4 +1,4 @@
-"""What a user is told of fields that no column holds, and where their rows come from."""
+"""The warning about fields that no column holds, and where the rows of such a query are read."""
 
 import logging
 
@@ -19,7 +19,7 @@ OPTIONS = ReadOptions(
 )
 
 
-def test_fields_that_are_left_out_are_named_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_omitted_fields_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     for _ in range(2):
         warn_of_omitted("once", schema_of(ORDER), OPTIONS)
     [line] = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
@@ -29,7 +29,7 @@ def test_fields_that_are_left_out_are_named_once(caplog: pytest.LogCaptureFixtur
 
 
 @pytest.mark.parametrize("options", [{"recursive_depth": 1}, {"columns": ("id",)}])
-def test_what_was_asked_for_is_no_surprise(
+def test_fields_that_the_options_exclude_are_not_logged(
     options: dict[str, object], caplog: pytest.LogCaptureFixture
 ) -> None:
     given = ReadOptions(service_url="pulsar://localhost:6650", topic="t", **options)  # type: ignore[arg-type]
@@ -37,7 +37,7 @@ def test_what_was_asked_for_is_no_surprise(
     assert not caplog.records
 
 
-def test_rows_that_tables_lack_are_not_read_from_them() -> None:
+def test_rows_with_fields_that_tables_lack_are_not_read_from_tables() -> None:
     deep = schema_of(NODE, depth=2)
     raw = schema_of(ORDER, wanted=pa.schema([("amount", pa.string())]))
     for schema in (deep, raw):

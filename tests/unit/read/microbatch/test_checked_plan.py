@@ -92,7 +92,7 @@ def test_where_nothing_is_removed_the_planner_need_not_check_it_again() -> None:
 
 
 def test_what_is_removed_is_loss(caplog: pytest.LogCaptureFixture) -> None:
-    with pytest.raises(DataLossError, match="at least 4 entries behind 5:3:0 are gone"):
+    with pytest.raises(DataLossError, match="at least 4 entries after 5:3:0 are gone"):
         planned(Cluster({A: SOME}))
     with caplog.at_level(logging.WARNING):
         plans = planned(Cluster({A: SOME}), fail_on_data_loss=False)

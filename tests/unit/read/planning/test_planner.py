@@ -1,4 +1,4 @@
-"""What a planner remembers of ledgers, against a server that answers as the admin REST API does."""
+"""The ledgers that a planner remembers, with a server that answers like the admin REST API."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NO_BROKER: Any = None
 
 
 class Topic:
-    """Its ledgers: ids and numbers of entries; the last is open."""
+    """A topic's ledgers as ids and numbers of entries; the last one is open."""
 
     def __init__(self) -> None:
         self.ledgers: list[tuple[int, int]] = []
@@ -99,15 +99,15 @@ def options(**chosen: Any) -> ReadOptions:
 
 
 def keep_up(planner: SplitPlanner, partitions: Sequence[TopicPartition] = (A,)) -> None:
-    """A trigger, and the answers to what it has asked for; the next one takes them."""
+    """Run a trigger, and wait for the answers to its requests. The next trigger reads the answers."""
     planner.ledgers.keep_up(partitions)
-    wait(planner.ledgers._looks.values(), timeout=60)
+    wait(planner.ledgers._background.values(), timeout=60)
 
 
-def test_a_stream_that_waits_sees_its_ledger_closed_before_retention_removes_it(
+def test_an_idle_stream_sees_its_ledger_closed_before_retention_removes_it(
     topic: Topic, planner: SplitPlanner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(known_ledgers, "_LOOK_AGAIN_SECONDS", -1.0)
+    monkeypatch.setattr(known_ledgers, "_REFRESH_SECONDS", -1.0)
     for topic.ledgers in ([(5, 10)], [(5, 10), (8, 0)], [(8, 0)]):
         keep_up(planner)
     topic.ledgers = [(8, 3)]
@@ -117,7 +117,7 @@ def test_a_stream_that_waits_sees_its_ledger_closed_before_retention_removes_it(
         planner.plan([RangeRequest(A, Position(5, 9), Position(8, 3))])
 
 
-def test_without_having_seen_it_nobody_knows(topic: Topic, planner: SplitPlanner) -> None:
+def test_a_ledger_that_was_never_seen_closed_counts_as_lost(topic: Topic, planner: SplitPlanner) -> None:
     topic.ledgers = [(5, 10)]
     keep_up(planner)
     topic.ledgers = [(8, 3)]
@@ -125,7 +125,7 @@ def test_without_having_seen_it_nobody_knows(topic: Topic, planner: SplitPlanner
         planner.plan([RangeRequest(A, Position(5, 10), Position(8, 3))])
 
 
-def test_a_look_is_rare_and_may_fail(topic: Topic, planner: SplitPlanner) -> None:
+def test_background_lists_are_rare_and_may_fail(topic: Topic, planner: SplitPlanner) -> None:
     topic.ledgers = [(5, 10)]
     topic.status = 403
     for _ in range(3):
@@ -133,14 +133,14 @@ def test_a_look_is_rare_and_may_fail(topic: Topic, planner: SplitPlanner) -> Non
     assert topic.asked in (1, 2), "for one list or both, once"
 
 
-def test_of_many_partitions_few_refusals_are_enough(topic: Topic, planner: SplitPlanner) -> None:
+def test_a_refusal_stops_the_lists_of_many_partitions(topic: Topic, planner: SplitPlanner) -> None:
     topic.ledgers = [(5, 10)]
     topic.status = 403
     keep_up(planner, [TopicPartition(A.topic, index) for index in range(100)])
     assert topic.asked < 30, "those that were asked already, and not 200"
 
 
-def test_no_trigger_waits_for_a_look_and_thousands_are_looked_at_in_turn(
+def test_no_trigger_waits_for_background_lists_and_each_partition_has_its_turn(
     topic: Topic, planner: SplitPlanner
 ) -> None:
     topic.ledgers = [(5, 10)]
@@ -156,11 +156,11 @@ def test_no_trigger_waits_for_a_look_and_thousands_are_looked_at_in_turn(
     assert all(planner.known_ledgers(partition) is not None for partition in partitions)
 
 
-def test_a_look_that_is_older_than_a_plan_is_not_taken(topic: Topic, planner: SplitPlanner) -> None:
+def test_a_background_list_that_is_older_than_a_plan_is_dropped(topic: Topic, planner: SplitPlanner) -> None:
     topic.ledgers = [(5, 10)]
     topic.may_answer.clear()
     planner.ledgers.keep_up([A])
-    (look,) = planner.ledgers._looks.values()
+    (look,) = planner.ledgers._background.values()
     topic.may_answer.set()
     wait([look], timeout=60)
     topic.ledgers = [(5, 10), (8, 3)]
@@ -172,7 +172,7 @@ def test_a_look_that_is_older_than_a_plan_is_not_taken(topic: Topic, planner: Sp
 
 
 def from_earliest(count: int, entries: int = 3, **chosen: Any) -> list[RangeRequest]:
-    """Of so many topic partitions, all that they have: entries in one ledger."""
+    """Return requests for all entries of `count` topic partitions, which are in one ledger."""
     given: dict[str, Any] = {"first": Position(5, 0)} | chosen
     return [
         RangeRequest(TopicPartition(A.topic, index), EARLIEST, Position(5, entries), **given)
@@ -181,9 +181,7 @@ def from_earliest(count: int, entries: int = 3, **chosen: Any) -> list[RangeRequ
 
 
 @pytest.mark.parametrize("read_from", ["auto", "broker"])
-def test_of_many_small_ranges_no_ledger_is_asked_for(
-    topic: Topic, admin: AdminClient, read_from: str
-) -> None:
+def test_no_ledgers_of_many_small_ranges_are_listed(topic: Topic, admin: AdminClient, read_from: str) -> None:
     chosen = options(read_from=read_from)
     plans = SplitPlanner(chosen, NO_BROKER, admin).plan(from_earliest(300))
     assert topic.asked == 0
@@ -195,7 +193,7 @@ def test_of_many_small_ranges_no_ledger_is_asked_for(
     assert len(tasks_of(chosen, splits_of(plans))) < 50
 
 
-def test_who_looks_at_a_plan_sees_their_ledgers_too(
+def test_a_shown_plan_contains_the_ledgers_that_it_did_not_need(
     topic: Topic, admin: AdminClient, planner: SplitPlanner
 ) -> None:
     topic.ledgers = [(5, 3)]
@@ -220,7 +218,7 @@ def test_who_looks_at_a_plan_sees_their_ledgers_too(
         ({"max_bytes_per_partition": 1 << 20}, {}),
     ],
 )
-def test_where_ledgers_may_change_the_plan_they_are_asked_for(
+def test_ledgers_are_listed_if_they_may_change_the_plan(
     topic: Topic,
     admin: AdminClient,
     chosen: dict[str, Any],
@@ -234,7 +232,7 @@ def test_where_ledgers_may_change_the_plan_they_are_asked_for(
     assert topic.asked == len(requests), "one list of each, which shows that the open ledger is the only one"
 
 
-def test_from_a_place_that_is_named_nothing_is_left_to_the_broker(topic: Topic, admin: AdminClient) -> None:
+def test_ledgers_are_listed_if_a_location_is_named(topic: Topic, admin: AdminClient) -> None:
     topic.ledgers = [(5, 20)]
     SplitPlanner(options(read_from="tiered"), NO_BROKER, admin).plan(from_earliest(20))
     assert topic.asked == 20
@@ -244,9 +242,7 @@ WHOLE = [RangeRequest(A, EARLIEST, Position(8, 3))]
 
 
 @pytest.mark.parametrize("read_from", ["broker", "tiered"])
-def test_ledgers_that_were_asked_for_ahead_serve_the_plan(
-    topic: Topic, admin: AdminClient, read_from: str
-) -> None:
+def test_an_early_list_of_ledgers_serves_the_plan(topic: Topic, admin: AdminClient, read_from: str) -> None:
     topic.ledgers = [(8, 2)]
     planner = SplitPlanner(options(read_from=read_from), NO_BROKER, admin)
     planner.ask_ahead([A])
@@ -258,7 +254,7 @@ def test_ledgers_that_were_asked_for_ahead_serve_the_plan(
 
 
 @pytest.mark.parametrize("why", ["ended behind them", "asked long ago", "messages are gone", "asked since"])
-def test_ledgers_that_were_asked_for_ahead_do_not_serve_where_more_is_known(
+def test_an_early_list_of_ledgers_is_dropped_if_more_is_known(
     topic: Topic, planner: SplitPlanner, monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
     topic.ledgers = [(5, 10)] if why == "ended behind them" else [(5, 10), (8, 2)]
@@ -270,7 +266,7 @@ def test_ledgers_that_were_asked_for_ahead_do_not_serve_where_more_is_known(
     if why == "messages are gone":
         planner.ledgers.forget_ahead([A])
     if why == "asked since":
-        monkeypatch.setattr(known_ledgers, "_LOOK_AGAIN_SECONDS", -1.0)
+        monkeypatch.setattr(known_ledgers, "_REFRESH_SECONDS", -1.0)
         for _ in range(2):
             keep_up(planner)
     lost = RangeRequest(A, Position(5, 9), Position(8, 3))
@@ -278,7 +274,7 @@ def test_ledgers_that_were_asked_for_ahead_do_not_serve_where_more_is_known(
         planner.plan([lost])
 
 
-def test_what_was_refused_ahead_is_refused_when_it_is_planned(topic: Topic, admin: AdminClient) -> None:
+def test_an_early_refusal_is_raised_by_the_plan(topic: Topic, admin: AdminClient) -> None:
     topic.ledgers, topic.status = [(8, 3)], 403
     planner = SplitPlanner(options(read_from="tiered"), NO_BROKER, admin)
     planner.ask_ahead([A])
@@ -289,7 +285,7 @@ def test_what_was_refused_ahead_is_refused_when_it_is_planned(topic: Topic, admi
         planner.ledgers.listed_ahead([A], 5.0)
 
 
-def test_of_many_topic_partitions_nothing_is_asked_ahead(topic: Topic, planner: SplitPlanner) -> None:
+def test_no_early_requests_are_sent_for_many_topic_partitions(topic: Topic, planner: SplitPlanner) -> None:
     topic.ledgers = [(8, 3)]
     partitions = [TopicPartition(A.topic, index) for index in range(FEW + 1)]
     planner.ask_ahead(partitions)
@@ -297,7 +293,7 @@ def test_of_many_topic_partitions_nothing_is_asked_ahead(topic: Topic, planner: 
     assert topic.asked == 0
 
 
-def test_ledgers_that_do_not_come_in_time_are_not_waited_for(topic: Topic, admin: AdminClient) -> None:
+def test_a_late_list_of_ledgers_exceeds_the_deadline(topic: Topic, admin: AdminClient) -> None:
     topic.ledgers, topic.delay = [(8, 3)], 4.0
     hasty = options(admin_url=admin._hosts[0], operation_timeout_ms=1_000)
     with AdminClient(hasty) as hasty_admin:
@@ -309,10 +305,10 @@ def test_ledgers_that_do_not_come_in_time_are_not_waited_for(topic: Topic, admin
         assert time.monotonic() - before < topic.delay
 
 
-def test_where_ledgers_lie_is_asked_ahead_for_a_plan_and_not_for_the_lag(
+def test_the_striping_is_requested_early_for_a_plan_and_not_for_the_lag(
     topic: Topic, admin: AdminClient
 ) -> None:
-    """Brokers open ledgers for it, and a stream measures its lag again and again."""
+    """Brokers open ledgers to report the striping, and a stream measures its lag often."""
     topic.ledgers = [(5, 10), (8, 2)]
     for is_plan in (False, True):
         planner = SplitPlanner(options(read_from="auto"), NO_BROKER, admin)

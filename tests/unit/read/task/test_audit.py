@@ -1,4 +1,4 @@
-"""An audit finds what a reader has left out, and writes down what it has given."""
+"""An audit finds entries that a reader has left out, and writes the counts of the others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pyspark_pulsar.read.sources.broker import FromBroker
 from pyspark_pulsar.read.sources.compacted import FromCompactedLedger
 from pyspark_pulsar.read.sources.offloaded import FromTieredStorage
 from pyspark_pulsar.read.split import Split, SplitRange
-from pyspark_pulsar.read.task.audit import SplitAudit, audited
+from pyspark_pulsar.read.task.audit import SplitAudit, audit_split
 from pyspark_pulsar.read.task.audit_files import audit_files
 from pyspark_pulsar.read.task.read_counts import ReadCounts
 from pyspark_pulsar.spark.task_context import Attempt
@@ -54,7 +54,7 @@ def read_all(audit: SplitAudit) -> None:
         tally.end()
 
 
-def test_a_split_that_was_read_is_whole() -> None:
+def test_a_split_that_was_read_to_its_end_is_whole() -> None:
     audit = SplitAudit(SPLIT, counts_messages=True)
     read_all(audit)
     audit.check()
@@ -65,7 +65,7 @@ def test_a_split_that_was_read_is_whole() -> None:
     ]
 
 
-def test_a_reader_that_ends_early_is_refused() -> None:
+def test_a_reader_that_ends_early_is_an_error() -> None:
     tally = SplitAudit(SPLIT).begin(FIRST)
     tally.take(entries(7, 2, 8))
     with pytest.raises(LedgerUnavailable, match="expected 8 entries, got 7"):
@@ -92,7 +92,7 @@ def test_a_compacted_view_is_counted_whole() -> None:
 
 
 @pytest.mark.parametrize("missing", [0, 1, 2])
-def test_a_piece_that_nobody_read_is_found(missing: int) -> None:
+def test_a_range_without_a_reader_is_found(missing: int) -> None:
     audit = SplitAudit(SPLIT)
     read_all(audit)
     del audit.tallies[missing]
@@ -100,7 +100,7 @@ def test_a_piece_that_nobody_read_is_found(missing: int) -> None:
         audit.check()
 
 
-def test_a_reader_that_says_nothing_of_its_end_is_found() -> None:
+def test_a_reader_that_does_not_report_its_end_is_found() -> None:
     audit = SplitAudit(SPLIT)
     read_all(audit)
     audit.tallies[1].is_whole = False
@@ -113,18 +113,20 @@ def test_a_reader_that_says_nothing_of_its_end_is_found() -> None:
 @pytest.mark.parametrize(
     ("given", "at", "counted"),
     [
-        ((2, 5), Position(7, 6), 4),  # failed behind what it gave
-        ((2, 5), Position(7, 4), 2),  # something of it was given back
-        (None, Position(7, 2), 0),  # failed before it gave anything
-        ((2, 9), Position(7, 10), 8),  # failed at the very end
+        ((2, 5), Position(7, 6), 4),  # The location failed after these entries.
+        ((2, 5), Position(7, 4), 2),  # The last of these entries do not count.
+        (None, Position(7, 2), 0),  # The location failed before its first entry.
+        ((2, 9), Position(7, 10), 8),  # The location failed after its last entry.
     ],
 )
-def test_the_broker_goes_on(given: tuple[int, int] | None, at: Position, counted: int) -> None:
+def test_the_broker_continues_after_a_fault(
+    given: tuple[int, int] | None, at: Position, counted: int
+) -> None:
     audit = SplitAudit(Split(PARTITION, FIRST.start, FIRST.end, (FIRST,)))
     tally = audit.begin(FIRST)
     if given is not None:
         tally.take(entries(7, *given))
-    audit.give_way(at, "the bookie died")
+    audit.fall_back(at, "the bookie died")
     rest = audit.begin(SplitRange(at, FIRST.end, FromBroker()))
     rest.end()
     audit.check()
@@ -136,20 +138,20 @@ def test_a_gap_between_reader_and_broker_is_found() -> None:
     audit = SplitAudit(Split(PARTITION, FIRST.start, FIRST.end, (FIRST,)))
     tally = audit.begin(FIRST)
     tally.take(entries(7, 2, 5))
-    audit.give_way(Position(7, 6), "the bookie died")
+    audit.fall_back(Position(7, 6), "the bookie died")
     audit.begin(SplitRange(Position(7, 7), FIRST.end, FromBroker())).end()
     with pytest.raises(
-        LedgerUnavailable, match="expected messages from 7:6:0 up to 7:10:0, got what begins at 7:7:0"
+        LedgerUnavailable, match="expected messages from 7:6:0 up to 7:10:0, got messages from 7:7:0"
     ):
         audit.check()
 
 
-def test_an_end_inside_a_batched_entry() -> None:
+def test_a_split_may_end_inside_a_batched_entry() -> None:
     split_range = SplitRange(Position(7, 3, 2), Position(7, 5, 4), FromBookies(SEVEN))
     audit = SplitAudit(Split(PARTITION, split_range.start, split_range.end, (split_range,)))
     tally = audit.begin(split_range)
     tally.take(entries(7, 3, 5))
-    audit.give_way(Position(7, 6), "the bookie died")
+    audit.fall_back(Position(7, 6), "the bookie died")
     audit.begin(SplitRange(Position(7, 6), split_range.end, FromBroker())).end()
     audit.check()
     assert tally.entries == 3
@@ -159,8 +161,8 @@ def options(path: Path | str | None) -> ReadOptions:
     return ReadOptions(service_url="pulsar://h:1", topic="t", audit_path=None if path is None else str(path))
 
 
-def test_what_a_task_has_done_is_written_down(tmp_path: Path) -> None:
-    with audited(options(tmp_path), SPLIT, Attempt("run-1", 2, 77)) as audit:
+def test_the_audit_of_a_task_is_written(tmp_path: Path) -> None:
+    with audit_split(options(tmp_path), SPLIT, Attempt("run-1", 2, 77)) as audit:
         read_all(audit)
     (written,) = audit_files(str(tmp_path))
     assert (written.run, written.attempt, written.task, written.state) == ("run-1", 2, 77, "finished")
@@ -174,15 +176,15 @@ def test_what_a_task_has_done_is_written_down(tmp_path: Path) -> None:
     assert [path.suffix for path in (tmp_path / "run-1").iterdir()] == [".json"]
 
 
-def test_nothing_is_written_unless_asked_for(tmp_path: Path) -> None:
-    with audited(options(None), SPLIT, Attempt()) as audit:
+def test_nothing_is_written_without_audit_path(tmp_path: Path) -> None:
+    with audit_split(options(None), SPLIT, Attempt()) as audit:
         read_all(audit)
     assert audit.tallies[0].messages == 0
     assert not list(tmp_path.iterdir())
 
 
-def test_a_task_that_fails_says_why_and_what_is_short(tmp_path: Path) -> None:
-    with suppress(LedgerUnavailable), audited(options(tmp_path), SPLIT, Attempt("r")) as audit:
+def test_the_audit_of_a_failed_task_contains_its_error_and_what_is_missing(tmp_path: Path) -> None:
+    with suppress(LedgerUnavailable), audit_split(options(tmp_path), SPLIT, Attempt("r")) as audit:
         audit.begin(FIRST).take(entries(7, 2, 4))
         raise LedgerUnavailable("no bookie answers")
     (written,) = audit_files(str(tmp_path))
@@ -190,28 +192,28 @@ def test_a_task_that_fails_says_why_and_what_is_short(tmp_path: Path) -> None:
     assert [(part.entries, part.expected, part.short) for part in written.parts] == [(3, 8, True)]
 
 
-def test_a_task_that_spark_stops_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(GeneratorExit), audited(options(tmp_path), SPLIT, Attempt("r")):
+def test_a_task_that_spark_stops_writes_nothing(tmp_path: Path) -> None:
+    with pytest.raises(GeneratorExit), audit_split(options(tmp_path), SPLIT, Attempt("r")):
         raise GeneratorExit
     assert audit_files(str(tmp_path)) == []
 
 
 def test_a_short_split_fails_the_task(tmp_path: Path) -> None:
-    with pytest.raises(LedgerUnavailable, match="audit"), audited(options(tmp_path), SPLIT, Attempt("r")):
+    with pytest.raises(LedgerUnavailable, match="audit"), audit_split(options(tmp_path), SPLIT, Attempt("r")):
         pass
     assert audit_files(str(tmp_path))[0].state == "failed"
 
 
-def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_an_option_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with (
         pytest.raises(OptionError, match="auditPath"),
-        audited(options(tmp_path / "file"), SPLIT, None) as audit,
+        audit_split(options(tmp_path / "file"), SPLIT, None) as audit,
     ):
         read_all(audit)
 
 
-def test_a_folder_of_other_files(tmp_path: Path) -> None:
+def test_a_folder_of_other_files_is_an_option_error(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text("[1]")
     with pytest.raises(OptionError, match="expected an audit"):
         audit_files(str(tmp_path))
@@ -222,14 +224,14 @@ def test_a_folder_of_other_files(tmp_path: Path) -> None:
 
 def test_attempts_of_a_task_count_once(tmp_path: Path) -> None:
     def failing() -> None:
-        with audited(options(tmp_path), SPLIT, Attempt("r", 0, 1)) as audit:
+        with audit_split(options(tmp_path), SPLIT, Attempt("r", 0, 1)) as audit:
             audit.begin(FIRST).take(entries(7, 2, 4))
             raise LedgerUnavailable("no")
 
     with pytest.raises(LedgerUnavailable):
         failing()
     for number in (1, 2):
-        with audited(options(tmp_path), SPLIT, Attempt("r", number, 1 + number)) as audit:
+        with audit_split(options(tmp_path), SPLIT, Attempt("r", number, 1 + number)) as audit:
             read_all(audit)
     files = audit_files(f"file://{tmp_path}")
     found = ledgers_table(files).to_pylist()
@@ -248,9 +250,9 @@ def test_attempts_of_a_task_count_once(tmp_path: Path) -> None:
     ]
 
 
-def test_splits_by_key_read_the_same_entries_which_count_once(tmp_path: Path) -> None:
+def test_entries_that_several_splits_by_key_read_count_once(tmp_path: Path) -> None:
     for number, slots in enumerate([(0, 32_768), (32_768, 65_536)]):
-        with audited(options(tmp_path), replace(SPLIT, slots=slots), Attempt("r", 0, number)) as audit:
+        with audit_split(options(tmp_path), replace(SPLIT, slots=slots), Attempt("r", 0, number)) as audit:
             read_all(audit)
     found = ledgers_table(audit_files(str(tmp_path))).to_pylist()
     assert [
@@ -262,10 +264,10 @@ def test_splits_by_key_read_the_same_entries_which_count_once(tmp_path: Path) ->
     ]
 
 
-def test_a_ledger_of_which_a_split_never_came_is_short(tmp_path: Path) -> None:
+def test_a_ledger_without_one_of_its_splits_is_short(tmp_path: Path) -> None:
     half = SplitRange(FIRST.start, Position(7, 6), FromBookies(SEVEN))
     other = SplitRange(Position(7, 6), FIRST.end, FromBookies(SEVEN))
-    with audited(
+    with audit_split(
         options(tmp_path), Split(PARTITION, half.start, half.end, (half,)), Attempt("r", 0, 1)
     ) as audit:
         tally = audit.begin(half)
@@ -273,7 +275,7 @@ def test_a_ledger_of_which_a_split_never_came_is_short(tmp_path: Path) -> None:
         tally.end()
     with (
         suppress(LedgerUnavailable),
-        audited(
+        audit_split(
             options(tmp_path), Split(PARTITION, other.start, other.end, (other,)), Attempt("r", 3, 2)
         ) as audit,
     ):
@@ -283,22 +285,22 @@ def test_a_ledger_of_which_a_split_never_came_is_short(tmp_path: Path) -> None:
     assert (row["expected"], row["entries"], row["short"], row["splits"]) == (8, 4, True, 2)
 
 
-def test_what_is_lost_and_allowed_is_shown_and_no_fault(tmp_path: Path) -> None:
-    with audited(options(tmp_path), Split(PARTITION, FIRST.start, FIRST.end, (FIRST,)), None) as audit:
+def test_an_allowed_loss_is_shown_and_is_no_error(tmp_path: Path) -> None:
+    with audit_split(options(tmp_path), Split(PARTITION, FIRST.start, FIRST.end, (FIRST,)), None) as audit:
         tally = audit.begin(FIRST)
         tally.take(entries(7, 2, 4))
-        audit.give_way(Position(7, 5), "LedgerUnavailable: x")
+        audit.fall_back(Position(7, 5), "LedgerUnavailable: x")
         audit.lose(replace(FIRST, start=Position(7, 5)))
     (row,) = ledgers_table(audit_files(str(tmp_path))).to_pylist()
     assert (row["expected"], row["entries"], row["short"]) == (8, 3, True)
     assert row["fallbacks"] == ["LedgerUnavailable: x"]
 
 
-def test_what_came_from_where_is_counted() -> None:
+def test_entries_and_bytes_of_each_location_are_counted() -> None:
     audit = SplitAudit(SPLIT)
     tally = audit.begin(FIRST)
     tally.take(entries(7, 2, 5))
-    audit.give_way(Position(7, 6), "ConnectionFailed: gone")
+    audit.fall_back(Position(7, 6), "ConnectionFailed: gone")
     tally = audit.begin(replace(FIRST, start=Position(7, 6), location=FromBroker()))
     tally.take(entries(7, 6, 9))
     tally.end()

@@ -1,6 +1,6 @@
-"""A range whose direct read ends early goes on at the broker, and what is gone by then is a loss, never silence.
+"""A range whose direct read ends early continues at the broker. Messages that were removed by then are a reported loss.
 
-Entries are real ones; they come from lists instead of sockets. What Pulsar does is shown in tests/integration/cluster.
+The entries are real, but they come from lists instead of sockets. tests/integration/cluster tests Pulsar's behavior.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ Run = tuple[int, int, int]
 """Ledger, first and last entry."""
 
 
-def given(runs: list[Run | Exception]) -> Generator[EntryBatch, None, None]:
+def batches_of(runs: list[Run | Exception]) -> Generator[EntryBatch, None, None]:
     for run in runs:
         if isinstance(run, Exception):
             raise run
@@ -70,7 +70,7 @@ def given(runs: list[Run | Exception]) -> Generator[EntryBatch, None, None]:
 
 
 class Reads:
-    """What readers give, and which ledgers the admin REST API lists by then."""
+    """The entries that readers return, and the ledgers that the admin REST API lists by then."""
 
     def __init__(self, patch: pytest.MonkeyPatch, listed: list[int], status: int = 200) -> None:
         self._patch = patch
@@ -114,8 +114,11 @@ class Reads:
         again: Callable[[int, int], Generator[EntryBatch, None, None]] | None = None,
         **options: Any,
     ) -> list[tuple[int, int]]:
-        """`bookies`: what they give where `location` is another place. `again`: what `location` gives when it is read
-        once more."""
+        """Read a range.
+
+        `bookies` contains the runs that bookies return if `location` is another one. `again` is called when `location`
+        is read once more.
+        """
 
         gave_up: list[Location] = []
 
@@ -123,16 +126,16 @@ class Reads:
             place: Location, _: PartitionAccess, first: int, last: int
         ) -> Generator[EntryBatch, None, None]:
             if place is not location and bookies is not None:
-                return given(bookies)
+                return batches_of(bookies)
             if place in gave_up and again is not None:
                 return again(first, last)
             gave_up.append(place)
-            return given(direct)
+            return batches_of(direct)
 
         for kind in (FromBookies, FromTieredStorage):
             self._patch.setattr(kind, "stored_entries", stored)
-        self._patch.setattr(FromCompactedLedger, "open", lambda *_: given(direct))
-        self._patch.setattr(broker_module, "BrokerEntries", lambda *_, **__: given(broker))
+        self._patch.setattr(FromCompactedLedger, "open", lambda *_: batches_of(direct))
+        self._patch.setattr(broker_module, "BrokerEntries", lambda *_, **__: batches_of(broker))
         split_range = SplitRange(Position(7, 0), Position(7, 10), location)
         audit = SplitAudit(Split(PARTITION, split_range.start, split_range.end, (split_range,)))
         given_options = ReadOptions(service_url="pulsar://x:6650", topic="t", admin_url=self.url, **options)
@@ -147,8 +150,8 @@ class Reads:
         return found
 
     def table_rows(self, table: FromColumns, broker: list[Run | Exception]) -> int:
-        """How many rows come of ten entries, each a row, that are planned to come from `table`."""
-        self._patch.setattr(broker_module, "BrokerEntries", lambda *_, **__: given(broker))
+        """Return the number of rows that arrive for ten entries, each a row, that are planned to come from `table`."""
+        self._patch.setattr(broker_module, "BrokerEntries", lambda *_, **__: batches_of(broker))
         split_range = SplitRange(Position(7, 0), Position(7, 10), table)
         audit = SplitAudit(Split(PARTITION, split_range.start, split_range.end, (split_range,)))
         options = ReadOptions(service_url="pulsar://x:6650", topic="t", admin_url=self.url)
@@ -192,11 +195,11 @@ BOOKIES = FromBookies(SEVEN)
 TIERED = FromTieredStorage(SEVEN, TieredStore("s3://b"))
 
 
-def test_the_broker_goes_on_behind_the_last_entry(make: Make) -> None:
+def test_the_broker_continues_after_the_last_entry(make: Make) -> None:
     reads = make([7, 8])
     assert reads.read(BOOKIES, [(7, 0, 3), GONE], [(7, 2, 9), (8, 0, 0)]) == ALL
     assert reads.asked == 0
-    # Markers, which brokers do not send, are no loss while the ledger is there.
+    # Brokers do not send markers, so a missing marker is no loss while the ledger exists.
     assert reads.read(BOOKIES, [(7, 0, 3), GONE], [(7, 4, 8), (8, 0, 0)]) == ALL[:9]
     assert reads.asked == 1
 
@@ -205,12 +208,12 @@ def test_the_broker_goes_on_behind_the_last_entry(make: Make) -> None:
     "fault",
     [ConnectionFailed("x"), CorruptEntryError("x"), OptionError("x"), PrerequisiteMissing("no obstore")],
 )
-def test_whatever_a_direct_read_lacks_the_broker_has(make: Make, fault: Exception) -> None:
+def test_the_broker_continues_after_any_fault_of_a_direct_read(make: Make, fault: Exception) -> None:
     assert make([7, 8]).read(BOOKIES, [(7, 0, 3), fault], [(7, 4, 9)]) == ALL
 
 
 @pytest.mark.parametrize("by_broker", [False, True], ids=["the reader failed", "transactions are not known"])
-def test_a_ledger_that_was_deleted_meanwhile_is_a_loss(
+def test_a_ledger_that_was_deleted_after_planning_is_a_loss(
     make: Make, by_broker: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     reads = make([8])
@@ -224,13 +227,13 @@ def test_a_ledger_that_was_deleted_meanwhile_is_a_loss(
     assert "of ledger 7" in caplog.text
 
 
-def test_a_right_that_was_taken_away_hides_no_loss(make: Make) -> None:
+def test_a_revoked_permission_hides_no_loss(make: Make) -> None:
     with pytest.raises(PermissionDenied):
         make([7], status=403).read(BOOKIES, [GONE], [(8, 0, 0)])
     assert make([7], status=403).read(FromBroker(), [], [(8, 0, 0)]) == []
 
 
-def test_a_ledger_of_the_brokers_that_is_gone_before_anything_of_it_came(make: Make) -> None:
+def test_a_broker_s_ledger_that_was_removed_before_its_first_entry_arrived_is_a_loss(make: Make) -> None:
     for came in ([(8, 0, 0)], []):
         with pytest.raises(DataLossError, match=r"messages from 7:0:0 on in ledger 7.*retention"):
             make([8]).read(FromBroker(), [], came)
@@ -242,7 +245,7 @@ def test_a_ledger_of_the_brokers_that_is_gone_before_anything_of_it_came(make: M
     assert reads.asked == 0
 
 
-def test_ledgers_of_the_brokers_that_go_while_they_are_read(
+def test_a_broker_s_ledger_that_is_removed_while_it_is_read_is_a_loss(
     make: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
     came: list[Run | Exception] = [(7, 0, 3), (9, 0, 0)]
@@ -251,7 +254,7 @@ def test_ledgers_of_the_brokers_that_go_while_they_are_read(
     ):
         make([9]).read(FromBroker(10), [], came)
     assert make([9]).read(FromBroker(10), [], came, fail_on_data_loss=False) == ALL[:4]
-    # What consumers do not see lacks as well; then the ledger is there.
+    # Entries that consumers do not see are missing as well, but then the ledger exists.
     assert make([7, 9]).read(FromBroker(10), [], came) == ALL[:4]
     whole = make([9])
     assert whole.read(FromBroker(10), [], [(7, 0, 9)]) == ALL
@@ -259,10 +262,10 @@ def test_ledgers_of_the_brokers_that_go_while_they_are_read(
     with caplog.at_level(logging.WARNING):
         found = make([9], status=500).read(FromBroker(10), [], came, operation_timeout_ms=1)
     assert found == ALL[:4]
-    assert "got 4; whether its ledgers are still there is not known" in caplog.text
+    assert "got 4; it is unknown whether its ledgers still exist" in caplog.text
 
 
-def test_a_topic_that_was_truncated_is_a_loss_that_can_be_allowed(
+def test_a_truncated_topic_is_a_loss_that_an_option_allows(
     make: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
     ends = DataLossError("the topic now ends at 7:4")
@@ -275,7 +278,7 @@ def test_a_topic_that_was_truncated_is_a_loss_that_can_be_allowed(
 
 @pytest.mark.parametrize("read_from", ["bookie", "tiered"])
 @pytest.mark.parametrize(("status", "fail"), [(200, True), (200, False), (403, True), (500, True)])
-def test_who_names_a_place_gets_its_errors(make: Make, read_from: str, status: int, fail: bool) -> None:
+def test_the_fault_of_a_named_location_is_raised(make: Make, read_from: str, status: int, fail: bool) -> None:
     reads = make([7], status=status)
     with pytest.raises(LedgerUnavailable, match="no bookie has it"):
         reads.read(
@@ -289,7 +292,7 @@ def test_who_names_a_place_gets_its_errors(make: Make, read_from: str, status: i
 
 
 @pytest.mark.parametrize(("read_from", "location"), [("bookie", BOOKIES), ("tiered", TIERED)])
-def test_a_named_place_whose_ledger_was_deleted_is_a_loss(
+def test_a_deleted_ledger_of_a_named_location_is_a_loss(
     make: Make, read_from: str, location: Location, caplog: pytest.LogCaptureFixture
 ) -> None:
     direct = [(7, 0, 3), GONE]
@@ -301,28 +304,29 @@ def test_a_named_place_whose_ledger_was_deleted_is_a_loss(
     assert "(6 entries)" in caplog.text
 
 
-def test_a_compacted_view_that_is_gone_is_no_loss(make: Make) -> None:
-    """A new one has taken its place."""
+def test_a_removed_compacted_view_is_no_loss(make: Make) -> None:
+    """A new view has replaced the removed one."""
     with pytest.raises(LedgerUnavailable, match="no bookie has it"):
         make([8]).read(FromCompactedLedger(SEVEN), [GONE], [], read_from="bookie", read_compacted=True)
 
 
-def test_bookies_are_asked_for_an_offloaded_ledger_before_the_broker(
+def test_an_offloaded_ledger_is_read_from_bookies_before_the_broker(
     make: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
         assert make([7]).read(TIERED, [(7, 0, 3), DAMAGED], [GONE], bookies=[(7, 4, 9)]) == ALL
-    assert "from 7:4:0 up to 7:10:0, comes from bookies, since reading it from tiered failed" in caplog.text
+    rest = (
+        "Reading the rest of a range from {}, because reading it from {} failed: {}; from {} up to 7:10:0 of"
+    )
+    assert rest.format("bookies", "tiered", DAMAGED, "7:4:0") in caplog.text
     assert "the broker" not in caplog.text
     with caplog.at_level(logging.WARNING):
         found = make([7]).read(TIERED, [(7, 0, 3), DAMAGED], [(7, 7, 9)], bookies=[(7, 4, 6), GONE])
     assert found == ALL
-    assert (
-        "from 7:7:0 up to 7:10:0, comes from the broker, since reading it from bookies failed" in caplog.text
-    )
+    assert rest.format("the broker", "bookies", GONE, "7:7:0") in caplog.text
 
 
-def test_without_bookies_to_ask_the_broker_is(make: Make) -> None:
+def test_an_offloaded_ledger_is_read_from_the_broker_without_bookies(make: Make) -> None:
     reads = make([7])
     reads.bookies = []
     assert reads.read(TIERED, [(7, 0, 3), DAMAGED], [(7, 4, 9)], bookies=[(7, 4, 9)]) == ALL
@@ -330,7 +334,7 @@ def test_without_bookies_to_ask_the_broker_is(make: Make) -> None:
     assert make([7]).read(BOOKIES, [(7, 0, 3), GONE], [(7, 4, 9)], bookies=[GONE]) == ALL
 
 
-def test_a_broker_that_is_late_does_not_hide_what_came_before(make: Make) -> None:
+def test_a_late_broker_does_not_hide_the_fault_before(make: Make) -> None:
     late = DeadlineExceeded("nothing within 6 s")
     with pytest.raises(DeadlineExceeded, match=r"nothing within 6 s.*from tiered failed: bytes are damaged"):
         make([7]).read(TIERED, [(7, 0, 3), DAMAGED], [late], bookies=[GONE])
@@ -338,9 +342,7 @@ def test_a_broker_that_is_late_does_not_hide_what_came_before(make: Make) -> Non
         make([7]).read(FromBroker(), [], [late])
 
 
-def test_a_table_that_takes_long_to_give_nothing_is_left_alone(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_that_fails_after_a_long_time_is_avoided(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fallback, "PLACE_HEALTH", PlaceHealth())
     monkeypatch.setattr(place_health, "_LONG_SECONDS", 0.0)
     attempts = 0
@@ -358,7 +360,7 @@ def test_a_table_that_takes_long_to_give_nothing_is_left_alone(
     assert reads.table_rows(table, [(7, 0, 9)]) == 10
     assert reads.table_rows(table, [(7, 0, 9)]) == 10
     assert attempts == 1
-    # Nobody else has the rows of a ledger that is gone.
+    # No other location has the rows of a removed ledger.
     with pytest.raises(ColumnsUnavailable):
         make([8]).table_rows(table, [])
     assert attempts == 2
@@ -379,36 +381,36 @@ def test_a_late_broker_does_not_hide_that_the_table_failed(
         make([7]).table_rows(table, [DeadlineExceeded("nothing within 6 s")])
 
 
-def test_what_the_broker_passes_over_must_be_whole_in_the_copy(make: Make) -> None:
+def test_entries_that_the_broker_skips_must_be_undamaged_in_the_copy(make: Make) -> None:
     asked: list[tuple[int, int]] = []
 
     def copy(first: int, last: int) -> Generator[EntryBatch, None, None]:
         asked.append((first, last))
-        yield from given([(7, first, last)])
+        yield from batches_of([(7, first, last)])
 
     def damaged_copy(first: int, last: int) -> Generator[EntryBatch, None, None]:
         yield from copy(first, last)
         if first <= 4 <= last:
             raise DAMAGED
 
-    with pytest.raises(DamagedCopy, match=r"bytes are damaged\. The broker .* has passed over it"):
+    with pytest.raises(DamagedCopy, match=r"bytes are damaged\. The broker, .* has skipped the entry"):
         make([7]).read(TIERED, [(7, 0, 3), DAMAGED], [(7, 5, 9)], bookies=[GONE], again=damaged_copy)
     assert asked == [(4, 4)]
-    # It has the damaged one from elsewhere; what it passes over are markers.
+    # The broker has the damaged entry from elsewhere, and the entries that it skips are markers.
     asked.clear()
     given_by_broker: list[Run | Exception] = [(7, 4, 4), (7, 6, 7)]
     found = make([7]).read(TIERED, [(7, 0, 3), DAMAGED], given_by_broker, bookies=[GONE], again=damaged_copy)
     assert found == [*ALL[:5], *ALL[6:8]]
     assert asked == [(5, 5), (8, 9)]
-    # A copy that is not there says nothing of its bytes.
+    # The bytes of a missing copy are not known to be damaged.
     asked.clear()
     assert make([7]).read(TIERED, [GONE], [(7, 5, 9)], bookies=[GONE], again=copy) == ALL[5:]
     assert asked == []
 
 
 @given_values(st.sets(st.integers(0, 12)), st.data())
-def test_what_is_passed_over(came: set[int], data: st.DataObject) -> None:
-    """Each entry that did not come is in what is passed over; one that came is only if it came with gaps around it."""
+def test_gaps_contain_each_missing_entry(came: set[int], data: st.DataObject) -> None:
+    """Each missing entry is in a gap. A received entry is in a gap only if entries are missing in its run."""
     rest, runs, loose = sorted(came), [], set[int]()
     while rest:
         size = data.draw(st.integers(1, len(rest)))
@@ -421,8 +423,10 @@ def test_what_is_passed_over(came: set[int], data: st.DataObject) -> None:
     assert found == sorted(set(range(13)) - came | loose)
 
 
-def test_transactions_that_are_not_known_inside_an_entry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The range begins behind the first messages of a batched entry, of whose transaction nobody says how it ended."""
+def test_the_broker_continues_inside_an_entry_of_an_unknown_transaction(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The range begins after the first messages of a batched entry. The outcome of its transaction is unknown."""
     inside = Position(7, 3, 2)
     split_range = SplitRange(inside, Position(7, 10), BOOKIES)
     audit = SplitAudit(Split(PARTITION, inside, split_range.end, (split_range,)))
@@ -430,9 +434,9 @@ def test_transactions_that_are_not_known_inside_an_entry(monkeypatch: pytest.Mon
 
     def broker(*given_to: Any, **_: Any) -> Generator[EntryBatch, None, None]:
         starts.extend(each for each in given_to if isinstance(each, Position))
-        return given([(7, 3, 9)])
+        return batches_of([(7, 3, 9)])
 
-    monkeypatch.setattr(FromBookies, "stored_entries", lambda *_: given([(7, 3, 9)]))
+    monkeypatch.setattr(FromBookies, "stored_entries", lambda *_: batches_of([(7, 3, 9)]))
     monkeypatch.setattr(broker_module, "BrokerEntries", broker)
     options = ReadOptions(service_url="pulsar://x:6650", topic="t")
     client: Any = None

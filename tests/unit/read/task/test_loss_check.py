@@ -1,4 +1,4 @@
-"""What is asked about a range of which something did not come."""
+"""The requests about a range with missing entries."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RANGE = SplitRange(Position(7, 5), Position(7, 9), FromBroker())
     ("name", "is_asked"),
     [("persistent://public/default/t", True), ("segment://public/default/t/0000-ffff-0", False)],
 )
-def test_nobody_is_asked_for_the_ledgers_of_a_segment(name: str, is_asked: bool) -> None:
+def test_the_ledgers_of_a_segment_are_not_listed(name: str, is_asked: bool) -> None:
     options = ReadOptions(
         service_url="pulsar://127.0.0.1:1", topic="t", admin_url="http://127.0.0.1:1", operation_timeout_ms=1
     )

@@ -1,4 +1,4 @@
-"""A place that a worker cannot reach is left alone, each time for longer."""
+"""A location that a worker cannot reach is avoided, each time for longer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Clock:
         return self.now
 
 
-def test_longer_each_time() -> None:
+def test_each_pause_is_longer_than_the_one_before() -> None:
     clock = Clock()
     health = PlaceHealth(clock)
     pauses = []
@@ -29,7 +29,7 @@ def test_longer_each_time() -> None:
     assert pauses == [30, 60, 120, 240, 480, 600, 600, 600]
 
 
-def test_one_that_works_is_forgiven() -> None:
+def test_a_success_resets_the_pauses() -> None:
     clock = Clock()
     health = PlaceHealth(clock)
     health.gave_nothing(PLACE, 5.0)
@@ -39,7 +39,7 @@ def test_one_that_works_is_forgiven() -> None:
     assert health.avoided_seconds(PLACE) == 30
 
 
-def test_what_fails_at_once_is_asked_again() -> None:
+def test_a_location_that_fails_immediately_is_not_avoided() -> None:
     health = PlaceHealth(Clock())
     health.gave_nothing(PLACE, 0.2)
     assert health.avoided_seconds(PLACE) == 0

@@ -1,1 +1,1 @@
-"""The ledgers of a topic partition, the parts of them that a range touches, and what retention removed. Driver only."""
+"""Ledgers of topic partitions: the parts that a range touches, and the ones that retention removed. Driver only."""

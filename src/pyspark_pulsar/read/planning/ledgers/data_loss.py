@@ -1,8 +1,8 @@
-"""What retention has removed of a range: noticed when the range is planned. Driver only.
+"""Detection, at planning time, of messages that retention removed from a range. Driver only.
 
-Retention removes a topic's ledgers from the front, so a range has lost something exactly when it begins in a ledger
-before the first that is there. One case cannot be told from the ledgers that are left: a range that begins behind
-the last entry of a ledger that is gone has lost nothing if the next one is there.
+Retention removes a topic's ledgers from the front. So a range has lost messages only if it begins in a ledger before
+the first existing one. There is one exception: a range that begins after the last entry of a removed ledger has lost
+nothing if the next ledger still exists. The existing ledgers do not show that case, but the ledgers seen before do.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from pyspark_pulsar.read.loss_report import report_loss
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
 
 _KEEP_LONGER: Final = (
-    "Set retention longer than queries stand still. To go on with what is left, set failOnDataLoss=false"
+    "Set the topic's retention longer than queries are stopped. "
+    "To continue with the messages that are left, set failOnDataLoss=false"
 )
 _NOTHING: Final[Mapping[int, Ledger]] = {}
 
@@ -32,37 +33,45 @@ def check_loss(
     end: Position,
     *,
     fail: bool,
-    former: Mapping[int, Ledger] = _NOTHING,
+    previous: Mapping[int, Ledger] = _NOTHING,
 ) -> None:
-    """Raises `DataLossError` when the range begins in ledgers that are gone; with `fail` false it is logged.
+    """Raise `DataLossError` if the range begins in removed ledgers; with `fail` false, log a warning instead.
 
-    `former`: ledgers that this process has seen before, by id; they tell how many entries are gone.
+    `previous` contains the ledgers that this process has seen before, by id. They show how many entries were removed.
     """
     if start.is_earliest or not present.ledgers or start >= end:
         return
     first = present.ledgers[0].id
     if start.ledger >= first:
         return
-    lost = _lost_entries(start, min(end, Position(first, 0)), first, former)
+    lost = _lost_entries(start, min(end, Position(first, 0)), first, previous)
     if lost == 0:
         return
     count = "" if lost is None else f" ({lost} entries)"
     text = (
-        f"{partition}: expected messages from {start} up to {end}, but the first ledger that is left is {first}: what "
-        f"was between {start} and {min(end, Position(first, 0))}{count} was removed by retention or truncation, or "
-        f"the topic was made again"
+        f"{partition}: expected messages from {start} up to {end}, but the first ledger that is left is {first}. The "
+        f"messages between {start} and {min(end, Position(first, 0))}{count} were removed by retention or truncation, "
+        f"or the topic was deleted and made again"
     )
     report_loss(text, _KEEP_LONGER, fail=fail)
 
 
 def is_cut_off(start: Position, present: TopicLedgers) -> bool:
-    """Whether a range begins in ledgers before the first that is there."""
+    """Return whether a range begins in a ledger before the first existing one."""
     return bool(present.ledgers) and not start.is_earliest and start.ledger < present.ledgers[0].id
 
 
 def retention_ms(admin: AdminClient, partition: TopicPartition) -> int | None:
-    """For how long messages stay that all subscriptions have acknowledged, at least; None: for ever. 0 where this role
-    may not know. Raises the other errors of `AdminClient`."""
+    """Return for how many milliseconds at least a topic keeps messages that all subscriptions have acknowledged.
+
+    Returns:
+        The duration, or None if the topic keeps its messages forever. 0 if their size is limited, too, or if this
+        role may not read the policy.
+
+    Raises:
+        PulsarError: The errors of `AdminClient`, except for a missing permission.
+
+    """
     try:
         policy = admin.policies.applied(partition.topic, "retention")
     except PermissionDenied:
@@ -71,45 +80,49 @@ def retention_ms(admin: AdminClient, partition: TopicPartition) -> int | None:
         return 0
     minutes, megabytes = int(policy["retentionTimeInMinutes"]), int(policy["retentionSizeInMB"])
     if megabytes >= 0:
-        # What is more than that goes at once.
+        # The broker removes messages beyond this size immediately.
         return 0
     return None if minutes < 0 else minutes * 60_000
 
 
-def remember(former: Mapping[int, Ledger], present: TopicLedgers) -> dict[int, Ledger]:
-    """What to give as `former` next time: an unbroken run of the topic partition's ledgers, by id."""
+def remember(previous: Mapping[int, Ledger], present: TopicLedgers) -> dict[int, Ledger]:
+    """Return the value of `previous` for the next call: an unbroken run of the partition's ledgers, by id."""
     now = present.by_id()
-    return {**former, **now} if former.keys() & now.keys() else now
+    return {**previous, **now} if previous.keys() & now.keys() else now
 
 
-def _lost_entries(start: Position, end: Position, first: int, former: Mapping[int, Ledger]) -> int | None:
-    """None where it is not known: some ledger from that of `start` to `first` was not seen, or not seen closed."""
-    if start.ledger not in former or first not in former:
+def _lost_entries(start: Position, end: Position, first: int, previous: Mapping[int, Ledger]) -> int | None:
+    """Return the number of lost entries, or None if a ledger between `start` and `first` was never seen closed."""
+    if start.ledger not in previous or first not in previous:
         return None
-    gone = [ledger for number, ledger in former.items() if start.ledger <= number < first]
+    gone = [ledger for number, ledger in previous.items() if start.ledger <= number < first]
     if any(ledger.is_open for ledger in gone):
         return None
     return sum(
-        max(0, (end.entry if ledger.id == end.ledger else ledger.entries) - _begin(ledger, start))
+        max(0, (end.entry if ledger.id == end.ledger else ledger.entries) - _first_read_entry(ledger, start))
         for ledger in gone
         if ledger.id <= end.ledger
     )
 
 
-def _begin(ledger: Ledger, start: Position) -> int:
+def _first_read_entry(ledger: Ledger, start: Position) -> int:
     return start.entry if ledger.id == start.ledger else 0
 
 
 def advanced(
-    former: Mapping[TopicPartition, Position], ends: Mapping[TopicPartition, Position], *, fail: bool
+    previous: Mapping[TopicPartition, Position], ends: Mapping[TopicPartition, Position], *, fail: bool
 ) -> tuple[dict[TopicPartition, Position], dict[TopicPartition, Position]]:
-    """Where a stream that has read up to `former` stands next, and where partitions begin that it reads anew.
+    """Return the positions that a stream has reached now, and the starts of partitions that it reads from scratch.
 
-    A partition that is gone or empty by now stays where the query left it. Raises `DataLossError` for one that ends
-    before that; with `fail` false it is logged, and read from its first message on.
+    A partition that is deleted or empty by now keeps the position that the query reached.
+
+    Raises:
+        DataLossError: A partition ends before the position that the query reached. With `fail` false the loss is
+            logged, and the partition is read from its first message.
+
     """
-    positions, starts = dict(former) | dict(ends), {}
-    for partition, position in former.items():
+    positions, starts = dict(previous) | dict(ends), {}
+    for partition, position in previous.items():
         end = ends.get(partition, position)
         if end.is_earliest:
             positions[partition] = position
@@ -132,8 +145,15 @@ def advanced(
 def check_removed(
     starts: Mapping[TopicPartition, Position], removed: Mapping[TopicPartition, RemovedEntries], *, fail: bool
 ) -> set[TopicPartition]:
-    """What a broker says was removed behind the starts of ranges: raises `DataLossError`; with `fail` false it is
-    logged, and topics that are gone altogether are returned."""
+    """Report the entries that brokers removed after the starts of ranges.
+
+    Returns:
+        The topic partitions that were deleted.
+
+    Raises:
+        DataLossError: Entries were removed, and `fail` is true; otherwise the loss is logged.
+
+    """
     for partition, entries in sorted(removed.items()):
         report_loss(_removed_text(partition, starts[partition], entries), _KEEP_LONGER, fail=fail)
     return {partition for partition, entries in removed.items() if entries.first_left is None}
@@ -143,12 +163,12 @@ def _removed_text(partition: TopicPartition, start: Position, removed: RemovedEn
     expected = f"{partition}: expected messages from {start}, but"
     if removed.first_left is None:
         return f"{expected} the topic was deleted"
-    what = (
-        f"at least {removed.entries} entries behind {start} are gone"
+    lost = (
+        f"at least {removed.entries} entries after {start} are gone"
         if removed.entries is not None
-        else f"the ledger of {start} is gone, and with it whatever it held behind that"
+        else f"the ledger of {start} is gone, with all its entries after that position"
     )
     return (
-        f"{expected} the first that are left are at {removed.first_left}: {what}, by retention or truncation, or since "
-        f"the topic was deleted and made again"
+        f"{expected} the first messages that are left are at {removed.first_left}: {lost}, because of retention or "
+        f"truncation, or because the topic was deleted and made again"
     )

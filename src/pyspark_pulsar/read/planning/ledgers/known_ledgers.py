@@ -1,22 +1,22 @@
-"""The ledgers that plans need, as far as they are listed for this role, from one plan to the next. Driver only.
+"""The ledgers of topic partitions that a planner remembers from one plan to the next. Driver only.
 
-No ledgers are listed without the admin REST API, nor for segments of scalable topics. A role that may not list them
-does without, unless `readFrom` names a place that only they show. Small ranges need no list (`small_ranges`).
+No ledgers are listed without the admin REST API, nor for segments of scalable topics. A role without the permission to
+list ledgers plans without them, unless `readFrom` names a location that only the list shows. Small ranges need no list
+(`small_ranges`).
 
 A planner keeps two facts about each topic partition:
 
-  * the ledgers as they were last listed. They are enough for a small range inside the ledger that is written to: the
-    broker serves this range in one split in any case. So a stream that keeps up does not list the ledgers at each
-    trigger;
+  * the ledgers as they were last listed. They are enough for a small range inside the open ledger: the broker serves
+    this range in one split in any case. So a stream that keeps up does not list the ledgers at each trigger;
   * all ledgers that were ever listed in an unbroken run. Retention may remove the ledger at whose end a stream is. Then
     a planner knows that nothing was lost only if it saw that ledger closed (`data_loss`). So a stream without messages
-    lists the ledgers now and then. No trigger waits for such a look: one trigger starts the look, and a later one reads
-    the answer. A list that is made in between replaces it.
+    lists the ledgers in the background. One trigger sends the request, and a later one reads the answer. A list that is
+    fetched in between replaces it.
 
-A list can be requested ahead of the plan, while brokers report where topics end. Such an answer may be older than these
-ends. It is still good enough: ledgers may be closed, offloaded or removed before a task runs, and tasks handle that
-(`task.fallback`). The answer is dropped if it lacks the ledger in which the topic ends, and after messages were found
-to be gone (`forget_ahead`).
+A list can be requested early, while brokers report where topics end. Such an answer may be older than these ends. The
+answer is still good enough: ledgers may be closed, offloaded or removed before a task runs, and tasks handle that
+(`task.fallback`). The answer is dropped if it lacks the ledger in which the topic ends, and after a loss of messages
+was found (`forget_ahead`).
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ from pyspark_pulsar.read.planning.ledgers.topic_ledgers import (
 
 _log: Final = logging.getLogger(__name__)
 
-_LOOK_AGAIN_SECONDS: Final = 600.0
-"""Shorter than any retention that is meant to keep something."""
-_LOOKS_AT_A_TIME: Final = 16
-"""Of thousands of topics, the longest not looked at come first."""
+_REFRESH_SECONDS: Final = 600.0
+"""How often ledgers are listed in the background: more often than any useful retention removes them."""
+_MOST_BACKGROUND_LISTS: Final = 16
+"""Most background requests in flight. The partitions that were listed longest ago are first."""
 
 
 class KnownLedgers:
-    """Kept by a planner. Used by one thread."""
+    """The ledgers that one planner knows. Used by one thread."""
 
     def __init__(
         self,
@@ -69,45 +69,49 @@ class KnownLedgers:
         *,
         uses_tables: bool,
     ) -> None:
-        """Request nothing yet.
+        """Create an empty cache; send no request yet.
 
         Args:
             options: The options of the read.
-            admin: None: no ledgers are listed. The caller closes it.
+            admin: None: no ledgers are listed. The caller closes the client.
             report: Logs a text once for each planner.
-            uses_tables: Topics' tables are compared with the ledgers, for which all of them must be listed.
+            uses_tables: Compare topics' tables with the ledgers, which requires a list for each topic partition.
 
         """
         self._options = options
         self._admin = admin
         self._report = report
         self._lists_all = uses_tables or options.read_from not in (AUTO, BROKER)
-        # A table is recognized as the topic's by the time when the topic was created.
+        # The creation time of a topic shows whether a table belongs to it.
         self._with_created = uses_tables
         self._ahead: dict[TopicPartition, EarlyRequest[TopicLedgers]] = {}
         self._present: dict[TopicPartition, TopicLedgers] = {}
         self._seen: dict[TopicPartition, dict[int, Ledger]] = {}
-        self._looked: dict[TopicPartition, float] = {}
-        """When, by `time.monotonic`."""
-        self._looks: dict[TopicPartition, Future[TopicLedgers]] = {}
-        """Looks that were started and whose answers are not taken yet."""
+        self._listed_at: dict[TopicPartition, float] = {}
+        """When the ledgers were last listed, by `time.monotonic`."""
+        self._background: dict[TopicPartition, Future[TopicLedgers]] = {}
+        """Background requests whose answers are not read yet."""
 
     @property
     def is_possible(self) -> bool:
         """True if there is an admin REST API to list ledgers."""
         return self._admin is not None
 
-    def of(self, partition: TopicPartition) -> TopicLedgers | None:
-        """Return the ledgers as they were last listed; None if they never were."""
+    def get(self, partition: TopicPartition) -> TopicLedgers | None:
+        """Return the ledgers as they were last listed, or None if they never were."""
         return self._present.get(partition)
 
-    def seen(self, partition: TopicPartition) -> Mapping[int, Ledger]:
-        """Return the ledgers by id, including removed ones: the argument `former` of `data_loss.check_loss`."""
+    def ever_listed(self, partition: TopicPartition) -> Mapping[int, Ledger]:
+        """Return all ledgers seen so far, by id, including removed ones: the argument `previous` of `check_loss`."""
         return self._seen.get(partition, {})
 
     def fetch(self, requests: Iterable[RangeRequest]) -> dict[TopicPartition, TopicLedgers]:
-        """Return the ledgers of those ranges that a plan needs them of: as they are now, or as they were where that is
-        enough. Raises the errors of `AdminClient`."""
+        """Return the ledgers of the ranges that a plan needs: listed now, or remembered if that is enough.
+
+        Raises:
+            PulsarError: The errors of `AdminClient`. With `readFrom=auto` or `broker` a missing permission is logged.
+
+        """
         if self._admin is None:
             return {}
         listed = [request for request in requests if not request.partition.is_segment]
@@ -125,22 +129,22 @@ class KnownLedgers:
         except PermissionDenied as fault:
             if self._options.read_from not in (AUTO, BROKER):
                 raise
-            self._report(f"all is read from the broker, one split for each topic partition: {fault}")
+            self._report(f"all is read from the broker, with one split for each topic partition: {fault}")
             return {}
         return {request.partition: self._present[request.partition] for request in listed}
 
     def update(self, ledgers: Mapping[TopicPartition, TopicLedgers]) -> None:
-        """Remember what became known of listed ledgers."""
+        """Replace the remembered ledgers with ones that contain more facts."""
         self._present.update(ledgers)
 
-    # Ahead of a plan
+    # Before a plan
 
     def may_list_ahead(self, partitions: Collection[TopicPartition]) -> bool:
-        """Return whether the partitions are at most `FEW`: then their ledgers may be listed without need."""
+        """Return whether the partitions are few enough (`FEW`) to list their ledgers without need."""
         return self._admin is not None and 0 < len(partitions) <= FEW
 
     def list_ahead(self, partitions: Iterable[TopicPartition], *, with_striping: bool = False) -> None:
-        """Begin to list the ledgers, and with `with_striping` the bookies that store them. Raises nothing."""
+        """Start to list the ledgers, and with `with_striping` the bookies that store them. Raises nothing."""
         if self._admin is None:
             return
         fetch = partial(fetch_striped, self._admin) if with_striping else self._fetch_one(self._admin)
@@ -151,15 +155,15 @@ class KnownLedgers:
     def listed_ahead(
         self, partitions: Iterable[TopicPartition], seconds: float | None = None
     ) -> dict[TopicPartition, TopicLedgers]:
-        """Wait for the ledgers that `list_ahead` began to list, and return them.
+        """Wait for the lists that `list_ahead` requested, and return them.
 
         Args:
-            partitions: The topic partitions that are of interest now.
+            partitions: The topic partitions whose ledgers are needed now.
             seconds: The longest wait; None waits for every answer.
 
         Raises:
             DeadlineExceeded: An answer did not arrive in time.
-            PulsarError: And the errors of `AdminClient`, once.
+            PulsarError: The errors of `AdminClient`, once for each request.
 
         """
         deadline = None if seconds is None else time.monotonic() + seconds
@@ -181,7 +185,7 @@ class KnownLedgers:
         return answers
 
     def forget_ahead(self, partitions: Iterable[TopicPartition]) -> None:
-        """Drop lists that `list_ahead` began: something newer is known of these topic partitions."""
+        """Drop the lists that `list_ahead` requested, because newer facts are known of these topic partitions."""
         for partition in partitions:
             self._ahead.pop(partition, None)
 
@@ -189,47 +193,49 @@ class KnownLedgers:
         ahead = self._ahead.get(partition)
         return ahead is not None and ahead.is_recent
 
-    # Beside the plans of a stream
+    # Background lists of a stream
 
     def keep_up(self, partitions: Iterable[TopicPartition]) -> None:
-        """List ledgers that were not listed for long, a few at a time. A stream calls it at its triggers.
+        """List ledgers that were not listed for a long time, a few at a time. A stream calls this at its triggers.
 
-        Waits for nothing, and raises nothing where the admin REST API does not answer.
+        Does not wait, and raises no error if the admin REST API does not answer.
         """
         if self._admin is None:
             return
-        self._take_looks()
-        free = _LOOKS_AT_A_TIME - len(self._looks)
+        self._read_background_lists()
+        free = _MOST_BACKGROUND_LISTS - len(self._background)
         if free <= 0:
             return
         now = time.monotonic()
 
-        def looked(partition: TopicPartition) -> float:
-            return self._looked.get(partition, -math.inf)
+        def listed_at(partition: TopicPartition) -> float:
+            return self._listed_at.get(partition, -math.inf)
 
         waiting = (
-            partition for partition in _listed(partitions) if now - looked(partition) > _LOOK_AGAIN_SECONDS
+            partition for partition in _listed(partitions) if now - listed_at(partition) > _REFRESH_SECONDS
         )
-        for partition in heapq.nsmallest(free, waiting, key=looked):
-            # The next trigger does not repeat a look that is not answered.
-            self._looked[partition] = now
-            self._looks[partition] = self._admin.begin(self._fetch_one(self._admin), partition)
+        for partition in heapq.nsmallest(free, waiting, key=listed_at):
+            # The next trigger does not repeat a request that has no answer yet.
+            self._listed_at[partition] = now
+            self._background[partition] = self._admin.begin(self._fetch_one(self._admin), partition)
 
-    def _take_looks(self) -> None:
-        answered = [partition for partition, look in self._looks.items() if look.done()]
+    def _read_background_lists(self) -> None:
+        answered = [partition for partition, answer in self._background.items() if answer.done()]
         for partition in answered:
-            look = self._looks.pop(partition)
+            answer = self._background.pop(partition)
             try:
-                self._learn({partition: look.result()})
+                self._learn({partition: answer.result()})
                 self.forget_ahead([partition])
             except PulsarError as fault:
-                _log.info("the ledgers of %s were not looked at: %s", partition, fault)
+                _log.info("Listing ledgers in the background failed: %s: %s", partition, fault)
 
     def closed(
         self, positions: Mapping[TopicPartition, Position]
     ) -> dict[TopicPartition, tuple[Position, Position]]:
-        """Return where the ledger of each position ends now, and where the next one begins. Leaves out positions whose
-        ledger is open. Raises the errors of `AdminClient`."""
+        """Return the end of each position's closed ledger, and the start of the ledger after it.
+
+        Positions in an open ledger are left out. Raises the errors of `AdminClient`.
+        """
         if self._admin is None:
             return {}
         listed = list(_listed(positions))
@@ -251,15 +257,16 @@ class KnownLedgers:
     def _learn(self, fresh: Mapping[TopicPartition, TopicLedgers]) -> None:
         for partition, ledgers in fresh.items():
             self._seen[partition] = remember(self._seen.get(partition, {}), ledgers)
-            self._looked[partition] = time.monotonic()
-            # A look that is under way is older than this answer.
-            self._looks.pop(partition, None)
+            self._listed_at[partition] = time.monotonic()
+            # A background request in flight has an older answer than this one.
+            self._background.pop(partition, None)
         self._present.update(fresh)
 
     def is_enough(self, request: RangeRequest) -> bool:
-        """Return whether the known ledgers are enough for the range, because it is in the last one, which was open.
+        """Return whether the remembered ledgers are enough, because the range is inside the last one, an open ledger.
 
-        The broker reads this ledger in any case, and has just reported the range's end, so the ledger exists.
+        The broker serves an open ledger in any case. The broker has just reported the range's end, so the ledger
+        exists.
         """
         known = self._present.get(request.partition)
         if known is None or not known.ledgers:
@@ -272,5 +279,5 @@ class KnownLedgers:
 
 
 def _listed(partitions: Iterable[TopicPartition]) -> Iterable[TopicPartition]:
-    """Leave out segments: the admin REST API lists no ledgers of them."""
+    """Leave out segments of scalable topics, because the admin REST API does not list their ledgers."""
     return (partition for partition in partitions if not partition.is_segment)

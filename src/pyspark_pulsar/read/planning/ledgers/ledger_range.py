@@ -1,4 +1,4 @@
-"""A range of a topic partition, ledger by ledger, and where each part of it can be cut. Driver only; no I/O."""
+"""The parts of a topic partition's range, one for each ledger, and where each can be cut. Driver only; no I/O."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BROKER: Final = FromBroker()
 
 @dataclass(frozen=True, slots=True)
 class LedgerRange:
-    """The part of a range that lies in one ledger; or, with `ledger` None, one of which nothing is known.
+    """The part of a range that is in one ledger. With `ledger` None, nothing is known about its ledgers.
 
     From `start` (inclusive) to `end` (exclusive); not empty.
     """
@@ -27,25 +27,25 @@ class LedgerRange:
     end: Position
     ledger: Ledger | None
     location: EntryLocation = _BROKER
-    """The broker's, until `planning.placement` says another."""
+    """Where to read it: the broker, until the step placement sets another location."""
     is_compacted: bool = False
-    """`ledger` is a compacted view: positions say nothing of its entries, so it is not cut."""
+    """The `ledger` is a compacted view. Positions do not show its entries, so the range is not cut."""
 
     @property
     def entries(self) -> int:
-        """How many entries hold it, wholly or in part; 1 for a range that cannot be cut."""
+        """The number of entries that the range touches; 1 for a range that cannot be cut."""
         if self.is_compacted or self.start.ledger != self.end.ledger:
             return 1
         return self.end.entry - self.start.entry + (1 if self.end.batch_index > 0 else 0)
 
     @property
-    def place(self) -> EntryLocation:
-        """The location, which knows the number of entries where the ledger shows it."""
+    def sized_location(self) -> EntryLocation:
+        """The location, with the number of entries if the ledger shows it."""
         return self.location.with_entries(None if self.ledger is None or self.is_compacted else self.entries)
 
     @property
     def entry_bytes(self) -> float:
-        """The mean size of an entry of its ledger; 0 where it is not known."""
+        """The mean size of an entry in the ledger, in bytes; 0 if it is unknown."""
         ledger = self.ledger
         if self.is_compacted and ledger is not None:
             return float(ledger.size)
@@ -53,11 +53,11 @@ class LedgerRange:
 
     @property
     def entry_rows(self) -> float | None:
-        """Messages in an entry: a ledger does not tell."""
+        """The messages in an entry; always None, because ledgers do not count messages."""
         return None
 
     def cut_at(self, entries: Iterable[int]) -> list[LedgerRange]:
-        """The same in parts that begin with these entries, which are in order; those outside count for nothing."""
+        """Cut the range before each of these entries, which are sorted; ignore entries outside of the range."""
         borders = [
             border
             for entry in entries
@@ -66,7 +66,7 @@ class LedgerRange:
         return self._parts(borders)
 
     def cut(self, parts: int) -> list[LedgerRange]:
-        """At most `parts` ranges of about as many entries, which together are this one."""
+        """Cut the range into at most `parts` ranges with about the same number of entries."""
         parts = max(1, min(parts, self.entries))
         borders = [
             Position(self.start.ledger, self.start.entry + self.entries * index // parts)
@@ -82,26 +82,32 @@ class LedgerRange:
 
 
 def ledger_ranges(ledgers: tuple[Ledger, ...] | None, start: Position, end: Position) -> list[LedgerRange]:
-    """What lies in the range, in order; all of it from the broker. `ledgers`: sorted by id; None: they are not known.
+    """Return the parts of a range, one for each ledger, in order, all of them at the broker.
 
-    A position behind the last entry of a closed ledger, or in one that is gone, means the start of the next.
+    A position after the last entry of a closed ledger, or in a removed ledger, means the start of the next ledger.
+
+    Args:
+        ledgers: Sorted by id; None if they are unknown.
+        start: Inclusive.
+        end: Exclusive.
+
     """
     if start >= end:
         return []
     if not ledgers:
         return [LedgerRange(start, end, None)]
     ranges: list[LedgerRange] = []
-    # A micro-batch touches one or two of a topic partition's thousands.
+    # A topic partition may have thousands of ledgers, and a micro-batch touches one or two of them.
     begin = bisect_left(ledgers, start.ledger, key=_id)
-    behind = bisect_right(ledgers, end.ledger, key=_id)
-    for index, ledger in enumerate(ledgers[begin:behind], begin):
+    after = bisect_right(ledgers, end.ledger, key=_id)
+    for index, ledger in enumerate(ledgers[begin:after], begin):
         first = start if start.ledger == ledger.id else Position(ledger.id, 0)
         is_last = index == len(ledgers) - 1
         if is_last and end.ledger > ledger.id:
-            # The topic has gone on since its ledgers were listed.
+            # The topic has a newer ledger, which did not exist when the ledgers were listed.
             ranges.append(LedgerRange(first, end, None))
         else:
-            last = _last(ledger, end, is_last=is_last)
+            last = _end_in_ledger(ledger, end, is_last=is_last)
             if first < last:
                 ranges.append(LedgerRange(first, last, ledger))
     if not ranges and start.ledger > ledgers[-1].id:
@@ -110,7 +116,7 @@ def ledger_ranges(ledgers: tuple[Ledger, ...] | None, start: Position, end: Posi
 
 
 def compacted_ranges(known: TopicLedgers | None, start: Position, end: Position) -> list[LedgerRange]:
-    """What lies in a range of the compacted view of a topic: the view, and behind it the ledgers."""
+    """Return the parts of a range of a compacted topic: the compacted view, then the ledgers after it."""
     if start >= end:
         return []
     if known is None or not known.compaction_is_clear:
@@ -126,8 +132,8 @@ def _id(ledger: Ledger) -> int:
     return ledger.id
 
 
-def _last(ledger: Ledger, end: Position, *, is_last: bool) -> Position:
-    """The end of a range in `ledger`. Nothing is known of the end of the one that is written to."""
+def _end_in_ledger(ledger: Ledger, end: Position, *, is_last: bool) -> Position:
+    """Return the end of a range in `ledger`. The end of the open ledger is unknown."""
     full = Position(ledger.id, ledger.entries)
     if end.ledger != ledger.id:
         return full

@@ -1,9 +1,9 @@
-"""Which ranges are so small that their ledgers need not be told. Driver only; no I/O.
+"""Detection of ranges that are so small that a plan does not need their ledgers. Driver only; no I/O.
 
-The admin REST API is asked twice for each topic partition. That costs a broker more than to send a few entries. So it
-is not asked where the answer would change nothing, or hardly anything: a range from earliest that is all that the topic
-partition has, a few entries in one ledger. A broker tells both ends with the end of the log (`read.log_end`), and such
-a range comes from the broker in one split.
+Listing ledgers needs two admin REST requests for each topic partition. That costs a broker more than sending a few
+entries. So the planner does not list ledgers if the list would hardly change the plan. Such a range begins at earliest
+and is all of the topic partition, a few entries in one ledger. A broker reports both ends with the end of the log
+(`read.log_end`), and the broker serves such a range in one split.
 """
 
 from __future__ import annotations
@@ -17,20 +17,21 @@ from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.planning.ledgers.ledger_range import LedgerRange
 
 FEW: Final = 8
-"""Of so many topic partitions the ledgers are told at about the same time: then their sizes are worth more."""
+"""For at most this number of topic partitions the ledgers are always listed: their sizes are worth the requests."""
 LARGEST_ENTRY: Final = 5 << 20
-"""Bytes: what brokers take, unless they are told otherwise (`maxMessageSize`)."""
+"""The default size limit of brokers for one entry (`maxMessageSize`), in bytes."""
 
 
 def small_ranges(options: ReadOptions, requests: Iterable[RangeRequest]) -> frozenset[TopicPartition]:
-    """Those whose ledgers need not be told to someone who may read all from brokers.
+    """Return the topic partitions whose ledgers a plan does not need, if the broker may serve them.
 
-    None where times leave out ledgers, or where a split holds no more than so many messages.
+    The result is empty if splits are limited by messages, or if only a few ranges are small. Ranges with a window of
+    publish times are left out, because the window may exclude ledgers.
     """
     if options.read_compacted or options.max_records_per_partition is not None:
         return frozenset()
     small = [request.partition for request in requests if _is_small(request, options.max_bytes_per_partition)]
-    # Fewer splits than are asked for would have to be cut by the sizes of their ledgers.
+    # Cutting these ranges into `minPartitions` splits needs the sizes of their ledgers.
     return frozenset(small) if len(small) > max(FEW, options.min_partitions or 0) else frozenset()
 
 

@@ -1,11 +1,16 @@
-"""The ledgers of topic partitions as they are now, from the admin REST API. Driver only.
+"""The current ledgers of topic partitions, from the admin REST API. Driver only.
 
-Two resources are put together, since neither says all: `internal-info` knows when a ledger was closed, with how many
-entries, and under which id it was offloaded, but calls one offloaded whose offload has failed, and is not sorted;
-`internalStats` knows which ledgers are there, what is offloaded whole, and how far the open ledger is written. Both
-are asked for at once: a long list takes a broker its time. Of many topic partitions the second is asked for first: of
-one that has no ledger but the open one, the first has nothing to say but when the topic was made. Where the striping of
-a few is to be told too, the first comes first: it says how many ledgers a broker would have to open for that.
+This module merges two resources, because neither contains all facts:
+
+  * `internal-info` contains the time when a ledger was closed, its number of entries, and its id in tiered storage. It
+    is not sorted. It also contains an offload id if the offload of a ledger failed.
+  * `internalStats` contains the existing ledgers, the ones that are offloaded completely, and how far the open ledger
+    is written.
+
+Answers with many ledgers are slow. So both resources are requested at the same time if the topic partitions are few.
+Many topic partitions are requested from `internalStats` first. If a partition has only the open ledger, `internal-info`
+adds only the creation time. If the striping is needed too, `internal-info` is requested first, because it shows how
+many ledgers a broker would have to open for the striping.
 """
 
 from __future__ import annotations
@@ -27,33 +32,33 @@ _AT_ONCE: Final = 8
 _FEW: Final = 100
 _LARGE_PART: Final = 4
 _OPEN: Final = "LedgerOpened"
-_UNTOLD: Final = (PermissionDenied, ConnectionFailed, ProtocolError)
+_REFUSALS: Final = (PermissionDenied, ConnectionFailed, ProtocolError)
 _NO_INFO: Final[Mapping[str, Any]] = {"ledgers": ()}
 
 
 @dataclass(frozen=True, slots=True)
 class TopicLedgers:
-    """The ledgers of one topic partition at one time."""
+    """The ledgers of one topic partition at one point in time."""
 
     ledgers: tuple[Ledger, ...]
-    """In their order; those that retention has removed are not among them."""
+    """In order, without the ones that retention removed."""
     compacted: Ledger | None = None
-    """The compacted view, as far as `compacted_until`."""
+    """The compacted view, which covers the topic up to `compacted_until`."""
     compacted_until: Position | None = None
-    """Behind the last message that compaction has seen."""
+    """The position after the last message that compaction has read."""
     compaction_is_clear: bool = True
-    """False while a compaction ends: what the broker says of the view and of its end do not belong together."""
+    """False while a compaction finishes: the reported view and its reported end do not belong together."""
     created: str | None = None
-    """When the topic partition was made, such as `2026-01-31T08:00:00.000Z`; None where the broker does not tell."""
+    """The creation time of the topic partition, such as `2026-01-31T08:00:00.000Z`; None if it is not reported."""
 
     striping_fault: PulsarError | None = field(default=None, compare=False)
-    """Why brokers have not told where its ledgers lie, where they were asked."""
+    """Why brokers refused to report the striping, if it was requested."""
 
     def by_id(self) -> dict[int, Ledger]:
         return {ledger.id: ledger for ledger in self.ledgers}
 
     def lacks_striping(self, ids: Collection[int]) -> bool:
-        """Whether brokers were not asked yet where some of these ledgers lie."""
+        """Return whether the striping of some of these ledgers is unknown and was not requested yet."""
         return self.striping_fault is None and any(
             ledger.metadata is None and ledger.id in ids for ledger in self.ledgers
         )
@@ -62,15 +67,17 @@ class TopicLedgers:
 def fetch_ledgers(
     admin: AdminClient, partitions: Iterable[TopicPartition], *, with_created: bool = True
 ) -> dict[TopicPartition, TopicLedgers]:
-    """All partitions, some at a time. `with_created` false: nobody wants to know `created`. Raises the errors of
-    `AdminClient`."""
+    """Return the ledgers of all partitions; request some partitions at the same time.
+
+    With `with_created` false, `created` may be None. Raises the errors of `AdminClient`.
+    """
     listed = list(partitions)
     if 2 * len(listed) > _AT_ONCE:
-        # An answer of thousands of ledgers takes many times the memory of what is kept of it. So each is taken
-        # apart where it comes. `map` and not `begin`: what waits is not asked any more when one has failed.
+        # An answer with thousands of ledgers needs many times the memory of its parsed form. So each thread parses
+        # its answer. `map` and not `begin`: after one request fails, `map` does not send the ones that still wait.
         fetch = partial(fetch_one, admin, with_created=with_created)
         return dict(zip(listed, admin.map(fetch, listed), strict=True))
-    # Of a few, both answers of each come at the same time.
+    # For a few partitions, both resources are requested at the same time.
     infos = admin.map(admin.topics.internal_info, listed)
     stats = admin.map(admin.topics.internal_stats, listed)
     return {
@@ -80,15 +87,17 @@ def fetch_ledgers(
 
 
 def fetch_striped(admin: AdminClient, partition: TopicPartition) -> TopicLedgers:
-    """One partition, with the striping of its closed ledgers, where these are few and not all offloaded. What brokers
-    do not tell of it is in `striping_fault`. Raises the errors of `AdminClient`."""
+    """Return the ledgers of one partition with their striping, if the closed ledgers are few and not all offloaded.
+
+    `striping_fault` contains the reason if brokers do not report the striping. Raises the errors of `AdminClient`.
+    """
     info = admin.topics.internal_info(partition)
     stats, fault = _stats_with_striping(admin, partition) if _is_striping_cheap(info) else (None, None)
     if stats is None:
         stats = admin.topics.internal_stats(partition)
     known = parse_ledgers(info, stats, _reading(partition))
     if any(ledger.is_open for ledger in known.ledgers[:-1]):
-        # For the second question a broker has loaded the topic, and so closed the ledger that was the last one.
+        # The request for the striping made a broker load the topic, which closes the last ledger.
         known = parse_ledgers(admin.topics.internal_info(partition), stats, _reading(partition))
     return replace(with_striping(known, stats), striping_fault=fault)
 
@@ -98,7 +107,7 @@ def _stats_with_striping(
 ) -> tuple[dict[str, Any] | None, PulsarError | None]:
     try:
         return admin.topics.internal_stats(partition, metadata=True), None
-    except _UNTOLD as fault:
+    except _REFUSALS as fault:
         return None, fault
 
 
@@ -110,7 +119,7 @@ def _is_striping_cheap(info: Mapping[str, Any]) -> bool:
 
 
 def fetch_one(admin: AdminClient, partition: TopicPartition, *, with_created: bool = True) -> TopicLedgers:
-    """As `fetch_ledgers`, in the calling thread."""
+    """Return the ledgers of one partition, requested in the calling thread. See `fetch_ledgers`."""
     stats = admin.topics.internal_stats(partition)
     is_one_open = stats.get("state") == _OPEN and len(stats.get("ledgers") or ()) == 1
     info = _NO_INFO if is_one_open and not with_created else admin.topics.internal_info(partition)
@@ -127,22 +136,28 @@ def fetch_striping(
     *,
     at_any_cost: bool = False,
 ) -> dict[TopicPartition, TopicLedgers]:
-    """The same ledgers with their `striping`, where asking for it is not out of proportion to what is read of them
-    (or `at_any_cost`): the broker opens all ledgers of a topic partition for it. `chosen`: the ids of the ledgers that
-    will be read.
+    """Return the ledgers, with their striping where the request is cheap compared to the read, or `at_any_cost`.
+
+    A broker opens all ledgers of a topic partition to report the striping.
+
+    Args:
+        admin: Any admin client.
+        chosen: The ledgers of each topic partition, and the ids of the ledgers to read.
+        at_any_cost: Request the striping of all partitions.
+
     """
-    worth = [
+    cheap = [
         partition
         for partition, (known, ids) in chosen.items()
         if known.lacks_striping(ids) and (at_any_cost or is_cheap(known, ids))
     ]
-    striped = admin.map(lambda partition: _striped(admin, partition, chosen[partition][0]), worth)
-    answered = dict(zip(worth, striped, strict=True))
+    striped = admin.map(lambda partition: _striped(admin, partition, chosen[partition][0]), cheap)
+    answered = dict(zip(cheap, striped, strict=True))
     return {partition: answered.get(partition, known) for partition, (known, _) in chosen.items()}
 
 
 def is_cheap(known: TopicLedgers, ids: Collection[int]) -> bool:
-    """Whether asking for the striping of so many of its ledgers is in proportion to reading them."""
+    """Return whether requesting the striping is cheap compared to reading the ledgers with these ids."""
     return len(known.ledgers) <= max(_FEW, _LARGE_PART * len(ids))
 
 
@@ -151,7 +166,7 @@ def _striped(admin: AdminClient, partition: TopicPartition, known: TopicLedgers)
 
 
 def with_striping(known: TopicLedgers, stats: Mapping[str, Any]) -> TopicLedgers:
-    """`known` with the ensembles that an answer with metadata gives."""
+    """Return `known` with the ensembles from an answer that contains metadata."""
     texts = {ledger.get("ledgerId"): ledger.get("metadata") for ledger in stats.get("ledgers", ())}
 
     def filled(ledger: Ledger) -> Ledger:
@@ -162,18 +177,18 @@ def with_striping(known: TopicLedgers, stats: Mapping[str, Any]) -> TopicLedgers
 
 
 def parse_ledgers(info: Mapping[str, Any], stats: Mapping[str, Any], where: str) -> TopicLedgers:
-    """From the answers of `internal-info` and `internalStats`, given at about the same time in whatever order.
+    """Merge the answers of `internal-info` and `internalStats`, requested at about the same time in any order.
 
-    Raises `ProtocolError`; `where` begins its text.
+    Raises `ProtocolError`, whose text begins with `where`.
     """
     try:
         facts = {int(ledger["ledgerId"]): ledger for ledger in info["ledgers"]}
-        # Instead of a time that is not written down, as that of the open ledger, brokers give the present.
-        asked_at = {ledger.get("timestamp") for ledger in facts.values() if ledger.get("entries") is None}
+        # Brokers report the present instead of an unknown time, such as the closing time of the open ledger.
+        requested_at = {ledger.get("timestamp") for ledger in facts.values() if ledger.get("entries") is None}
         facts |= {
             number: {**ledger, "timestamp": 0}
             for number, ledger in facts.items()
-            if ledger.get("timestamp") in asked_at
+            if ledger.get("timestamp") in requested_at
         }
         present = sorted(stats["ledgers"], key=lambda ledger: int(ledger["ledgerId"]))
         ledgers: list[Ledger] = []
@@ -191,17 +206,17 @@ def parse_ledgers(info: Mapping[str, Any], stats: Mapping[str, Any], where: str)
     return TopicLedgers(tuple(ledgers), *compaction, created=_instant(info.get("creationDate")))
 
 
-def _instant(told: Any) -> str | None:
-    """A moment in one form, since each broker writes it in its own time zone, with as many digits as it needs."""
-    if told is None:
+def _instant(reported: Any) -> str | None:
+    """Return the time in one form, because each broker uses its own time zone and number of digits."""
+    if reported is None:
         return None
     try:
-        moment = datetime.fromisoformat(str(told))
+        moment = datetime.fromisoformat(str(reported))
         if moment.tzinfo is None:
-            return str(told)
+            return str(reported)
         return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     except (ValueError, OverflowError):
-        return str(told)
+        return str(reported)
 
 
 def _ledger(
@@ -212,13 +227,13 @@ def _ledger(
     *,
     is_last: bool,
 ) -> Ledger:
-    # Only a closed ledger has its number of entries in the metadata store. One that was closed between the two
-    # answers counts as open: nothing is known of its end.
+    # Only a closed ledger has a number of entries in the metadata store. A ledger that was closed between the two
+    # answers counts as open, because its end is unknown.
     is_closed = info.get("entries") is not None and not (is_last and topic.get("state") == _OPEN)
     if is_closed:
         entries, size = int(info["entries"]), int(info.get("size", stats["size"]))
     elif is_last:
-        # The list shows nothing of the open ledger; the topic's own numbers do.
+        # The list has no numbers for the open ledger, but the topic's own numbers describe it.
         entries, size = int(topic["currentLedgerEntries"]), int(topic["currentLedgerSize"])
     else:
         entries, size = int(stats["entries"]), int(stats["size"])
@@ -237,7 +252,7 @@ def _is_offloaded(stats: Mapping[str, Any], info: Mapping[str, Any], is_closed: 
 
 
 def _compacted(stats: Mapping[str, Any]) -> tuple[Ledger | None, Position | None, bool]:
-    """The compacted view, its end, and whether the two belong together."""
+    """Return the compacted view, its end, and whether both belong to the same compaction."""
     compacted = stats.get("compactedLedger") or {}
     cursor = (stats.get("cursors") or {}).get("__compaction") or {}
     number = int(compacted.get("ledgerId", -1))

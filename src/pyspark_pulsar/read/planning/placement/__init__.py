@@ -1,1 +1,1 @@
-"""Where each range is read from. Driver only."""
+"""Placement: the choice of a location for each range of a plan. Driver only."""

@@ -1,4 +1,4 @@
-"""Which bookies there are, where they listen, and which of them answer the driver. Driver only."""
+"""The bookies of a cluster: their addresses, and which of them answer the driver. Driver only."""
 
 from __future__ import annotations
 
@@ -36,28 +36,29 @@ _log: Final = logging.getLogger(__name__)
 
 _MOST_WAIT_MS: Final = 1_000
 _MOST_WAIT_FOR_TLS_MS: Final = 5_000
-_UNTOLD: Final = (PermissionDenied, ConnectionFailed, ProtocolError, TopicNotFoundError)
+_REFUSALS: Final = (PermissionDenied, ConnectionFailed, ProtocolError, TopicNotFoundError)
 
 
 @dataclass(frozen=True, slots=True)
 class PresentBookies:
-    """Those that brokers list, whatever is read."""
+    """The bookies that brokers list."""
 
     ids: tuple[str, ...] = ()
     answers: Mapping[str, ConnectionLost | None] = field(default_factory=dict)
-    """None of those that answer the driver; not of all. Those whose id is no address are called by their address."""
+    """The fault of each queried bookie, or None if the bookie answers the driver. A known address replaces an id that
+    is not an address."""
 
 
 @dataclass(frozen=True, slots=True)
 class BookiesFound:
-    """What the driver knows of bookies. Those whose id is no address are called by their address where it is known."""
+    """The bookies that the driver knows. A known address replaces an id that is not an address."""
 
     names: tuple[str, ...]
-    """Of all."""
+    """All bookies."""
     up: frozenset[str]
-    """Those that answer the driver."""
+    """The bookies that answer the driver."""
     notes: tuple[str, ...]
-    """Why others are not asked; with `readFrom=auto` only."""
+    """Why the other bookies are not used; with `readFrom=auto` only."""
 
 
 def find_bookies(
@@ -67,13 +68,22 @@ def find_bookies(
     known: dict[TopicPartition, TopicLedgers],
     ahead: EarlyRequest[PresentBookies] | None = None,
 ) -> tuple[BookiesFound, dict[TopicPartition, TopicLedgers]]:
-    """All bookies, and the ledgers with their striping, as far as this role may see them. `touched`: the ledgers that
-    will be read, by id. `ahead`: `present_bookies`, where that was asked for already.
+    """Return all bookies, and the ledgers with their striping, as far as this role may see them.
 
-    Raises the errors of `AdminClient`, and with `readFrom=bookie` `OptionError` for a bookie whose address is not
-    known, and why bookies refuse to be asked where none is left.
+    Args:
+        options: The options of the read.
+        admin: Any admin client.
+        touched: The ledgers of each topic partition, and the ids of the ledgers to read.
+        known: The ledgers to complete.
+        ahead: An early request for `present_bookies`, if one was sent.
+
+    Raises:
+        OptionError: With `readFrom=bookie`, the address of a bookie that stores these ledgers is unknown.
+        PulsarError: The errors of `AdminClient`. With `readFrom=bookie`, also the first refusal of a bookie if no
+            bookie answers.
+
     """
-    present, known = _told(options, admin, touched, known, ahead)
+    present, known = _list_bookies(options, admin, touched, known, ahead)
     bookies = present.ids
     directory = find_addresses(options, admin, bookies)
     names = tuple(directory.addresses.get(bookie, bookie) for bookie in bookies)
@@ -86,30 +96,30 @@ def find_bookies(
     return BookiesFound(names, up, notes), known
 
 
-def _told(
+def _list_bookies(
     options: ReadOptions,
     admin: AdminClient,
     touched: Mapping[TopicPartition, tuple[TopicLedgers, set[int]]],
     known: dict[TopicPartition, TopicLedgers],
     ahead: EarlyRequest[PresentBookies] | None,
 ) -> tuple[PresentBookies, dict[TopicPartition, TopicLedgers]]:
-    """All bookies, those that only ledgers name too, and the ledgers."""
+    """Return all bookies, including the ones that only ledgers name, and the ledgers."""
     if ahead is None or not ahead.is_recent:
         ahead = EarlyRequest(admin.begin(present_bookies, options, admin))
-    # What is not told is found out by asking bookies; `auto` can do without all of it.
-    bearable = _UNTOLD if options.read_from == AUTO else (PermissionDenied,)
+    # Querying bookies replaces what brokers do not report. `auto` can plan without any of the answers.
+    tolerated = _REFUSALS if options.read_from == AUTO else (PermissionDenied,)
     present, unlisted = PresentBookies(), None
-    known, unstriped = _striped(admin, touched, known, bearable)
+    known, unstriped = _striped(admin, touched, known, tolerated)
     try:
         present = ahead.answer.result()
-    except bearable as fault:
+    except tolerated as fault:
         unlisted = fault
     if not present.ids and unstriped is None:
         costly = {one: pair for one, pair in touched.items() if pair[1] and not is_cheap(*pair)}
-        known, unstriped = _striped(admin, costly, known, bearable, at_any_cost=True)
+        known, unstriped = _striped(admin, costly, known, tolerated, at_any_cost=True)
     refused = unlisted or unstriped
     if refused is not None and not isinstance(refused, PermissionDenied):
-        _log.warning("where ledgers lie on bookies is not known in full: %s", refused)
+        _log.warning("Some ledgers have unknown bookies: %s", refused)
     bookies = tuple(sorted({*present.ids, *_bookies_of(known.values())}))
     if options.read_from == BOOKIE and refused is not None and not bookies:
         raise refused
@@ -120,34 +130,38 @@ def _striped(
     admin: AdminClient,
     touched: Mapping[TopicPartition, tuple[TopicLedgers, set[int]]],
     known: dict[TopicPartition, TopicLedgers],
-    bearable: tuple[type[PulsarError], ...],
+    tolerated: tuple[type[PulsarError], ...],
     *,
     at_any_cost: bool = False,
 ) -> tuple[dict[TopicPartition, TopicLedgers], PulsarError | None]:
-    """`known` with the striping of the `touched`, and why brokers do not tell some of it, as far as that is
-    `bearable`."""
+    """Return `known` with the striping of the `touched` ledgers, and the reason if brokers do not report some of it.
+
+    Raises the reason if it is not `tolerated`.
+    """
     fault = next((ledgers.striping_fault for ledgers, _ in touched.values() if ledgers.striping_fault), None)
     try:
         known = known | fetch_striping(admin, touched, at_any_cost=at_any_cost)
-    except bearable as refused:
+    except tolerated as refused:
         fault = refused
-    if fault is not None and not isinstance(fault, bearable):
+    if fault is not None and not isinstance(fault, tolerated):
         raise fault
     return known, fault
 
 
 def present_bookies(options: ReadOptions, admin: AdminClient) -> PresentBookies:
-    """What brokers list, and which of these answer the driver, as far as `find_bookies` wants to know. Raises the
-    errors of `AdminClient`, and `OptionError` for files of certificates."""
+    """Return the bookies that brokers list, and which of them answer the driver if `find_bookies` needs to know.
+
+    Raises the errors of `AdminClient`, and `OptionError` for files of certificates.
+    """
     bookies = admin.bookies.ids()
     directory = find_addresses(options, admin, bookies)
     addresses = _addresses(options, (directory.addresses.get(bookie, bookie) for bookie in bookies))
     security = bookie_security(options)
-    return PresentBookies(bookies, {} if _trusts(options, security) else _ask(options, addresses, security))
+    return PresentBookies(bookies, {} if _trusts(options, security) else _query(options, addresses, security))
 
 
 def _addresses(options: ReadOptions, bookies: Iterable[str]) -> dict[str, BookieAddress]:
-    """Of those that have one."""
+    """Return the addresses of bookies, without the bookies whose address is unknown."""
     addresses: dict[str, BookieAddress] = {}
     for bookie in bookies:
         with contextlib.suppress(OptionError):
@@ -156,12 +170,15 @@ def _addresses(options: ReadOptions, bookies: Iterable[str]) -> dict[str, Bookie
 
 
 def _trusts(options: ReadOptions, security: BookieSecurity) -> bool:
-    """Nobody asks them before tasks do: there is nothing to refuse but a password, which the task is told."""
+    """Return whether the driver uses bookies without querying them first.
+
+    Without TLS and credentials, a bookie can refuse only because it requires a password. The task reports that.
+    """
     return options.read_from == BOOKIE and security == PLAIN
 
 
 def _at_addresses(ledgers: TopicLedgers, directory: Directory) -> TopicLedgers:
-    """With addresses instead of ids that are none, as far as they are known: so tasks need not ask."""
+    """Replace bookie ids that are not addresses with known addresses, so tasks need not look them up."""
     if not directory.addresses:
         return ledgers
 
@@ -198,14 +215,25 @@ def _answering(
     holders: set[str],
     present: PresentBookies,
 ) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Those that the driver can ask, and notes about the others. `holders` hold what is read; empty where that is not
-    told. With `readFrom=bookie`, where none is left, raises why one was refused or refuses."""
+    """Return the bookies that answer the driver, and notes about the others.
+
+    Args:
+        options: The options of the read.
+        bookies: Ids or addresses of all bookies.
+        directory: The addresses of bookies whose ids are not addresses.
+        holders: The bookies that store the ledgers to read; empty if they are unknown.
+        present: The answers so far.
+
+    Raises:
+        PulsarError: With `readFrom=bookie`, the first refusal, if no bookie answers.
+
+    """
     addresses = _addresses(options, bookies)
     security = bookie_security(options)
     if _trusts(options, security):
         return frozenset(addresses), ()
     rest = {bookie: address for bookie, address in addresses.items() if bookie not in present.answers}
-    answers = {**present.answers, **_ask(options, rest, security)}
+    answers = {**present.answers, **_query(options, rest, security)}
     up = frozenset(bookie for bookie, lost in answers.items() if lost is None)
     refused = {bookie: lost.fault for bookie, lost in answers.items() if lost is not None and lost.fault}
     first = next(iter(refused.values()), None)
@@ -220,34 +248,34 @@ def _answering(
     if nameless:
         why = "" if directory.fault is None else f" ({directory.fault})"
         notes.append(
-            f"nobody says where bookies {', '.join(sorted(nameless))} listen, whose ids are no addresses{why}: name "
-            f"them in bookieAddresses, or see {page('bookies', 'Names')}; ledgers that lie on them alone are "
-            f"read from the broker"
+            f"the addresses of bookies {', '.join(sorted(nameless))} are unknown, and their ids are not addresses"
+            f"{why}; set the addresses in bookieAddresses, or see {page('bookies', 'Names')}; ledgers that only these "
+            f"bookies store are read from the broker"
         )
     down = [bookie for bookie in addresses if bookie not in up and bookie not in refused]
     if down:
         notes.append(
-            f"bookies {', '.join(down)} do not answer the driver (option bookieAddresses says where a bookie listens): "
-            f"ledgers that lie on them alone are read from the broker"
+            f"bookies {', '.join(down)} do not answer the driver; if they listen elsewhere, set bookieAddresses; "
+            f"ledgers that only these bookies store are read from the broker"
         )
     return up, tuple(notes)
 
 
-def _ask(
+def _query(
     options: ReadOptions, addresses: Mapping[str, BookieAddress], security: BookieSecurity
 ) -> dict[str, ConnectionLost | None]:
-    """None of those that answer; nothing of those in quarantine.
+    """Return the fault of each bookie, or None if the bookie answers; leave out bookies in quarantine.
 
-    A stream plans every few seconds: a bookie that did not answer is not waited for each time.
+    A stream plans every few seconds, so a bookie that did not answer must not delay each plan.
     """
-    patience = _MOST_WAIT_MS if security == PLAIN else _MOST_WAIT_FOR_TLS_MS
-    asked = {
+    timeout_ms = _MOST_WAIT_MS if security == PLAIN else _MOST_WAIT_FOR_TLS_MS
+    queried = {
         bookie: address for bookie, address in addresses.items() if not BOOKIE_HEALTH.is_quarantined(address)
     }
-    lost = ask_bookies(asked, min(options.bookie_timeout_ms, patience) / 1000, security)
-    for bookie, address in asked.items():
+    lost = ask_bookies(queried, min(options.bookie_timeout_ms, timeout_ms) / 1000, security)
+    for bookie, address in queried.items():
         if bookie not in lost:
             BOOKIE_HEALTH.has_answered(address)
         elif lost[bookie].fault is None:
             BOOKIE_HEALTH.quarantine(address)
-    return {bookie: lost.get(bookie) for bookie in asked}
+    return {bookie: lost.get(bookie) for bookie in queried}

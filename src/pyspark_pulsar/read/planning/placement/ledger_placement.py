@@ -1,4 +1,4 @@
-"""Where each closed ledger is read from: what `readFrom` asks for, and what can be reached. Driver only."""
+"""The location of each closed ledger, from the option `readFrom` and from what can be reached. Driver only."""
 
 from __future__ import annotations
 
@@ -30,25 +30,28 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """What the driver knows of the places that ledgers can be read from."""
+    """The locations that the driver knows for ledgers."""
 
     read_from: str
     bookies: tuple[str, ...] = ()
-    """The ids of all bookies that are known."""
+    """The ids of all known bookies."""
     up: frozenset[str] = frozenset()
-    """Those that answer the driver."""
+    """The bookies that answer the driver."""
     tiered: Mapping[tuple[TopicPartition, int], TieredLedger] = field(default_factory=dict)
-    """The ledgers that can be read from tiered storage; the key holds the ledger's id."""
+    """The ledgers that can be read from tiered storage, by topic partition and ledger id."""
     kept: frozenset[int] = frozenset()
-    """Of the offloaded ledgers that cannot, those that bookies were found to hold still, by id; for `auto` only."""
+    """Ids of offloaded ledgers whose copy cannot be read, but that bookies still store; for `auto` only."""
     notes: tuple[str, ...] = ()
-    """Why bookies are not asked although they might be; for `auto` only."""
+    """Why some bookies are not used; for `auto` only."""
 
     def locate(
         self, partition: TopicPartition, ranges: Iterable[LedgerRange], known: TopicLedgers | None
     ) -> list[LedgerRange]:
-        """The ranges with their locations, and their ledgers as `known` has them; one from tiered storage comes
-        in parts that a reader can fetch without what lies before. Raises what `of` raises."""
+        """Return the ranges with their locations, and with their ledgers from `known`.
+
+        A range in tiered storage is cut where a reader can start without fetching the entries before. Raises the
+        errors of `of`.
+        """
         by_id = known.by_id() if known is not None else {}
         located: list[LedgerRange] = []
         for ledger_range in ranges:
@@ -66,7 +69,7 @@ class Placement:
         return located
 
     def of(self, partition: TopicPartition, ledger: Ledger) -> EntryLocation:
-        """Raises `LedgerUnavailable` for a closed ledger that does not lie where `readFrom` says."""
+        """Return the location of a ledger; raise `LedgerUnavailable` if `readFrom` names a location without it."""
         if ledger.is_open or self.read_from == BROKER:
             return FromBroker()
         copy = self.tiered.get((partition, ledger.id))
@@ -74,18 +77,18 @@ class Placement:
             return FromTieredStorage(copy.ledger, copy.store)
         if self.read_from == TIERED:
             raise LedgerUnavailable(
-                f"{partition}, ledger {ledger.id}: expected it in tiered storage, as readFrom=tiered says, but it "
-                f"is not offloaded; offload it, or use readFrom=auto"
+                f"{partition}, ledger {ledger.id}: expected the ledger in tiered storage because of readFrom=tiered, "
+                f"but it is not offloaded; offload it, or use readFrom=auto"
             )
         if self.read_from == BOOKIE or self._is_on_bookies(ledger):
             return FromBookies(ledger, self.bookies if ledger.metadata is None else ())
         return FromBroker()
 
     def _of_view(self, partition: TopicPartition, view: Ledger) -> EntryLocation:
-        """Nobody tells where the ledger of a compacted view lies, but on bookies it does."""
+        """Return the location of a compacted view. Brokers do not report its bookies, but it is always on bookies."""
         if self.read_from == TIERED:
             raise LedgerUnavailable(
-                f"{partition}: expected a read from tiered storage, as readFrom=tiered says, but the compacted view is "
+                f"{partition}: expected the compacted view in tiered storage because of readFrom=tiered, but it is "
                 f"never offloaded; use readFrom=auto, or leave readCompacted out"
             )
         is_wanted = self.read_from == BOOKIE or (self.read_from == AUTO and bool(self.up))
@@ -97,11 +100,13 @@ class Placement:
         return self._is_served(ledger.metadata)
 
     def _is_served(self, striping: LedgerMetadata | None) -> bool:
-        """Whether a bookie is up for each entry. Where the striping is not known, whether any is: a task that finds
-        no replica goes on at the broker."""
+        """Return whether bookies can serve each entry; if the striping is unknown, whether any bookie is up.
+
+        A task that finds no replica continues at the broker.
+        """
         if striping is None:
             return bool(self.up)
-        # Such entries can only be checked with the ledger's password, which brokers tell nobody.
+        # Checking such entries needs the ledger's password, which brokers do not reveal.
         return striping.digest != "HMAC" and all(
             sum(bookie not in self.up for bookie in ensemble.bookies) < striping.write_quorum
             for ensemble in striping.ensembles
@@ -116,12 +121,21 @@ def find_placement(
     views: bool = False,
     ahead: EarlyRequest[PresentBookies] | None = None,
 ) -> tuple[Placement, dict[TopicPartition, TopicLedgers]]:
-    """Where the `touched` ledgers, given by id, can be read from; and all ledgers, now with what is known of their
-    striping. `views`: compacted views are wanted as well. `ahead`: `present_bookies`, where that was asked for already.
+    """Return the locations of the `touched` ledgers, and all ledgers, with the striping that became known.
 
-    What only a superuser may ask for is done without where that is possible, and with `auto` what is not answered.
-    Raises the errors of `AdminClient` and `tiered_ledgers`, and `OptionError` with `readFrom=bookie` for a bookie whose
-    address is not known.
+    Requests that need a superuser are optional where possible. With `readFrom=auto` all answers are optional.
+
+    Args:
+        options: The options of the read.
+        admin: Any admin client.
+        touched: The ledgers of each topic partition, and the ids of the ledgers to read.
+        views: Find a location for compacted views, too.
+        ahead: An early request for `present_bookies`, if one was sent.
+
+    Raises:
+        OptionError: With `readFrom=bookie`, the address of a bookie that stores these ledgers is unknown.
+        PulsarError: The errors of `AdminClient` and `tiered_ledgers`.
+
     """
     known = {partition: ledgers for partition, (ledgers, _) in touched.items()}
     if options.read_from == BROKER:
@@ -169,6 +183,6 @@ def _find_tiered(
         if options.read_from != AUTO:
             raise
         _log.warning(
-            "offloaded ledgers are not read from tiered storage, since nobody says where they lie: %s", fault
+            "offloaded ledgers are not read from tiered storage: their location is unknown: %s", fault
         )
         return {}

@@ -1,7 +1,7 @@
-"""Which offloaded ledgers can be read from tiered storage, and where their blocks begin. Driver only.
+"""The offloaded ledgers that can be read from tiered storage, and where their blocks begin. Driver only.
 
-Asked before splits are made, since a copy may lie in a place that the policy no longer names, lack entries although
-the broker calls it complete, or need credentials that the query does not have.
+The driver checks each copy before it makes splits. A copy may be in a location that the policy no longer names, or may
+need credentials that the query does not have. A copy may also lack entries, although the broker reports it as complete.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.sources.offloaded import open_copy
 
 _log: Final = logging.getLogger(__name__)
-# A query that can do without tiered storage does not wait for it as long as one that cannot.
+# With `auto` a query can use other locations, so it waits for tiered storage for a shorter time.
 _AUTO_SECONDS: Final = 5.0
 
 
@@ -32,16 +32,23 @@ class TieredLedger:
     ledger: Ledger
     store: TieredStore
     first_entries: tuple[int, ...]
-    """In order, beginning with 0: entries at which a reader can begin without fetching what lies before."""
+    """Sorted, starting with 0: the entries at which a reader can begin without fetching the entries before."""
 
 
 def tiered_ledgers(
     options: ReadOptions, admin: RestClient | None, ledgers: Mapping[TopicPartition, Iterable[Ledger]]
 ) -> dict[tuple[TopicPartition, int], TieredLedger]:
-    """Those of the `ledgers` that are offloaded and can be read there; the key holds the ledger's id.
+    """Return the offloaded ledgers that can be read from tiered storage, by topic partition and ledger id.
 
-    With `readFrom=tiered`, an offloaded ledger that cannot is an error: `LedgerUnavailable`, `PrerequisiteMissing`.
-    With `auto`, it is left out, and a warning says how many and why. Raises `OptionError` and the errors of `admin`.
+    With `readFrom=auto`, ledgers that cannot be read there are left out, and a warning reports their number and a
+    reason.
+
+    Raises:
+        LedgerUnavailable: With `readFrom=tiered`, an offloaded ledger cannot be read.
+        PrerequisiteMissing: With `readFrom=tiered`, a package for the storage is not installed.
+        OptionError: The options of the storage are wrong.
+        PulsarError: The errors of `admin`.
+
     """
     must = options.read_from == "tiered"
     readable: dict[tuple[TopicPartition, int], TieredLedger] = {}
@@ -51,13 +58,13 @@ def tiered_ledgers(
         if store is None:
             if must:
                 raise LedgerUnavailable(
-                    f"{topic}: expected to learn where its ledgers are offloaded to, but neither tieredStorageUrl nor "
-                    f"an offload policy that this role may see (admin.url) says it; give tieredStorageUrl, or use "
-                    f"readFrom=auto"
+                    f"{topic}: expected the location of its offloaded ledgers, but neither tieredStorageUrl nor an "
+                    f"offload policy that this role may read (admin.url) contains the location; set tieredStorageUrl, "
+                    f"or use readFrom=auto"
                 )
             continue
-        patience = store.patience_seconds if must else min(store.patience_seconds, _AUTO_SECONDS)
-        answers = _open_all(store, patience, offloaded)
+        timeout = store.patience_seconds if must else min(store.patience_seconds, _AUTO_SECONDS)
+        answers = _open_all(store, timeout, offloaded)
         faults = [answer for answer in answers if isinstance(answer, Exception)]
         if faults and must:
             raise faults[0]
@@ -86,20 +93,20 @@ def _by_topic(
 
 
 def _open_all(
-    store: TieredStore, patience: float, offloaded: list[tuple[TopicPartition, Ledger]]
+    store: TieredStore, timeout: float, offloaded: list[tuple[TopicPartition, Ledger]]
 ) -> list[TieredLedger | LedgerUnavailable | PrerequisiteMissing]:
-    first = _open(store, patience, *offloaded[0])
-    # What is about the store itself is not asked again for each ledger.
+    first = _open(store, timeout, *offloaded[0])
+    # A fault of the store itself applies to all ledgers, so the other ledgers are not tried.
     if isinstance(first, (TieredStorageUnavailable, PrerequisiteMissing)):
         return [first] * len(offloaded)
-    return [first, *map_concurrently(lambda pair: _open(store, patience, *pair), offloaded[1:])]
+    return [first, *map_concurrently(lambda pair: _open(store, timeout, *pair), offloaded[1:])]
 
 
 def _open(
-    store: TieredStore, patience: float, partition: TopicPartition, ledger: Ledger
+    store: TieredStore, timeout: float, partition: TopicPartition, ledger: Ledger
 ) -> TieredLedger | LedgerUnavailable | PrerequisiteMissing:
     try:
-        copy = open_copy(replace(store, patience_seconds=patience), partition, ledger)
+        copy = open_copy(replace(store, patience_seconds=timeout), partition, ledger)
         copy.check()
     except (LedgerUnavailable, PrerequisiteMissing) as fault:
         return fault

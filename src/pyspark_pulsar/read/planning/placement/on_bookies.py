@@ -1,7 +1,7 @@
-"""Which offloaded ledgers bookies still hold. Driver only.
+"""Detection of offloaded ledgers that bookies still store. Driver only.
 
-After an offload they keep a ledger for as long as the policy says (`managedLedgerOffloadDeletionLagInMillis`); the
-admin REST API does not tell when that is over. So they are asked for an entry.
+After an offload, bookies keep a ledger for the duration of a policy (`managedLedgerOffloadDeletionLagInMillis`). The
+admin REST API does not report when they delete it. So the driver requests an entry from the bookies.
 """
 
 from __future__ import annotations
@@ -17,25 +17,24 @@ from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.sources.bookkeeper import bookie_entries
 
-_IN_A_ROW: Final = 256
+_ROW_LENGTH: Final = 256
 
 
 def kept_by_bookies(
     options: ReadOptions, ledgers: Sequence[tuple[TopicPartition, Ledger]], bookies: Collection[str]
 ) -> frozenset[int]:
-    """The ids of those `ledgers`, none of them empty, whose first entry one of these bookies gives. That they hold the
-    others shows when they are read.
+    """Return the ids of the `ledgers`, none of them empty, whose first entry one of these bookies returns.
 
-    The newest are asked for first; after many of which none is kept the older ones count as deleted, since ledgers are
-    offloaded in their order.
+    Only the read itself shows whether the bookies store the other entries, too. The newest ledgers are tried first.
+    If none of a long row is stored, all older ledgers count as deleted, because ledgers are offloaded in order.
     """
     known = tuple(sorted(bookies))
     if not known:
         return frozenset()
     newest = sorted(ledgers, key=lambda pair: pair[1].id, reverse=True)
     kept: set[int] = set()
-    for start in range(0, len(newest), _IN_A_ROW):
-        row = newest[start : start + _IN_A_ROW]
+    for start in range(0, len(newest), _ROW_LENGTH):
+        row = newest[start : start + _ROW_LENGTH]
         answers = map_concurrently(lambda pair: _is_kept(options, pair[0], pair[1], known), row)
         kept_of_row = {ledger.id for (_, ledger), is_kept in zip(row, answers, strict=True) if is_kept}
         if not kept_of_row:

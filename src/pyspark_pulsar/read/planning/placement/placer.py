@@ -1,4 +1,4 @@
-"""The step `placement` of a plan: from where each range of a ledger is read. Driver only."""
+"""The step `placement` of a plan: choose the location of each ledger range. Driver only."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from pyspark_pulsar.read.planning.placement.ledger_placement import find_placeme
 
 
 class Placer:
-    """Kept by a planner. Used by one thread."""
+    """The component of a planner that fills in locations. Used by one thread."""
 
     def __init__(
         self, options: ReadOptions, admin: AdminClient | None, report: Callable[[str], None]
     ) -> None:
-        """`admin` None: the broker gives everything. `report`: logs a text once for each planner."""
+        """Create a placer; without `admin`, every location is the broker. `report` logs a text once per planner."""
         self._options = options
         self._admin = admin
         self._report = report
@@ -29,32 +29,34 @@ class Placer:
 
     @property
     def may_read_directly(self) -> bool:
-        """Whether some of a plan may be read past the broker."""
+        """True if ranges may be read from a location other than the broker."""
         return self._admin is not None and self._options.read_from != BROKER
 
     @property
-    def asks_bookies(self) -> bool:
-        """Whether plans need to know which bookies are up."""
+    def needs_bookies(self) -> bool:
+        """True if plans need to know which bookies answer."""
         return self._admin is not None and self._options.read_from in (AUTO, BOOKIE)
 
-    def ask_ahead(self) -> None:
-        """Begin to look which bookies are up, for a plan that is made in a moment. Raises nothing."""
-        if self._admin is not None and self.asks_bookies:
+    def request_early(self) -> None:
+        """Start to find the bookies that answer, for a plan that is made soon. Raises nothing."""
+        if self._admin is not None and self.needs_bookies:
             self._ahead = EarlyRequest(self._admin.begin(present_bookies, self._options, self._admin))
 
     def place(self, drafts: Sequence[PartitionDraft]) -> dict[TopicPartition, TopicLedgers]:
-        """Fill in the places of the parts, and what becomes known of ledgers on the way.
+        """Set the locations of the drafts' ledger ranges, and add the facts about ledgers that become known.
 
         Returns:
-            The ledgers of which more became known.
+            The ledgers that have new facts.
 
         Raises:
-            LedgerUnavailable: A ledger is not where `readFrom` says.
-            PulsarError: And the errors of `AdminClient`.
+            LedgerUnavailable: A ledger is not in the location that `readFrom` names.
+            PulsarError: The errors of `AdminClient`.
 
         """
         touched = {
-            draft.partition: (draft.ledgers, _closed(draft)) for draft in drafts if draft.ledgers is not None
+            draft.partition: (draft.ledgers, _closed_ledgers(draft))
+            for draft in drafts
+            if draft.ledgers is not None
         }
         if self._admin is None or not self.may_read_directly or not any(ids for _, ids in touched.values()):
             return {}
@@ -69,6 +71,6 @@ class Placer:
         return known
 
 
-def _closed(draft: PartitionDraft) -> set[int]:
-    """The ids of the closed ledgers that the parts are in."""
+def _closed_ledgers(draft: PartitionDraft) -> set[int]:
+    """Return the ids of the closed ledgers that the draft's ranges are in."""
     return {part.ledger.id for part in draft.parts if part.ledger is not None and not part.ledger.is_open}

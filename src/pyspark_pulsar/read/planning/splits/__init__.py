@@ -1,1 +1,1 @@
-"""From located ranges to splits. Driver only."""
+"""Splits: how located ranges are cut and packed into splits and tasks. Driver only."""

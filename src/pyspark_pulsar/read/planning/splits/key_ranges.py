@@ -1,8 +1,8 @@
-"""Splits by key: each is a range of positions times a range of hash slots, so that a key's messages stay together and
-in order. Driver only; no I/O.
+"""Splits by key, which keep all messages of a key together and in order. Driver only; no I/O.
 
-The slots are those of Pulsar's Key_Shared subscriptions (`codec.row_filter`). Every split of a topic partition fetches
-the whole range; its task drops the other slots' messages before it decodes them.
+Each split is a range of positions and a range of hash slots, which are the slots of Pulsar's Key_Shared subscriptions
+(`codec.row_filter`). Every split of a topic partition fetches the whole range of positions. Its task drops the messages
+of other slots before it decodes them.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
-from pyspark_pulsar.read.planning.splits.packing import PartitionRange, uncut
+from pyspark_pulsar.read.planning.splits.packing import PartitionRange, split_without_cuts
 from pyspark_pulsar.read.planning.splits.shares import shares
 from pyspark_pulsar.read.split import Split
 
 BY_KEY: Final = "key"
-"""Of option `splitBy`."""
+"""The value of option `splitBy` for splits by key."""
 SLOTS: Final = 65_536
 
 
 def split_by_key(ranges: Sequence[PartitionRange], min_splits: int) -> list[Split]:
-    """At least so many splits, if there is anything: more for a topic partition that has more entries to read."""
+    """Return at least `min_splits` splits if there is any range; topic partitions with more entries get more splits."""
     filled = [partition_range for partition_range in ranges if partition_range.ledger_ranges]
     weights = [
         float(sum(ledger_range.entries for ledger_range in partition_range.ledger_ranges))
@@ -31,13 +31,13 @@ def split_by_key(ranges: Sequence[PartitionRange], min_splits: int) -> list[Spli
     numbers = shares(max(min_splits, len(filled)), weights)
     return [
         replace(split, slots=slots)
-        for split, number in zip(uncut(filled), numbers, strict=True)
+        for split, number in zip(split_without_cuts(filled), numbers, strict=True)
         for slots in _slots(min(number, SLOTS))
     ]
 
 
 def _slots(number: int) -> list[tuple[int, int] | None]:
-    """All slots in so many even parts."""
+    """Divide all slots into this number of even parts."""
     if number == 1:
         return [None]
     borders = [SLOTS * index // number for index in range(number + 1)]

@@ -1,4 +1,4 @@
-"""From ledger ranges to splits: small neighbours together, large ones apart. Driver only; no I/O."""
+"""Packing of ledger ranges into splits: small neighbors share a split, large ranges are cut. Driver only; no I/O."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROUNDING: Final = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How large splits may be, as far as whole entries allow, and how many there must be, likewise."""
+    """The size limit of a split and the minimum number of splits, both as far as whole entries allow."""
 
     max_bytes: int
     min_splits: int = 1
@@ -30,23 +30,23 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class PartitionRange:
-    """What is to be read of one topic partition: its ledger ranges in order, none of them empty."""
+    """The range to read of one topic partition: its ledger ranges in order, none of them empty."""
 
     partition: TopicPartition
     start: Position
     end: Position
     ledger_ranges: tuple[LedgerRange | FileRange, ...]
     entry_records: float = 1.0
-    """Messages in an entry, on average."""
+    """Mean number of messages in an entry."""
     window: TimeWindow = ALL_TIMES
     from_earliest: bool = False
-    """Whether messages of which retention has removed the first chunks are no loss."""
+    """True if a message whose first chunks were removed by retention does not count as lost."""
     keys: frozenset[bytes] | None = None
-    """Of these messages, only those with one of these keys."""
+    """The keys whose messages are read; None if all are."""
 
 
 def cut(ranges: Sequence[PartitionRange], limits: Limits) -> list[Split]:
-    """Splits that cover each range once, in order; a large ledger is cut into even parts, small ones go together."""
+    """Return splits that cover each range once and in order; cut large ledgers evenly, and join small ones."""
     entries = sum(
         ledger_range.entries for partition_range in ranges for ledger_range in partition_range.ledger_ranges
     )
@@ -61,8 +61,8 @@ def cut(ranges: Sequence[PartitionRange], limits: Limits) -> list[Split]:
     ]
 
 
-def uncut(ranges: Sequence[PartitionRange]) -> list[Split]:
-    """A split for each partition range that is not empty."""
+def split_without_cuts(ranges: Sequence[PartitionRange]) -> list[Split]:
+    """Return one split for each partition range that is not empty."""
     return [
         split
         for partition_range in ranges
@@ -73,14 +73,14 @@ def uncut(ranges: Sequence[PartitionRange]) -> list[Split]:
 
 @dataclass(slots=True)
 class _Group:
-    """Ledger ranges of one split; or one ledger range of `parts` splits."""
+    """The ledger ranges of one split, or one ledger range that is cut into `parts` splits."""
 
     ledger_ranges: list[LedgerRange | FileRange]
     parts: int
 
 
 def _capacity_for(ranges: Sequence[PartitionRange], limits: Limits, least: int) -> float:
-    """The largest found that gives at least so many splits: with none, each entry is one."""
+    """Return the largest capacity found that results in at least `least` splits; with 0, each entry is a split."""
     total = sum(
         ledger_range.entries * _entry_weight(ledger_range, partition_range.entry_records, limits)
         for partition_range in ranges
@@ -106,7 +106,7 @@ def _number(ranges: Sequence[PartitionRange], limits: Limits, capacity: float) -
 
 
 def _groups(partition_range: PartitionRange, limits: Limits, capacity: float) -> list[_Group]:
-    """Neighbours whose weights together are at most `capacity`; what is heavier is cut."""
+    """Group neighbors whose total weight is at most `capacity`; cut heavier ranges."""
     groups: list[_Group] = []
     room = 0.0
     for ledger_range in partition_range.ledger_ranges:
@@ -123,14 +123,14 @@ def _groups(partition_range: PartitionRange, limits: Limits, capacity: float) ->
 
 
 def _parts_needed(entries: int, one: float, capacity: float) -> int:
-    """So many that each keeps the limits, and that on average each weighs no more than `capacity`."""
+    """Return the smallest number of parts that keep the limits, and weigh at most `capacity` on average."""
     most = max(1, math.floor(1 / one + _ROUNDING))
     share = entries if capacity <= 0 else min(entries, math.ceil(one * entries / capacity - _ROUNDING))
     return max(math.ceil(entries / most), share)
 
 
 def _entry_weight(ledger_range: LedgerRange | FileRange, entry_records: float, limits: Limits) -> float:
-    """An entry's part of the largest split."""
+    """Return the weight of an entry: its share of the largest allowed split."""
     entry_records = ledger_range.entry_rows or entry_records
     by_bytes = ledger_range.entry_bytes / limits.max_bytes
     by_records = entry_records / limits.max_records if limits.max_records is not None else 0.0
@@ -138,7 +138,7 @@ def _entry_weight(ledger_range: LedgerRange | FileRange, entry_records: float, l
 
 
 def _splits(partition_range: PartitionRange, groups: Sequence[_Group]) -> list[Split]:
-    """The first begins where the range does, and the last ends there, whatever ledgers hold."""
+    """Return the splits; the first begins and the last ends with the partition range, whatever the ledgers contain."""
     wholes = [
         whole
         for group in groups
@@ -162,7 +162,7 @@ def _splits(partition_range: PartitionRange, groups: Sequence[_Group]) -> list[S
 
 
 def _size(ledger_ranges: Sequence[LedgerRange | FileRange]) -> int | None:
-    """In bytes; None where it is not known of one of them."""
+    """Return the size in bytes, or None if the size of one of the ranges is unknown."""
     sizes = [ledger_range.entries * ledger_range.entry_bytes for ledger_range in ledger_ranges]
     return round(sum(sizes)) if all(sizes) else None
 
@@ -172,10 +172,10 @@ def _parts(ledger_range: LedgerRange | FileRange, parts: int) -> list[list[Ledge
 
 
 def _split_ranges(ledger_ranges: Sequence[LedgerRange | FileRange]) -> tuple[SplitRange, ...]:
-    """What comes from one place one after the other comes in one go."""
+    """Join neighbors that one reader can read from the same location."""
     ranges: list[SplitRange] = []
     for ledger_range in ledger_ranges:
-        split_range = SplitRange(ledger_range.start, ledger_range.end, ledger_range.place)
+        split_range = SplitRange(ledger_range.start, ledger_range.end, ledger_range.sized_location)
         joined = _joined(ranges[-1], split_range) if ranges else None
         if joined is not None:
             ranges[-1] = joined

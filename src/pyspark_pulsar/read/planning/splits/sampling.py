@@ -1,4 +1,4 @@
-"""How many messages an entry holds: nobody counts it, so a few entries are asked for and looked at. Driver only."""
+"""Estimation of the messages in an entry, by fetching a few entries, because ledgers do not count. Driver only."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from pyspark_pulsar.read.planning.ledgers.ledger_range import LedgerRange
 from pyspark_pulsar.read.sources.peek import first_entry
 
 _MOST_ENTRIES: Final = 48
-_MOST_OF_ONE: Final = 4
+_MOST_PER_PARTITION: Final = 4
 
 
 def entry_records(
     client: BrokerClient, ranges: Mapping[TopicPartition, Sequence[LedgerRange]]
 ) -> dict[TopicPartition, float]:
-    """Messages per entry, at least 1, of each topic partition: the most that some of its entries hold.
+    """Return for each topic partition the largest number of messages found in some of its entries, at least 1.
 
-    The broker is asked for at most 48 entries in all; partitions of which none came get the mean of the others.
+    Fetches at most 48 entries from the broker in all. A partition without a fetched entry gets the mean of the others.
     """
     filled = [partition for partition, ledger_ranges in ranges.items() if ledger_ranges]
-    of_one = max(1, min(_MOST_OF_ONE, _MOST_ENTRIES // max(1, len(filled))))
+    per_partition = max(1, min(_MOST_PER_PARTITION, _MOST_ENTRIES // max(1, len(filled))))
     step = max(1, -(-len(filled) // _MOST_ENTRIES))
     sampled: dict[TopicPartition, float] = {}
     for partition in filled[::step]:
         counts = [
-            _messages_at(client, partition, position) for position in _positions(ranges[partition], of_one)
+            _messages_at(client, partition, position)
+            for position in _positions(ranges[partition], per_partition)
         ]
         if any(counts):
             sampled[partition] = float(max(filter(None, counts)))
@@ -38,7 +39,7 @@ def entry_records(
 
 
 def _positions(ranges: Sequence[LedgerRange], number: int) -> list[Position]:
-    """Evenly over the ledger ranges: in the middle of each that is chosen."""
+    """Return positions that are spread evenly: one in the middle of each chosen ledger range."""
     chosen = [ranges[len(ranges) * index // number] for index in range(min(number, len(ranges)))]
     if len(chosen) == 1 and number > 1:
         return [part.start for part in chosen[0].cut(number)]
@@ -46,7 +47,7 @@ def _positions(ranges: Sequence[LedgerRange], number: int) -> list[Position]:
 
 
 def _messages_at(client: BrokerClient, partition: TopicPartition, position: Position) -> int | None:
-    """Messages in the first entry at `position` or behind it; None when none comes."""
+    """Return the number of messages in the first entry at or after `position`, or None if no entry arrives."""
     at_entry = Position(position.ledger, position.entry)
     entry = client.retrying(partial(first_entry, client, partition, at_entry))
     return None if entry is None else entry.messages

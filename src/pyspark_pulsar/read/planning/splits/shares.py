@@ -1,4 +1,4 @@
-"""A number shared out in proportion to weights. Pure."""
+"""Division of a number in proportion to weights. Pure."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ _WHOLE: Final = 1 << 40
 
 
 def shares(total: int, weights: Sequence[float]) -> list[int]:
-    """`total` shared in proportion to `weights`, but at least one each; the first ones where it is not enough for that.
+    """Divide `total` in proportion to `weights`, with at least one for each.
 
-    The shares sum up to `total`, if there are any.
+    If `total` is too small for that, the first ones get one each. The shares add up to `total` if there are weights.
     """
     number = len(weights)
     if total <= number or number == 0:
         return [1 if index < total else 0 for index in range(number)]
-    # Whole numbers, since floating point loses messages where there are many.
+    # Integers are exact; floating point would lose messages of large totals.
     most = max(weights)
     parts = [max(1, int(_WHOLE * (weight / most))) if most > 0 else 1 for weight in weights]
     rest = total - number

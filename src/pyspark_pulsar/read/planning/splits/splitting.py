@@ -1,4 +1,4 @@
-"""Splits of located ranges: the steps `records` and `packing` of a plan. Driver only."""
+"""The steps `records` and `packing` of a plan: turn located ranges into splits. Driver only."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from pyspark_pulsar.read.split import Split
 
 
 def make_splits(options: ReadOptions, client: BrokerClient, drafts: Sequence[PartitionDraft]) -> None:
-    """Fill in the splits: the ranges of each draft, in order, cut and packed as the options say.
+    """Set the splits of each draft: its ranges in order, cut and packed by the options.
 
-    Requests some entries from the broker where splits are limited by messages; the files of a table show their number
+    Fetches some entries from the broker if splits are limited by messages. The files of a table contain their number
     of rows. Raises the errors of `BrokerClient`.
     """
     least = options.min_partitions or 1
@@ -50,13 +50,13 @@ def _partition_range(draft: PartitionDraft, records: float) -> PartitionRange:
 
 
 def limits_without_ledgers(options: ReadOptions, requests: Iterable[RangeRequest]) -> Iterator[str]:
-    """Yield what options cannot do where no ledgers are known, for the log."""
+    """Yield, for the log, what the options cannot limit or cut because no ledgers are known."""
     if any(request.window.bounds_publish_times for request in requests):
         yield (
-            "the asked times bound the rows, and not what is fetched: with option admin.url, ledgers outside of them "
-            "would not be read"
+            "times limit the returned rows, but not the fetched entries; set option admin.url to skip ledgers outside "
+            "of the times"
         )
     if options.split_by == BY_KEY:
         return
     if options.min_partitions is not None or options.max_records_per_partition is not None:
-        yield "without option admin.url, only a range inside one ledger can be cut into splits"
+        yield "only a range inside one ledger can be cut into splits; set option admin.url to cut other ranges"

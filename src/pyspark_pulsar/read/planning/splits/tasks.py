@@ -1,8 +1,8 @@
-"""From splits to Spark's tasks: small splits of several topics go together. Driver only; no I/O.
+"""Assignment of splits to Spark's tasks: small splits of several topics share a task. Driver only; no I/O.
 
-A task costs its start, and each split in it a few requests to a broker: what is read of a small topic is less than
-that. So a micro-batch over thousands of topics is read by tasks of many splits, which share the connections of one
-worker. A split that is large, or of which nothing is known, stays a task of its own.
+Starting a task is expensive, and each split needs a few requests to a broker. Reading a small topic costs less than
+that. So a micro-batch over thousands of topics has tasks with many splits, which share the connections of one worker.
+A split that is large, or whose size is unknown, has a task of its own.
 """
 
 from __future__ import annotations
@@ -15,25 +15,31 @@ from pyspark_pulsar.read.planning.splits.key_ranges import BY_KEY
 from pyspark_pulsar.read.split import ENTRY_BYTES, Split
 
 LEAST_TASKS: Final = 32
-"""Never fewer for want of size, so that a small cluster has work for all its cores ..."""
+"""Small splits share tasks only above this number of tasks, so a small cluster has work for all its cores."""
 LEAST_OF_TINY: Final = 16
-"""... but of tiny splits alone so many are enough, ..."""
+"""Minimum number of tasks for tiny splits of a batch."""
 TINY_IN_TASK: Final = 16
-"""... or one for so many of them: they are read sooner than a further task begins."""
+"""Up to this number of tiny splits of a batch share a task: reading them is quicker than starting another task."""
 TASK_BYTES: Final = 8 << 20
-"""A task takes further splits up to this size; about half a second of reading from one topic."""
+"""The size up to which a task accepts further splits: about half a second of reading from one topic."""
 OPEN_BYTES: Final = 128 << 10
-"""What beginning with one more topic partition costs, as bytes that could be read in that time."""
+"""The cost of starting with one more topic partition, as the bytes that could be read in that time."""
 
 
 def tasks_of(
     options: ReadOptions, splits: Sequence[Split], *, fewer_of_tiny: bool = False
 ) -> list[tuple[Split, ...]]:
-    """The splits of each task: neighbours in the order of `splits`, which tasks keep.
+    """Return the splits of each task: neighbors in the order of `splits`, which tasks keep.
 
-    There are at least `minPartitions` tasks and at least `LEAST_TASKS`, as far as there are splits. `fewer_of_tiny`: of
-    tiny ones `LEAST_OF_TINY` are enough; a batch is not waited for by the next one. Where options limit the messages of
-    a task, or say which keys go to which one, each split is a task.
+    There are at least `minPartitions` and at least `LEAST_TASKS` tasks, if there are enough splits. Each split has a
+    task of its own if options limit the messages of a task, or assign keys to tasks.
+
+    Args:
+        options: The options of the read.
+        splits: All splits of a plan.
+        fewer_of_tiny: Use only `LEAST_OF_TINY` tasks for tiny splits. A batch sets this, because no next batch
+            waits for it.
+
     """
     weights = [_weight(split) for split in splits]
     least = max(_least_tasks(weights) if fewer_of_tiny else LEAST_TASKS, options.min_partitions or 1)
@@ -49,10 +55,10 @@ def _least_tasks(weights: Sequence[int | None]) -> int:
 
 
 def _capacity(weights: Sequence[int | None], least: int, most: float) -> float:
-    """What tasks of several splits may weigh, at most `most`, so that there are at least so many tasks.
+    """Return the largest weight of a task with several splits, at most `most`, with which `least` tasks remain.
 
-    As many tasks as large splits and those of unknown size are, the others need not be. Which are large depends on the
-    capacity: it only falls, so that at some time no further one is.
+    Each large split and each split of unknown size is a task, which counts toward `least`. The capacity decides which
+    splits are large. The capacity only falls, so at some point no more splits become large.
     """
     small = [weight for weight in weights if weight is not None]
     capacity, alone = most, weights.count(None)
@@ -82,10 +88,10 @@ def _grouped(
 
 
 def _weight(split: Split) -> int | None:
-    """In bytes; None where nobody knows."""
+    """Return the weight in bytes, or None if the size is unknown."""
     if split.size is not None:
         return OPEN_BYTES + split.size
-    # A split from earliest may begin in a ledger that is known.
+    # A split from earliest may begin in a known ledger.
     start, end = split.ranges[0].start, split.end
     if start.ledger != end.ledger:
         return None

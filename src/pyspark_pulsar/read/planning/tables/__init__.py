@@ -1,1 +1,1 @@
-"""What topics' tables hold of a range. Driver only."""
+"""Topics' tables: the part of a range that they hold. Driver only."""

@@ -1,4 +1,4 @@
-"""A range of a topic partition that its table holds, and where it can be cut. Driver only; no I/O."""
+"""The part of a topic partition's range that its table holds, and where it can be cut. Driver only; no I/O."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyspark_pulsar.read.sources.columns import FromColumns
 
 @dataclass(frozen=True, slots=True)
 class FileRange:
-    """From `start` (inclusive) to `end` (exclusive): all its rows are in the files of `location`."""
+    """A range from `start` (inclusive) to `end` (exclusive), all of whose rows are in the files of `location`."""
 
     start: Position
     end: Position
@@ -23,27 +23,27 @@ class FileRange:
 
     @property
     def entries(self) -> int:
-        """Between how many entries it can be cut: those of its files, where they are of one ledger; else 1."""
+        """The largest number of parts: one for each entry, or 1 if the files have entries of several ledgers."""
         first, last = self._bounds
         return 1 if first.ledger != last.ledger else max(1, last.entry - first.entry + 1)
 
     @property
-    def place(self) -> FromColumns:
-        """The location."""
+    def sized_location(self) -> FromColumns:
+        """The location, which needs no number of entries."""
         return self.location
 
     @property
     def entry_bytes(self) -> float:
-        """The mean share of one of `entries`."""
+        """The mean size of an entry in its files, in bytes."""
         return sum(file.size for file in self.location.files) / self.entries
 
     @property
     def entry_rows(self) -> float:
-        """The mean number of rows in one of `entries`."""
+        """The mean number of rows of an entry."""
         return sum(file.rows for file in self.location.files) / self.entries
 
     def cut(self, parts: int) -> list[FileRange]:
-        """At most `parts` ranges of about as many entries, which together are this one."""
+        """Cut the range into at most `parts` ranges with about the same number of entries."""
         first, parts = self._bounds[0], max(1, min(parts, self.entries))
         borders = [
             Position(first.ledger, first.entry + self.entries * index // parts) for index in range(1, parts)
@@ -55,8 +55,7 @@ class FileRange:
 
     @property
     def _bounds(self) -> tuple[Position, Position]:
-        """The first and the last entry of the range that the files can have; of different ledgers where it is not
-        known."""
+        """The first and last entry of the range that the files can contain; in different ledgers if that is unknown."""
         lasts = [file.last for file in self.location.files]
         if not lasts or None in lasts:
             return EARLIEST, self.end
@@ -74,8 +73,10 @@ def file_ranges(
     end: Position,
     window: TimeWindow,
 ) -> list[FileRange]:
-    """The range in order, without gap or overlap. `files`: those of the table; what holds nothing of the window is left
-    out."""
+    """Return the range in parts, in order, without gap or overlap.
+
+    `files` are the files of the table. Files without a row in the window are left out.
+    """
     if start >= end:
         return []
     chosen = [file for file in files if file.may_hold(partition.index, start, end) and file.may_be_in(window)]
@@ -84,8 +85,8 @@ def file_ranges(
         return [FileRange(start, end, FromColumns(table, ()))]
     borders = [start, *(_first(group) for group in groups[1:]), end]
     return [
-        FileRange(begin, behind, FromColumns(table.of_files(group), tuple(group)))
-        for begin, behind, group in zip(borders, borders[1:], groups, strict=False)
+        FileRange(begin, after, FromColumns(table.of_files(group), tuple(group)))
+        for begin, after, group in zip(borders, borders[1:], groups, strict=False)
     ]
 
 

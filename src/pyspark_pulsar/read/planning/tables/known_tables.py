@@ -1,11 +1,12 @@
-"""What a planner knows of topics' tables, which hold their history as columns. Driver only.
+"""The topics' tables that a planner knows, which hold the topics' history as columns. Driver only.
 
-A table is loaded when a range is planned that begins before the ledger that is written to, and kept for a minute:
-tiering only moves on, and what is tiered stays readable, since files that a table no longer names are kept for days.
-Before rows count as lost the table is loaded anew.
+The planner loads a table when it plans a range that begins before the open ledger, and keeps it for a minute. That is
+safe: tiering only advances, and files that a table no longer names are kept for days. Before rows count as lost, the
+planner loads the table again.
 
-Where Spark's own scan reads a table (`catalog.scan.tier_scan`), it says up to where (option `behindTable`), and that
-alone is known of it: `PositionsOfTable`. What the planner concludes from the end of a table is the same then.
+If Spark's own scan reads a table (`catalog.scan.tier_scan`), the option `behindTable` contains the positions at which
+the scan ends. Then the planner knows only these positions (`PositionsOfTable`). It draws the same conclusions from the
+table's end.
 """
 
 from __future__ import annotations
@@ -35,37 +36,39 @@ from pyspark_pulsar.schema.read_schema import ReadSchema
 
 _log: Final = logging.getLogger(__name__)
 
-_LOOK_AGAIN_SECONDS: Final = 60.0
+_REFRESH_SECONDS: Final = 60.0
 _ANY: Final = -2
-"""Files that may have rows of several topic partitions."""
+"""The key of files that may have rows of several topic partitions."""
 
 
 def uses_tables(options: ReadOptions) -> bool:
-    """Whether the options let a read take rows of topics' tables, or begin behind one."""
+    """Return whether the options allow a read to use rows of topics' tables, or to begin at the end of one."""
     if options.behind_table is not None:
         return True
     return options.names_tables and options.read_from in (AUTO, COLUMNS) and not options.read_compacted
 
 
 def for_schema(options: ReadOptions, schema: ReadSchema) -> ReadOptions:
-    """The options of a read of `schema`: without tables where it shows fields that tables lack, such as a record inside
-    itself. Raises OptionError where the rows are to come from a table only."""
+    """Return the options for reading `schema`: without tables if it contains fields that tables lack.
+
+    An example is a record inside itself. Raises `OptionError` if `readFrom` allows only rows of a table.
+    """
     if not schema.value.shows_more or not uses_tables(options) or options.behind_table is not None:
         return options
     if options.read_from == COLUMNS:
         raise OptionError(
-            "option 'readFrom': expected auto, since tables lack the fields inside themselves or in raw form that the "
-            f"query asks for, got {COLUMNS}; leave it out, or ask for other columns"
+            "option 'readFrom': expected auto, because tables do not contain the recursive or raw fields of the query, "
+            f"got {COLUMNS}; leave the option out, or select other columns"
         )
     _log.warning(
-        "topics' tables lack fields that the query asks for: all rows are read from brokers and bookies"
+        "All rows are read from brokers and bookies, because topics' tables lack fields that the query selects"
     )
     return replace(options, tier_catalog=(), tier_catalog_secrets=())
 
 
 @dataclass(slots=True)
 class _KnownTable:
-    """None: the topic had none."""
+    """A topic's table and the time when it was loaded; `table` is None if the topic has no table."""
 
     table: ColumnarTable | None
     loaded: float
@@ -80,18 +83,24 @@ class _KnownTable:
 
 
 class KnownTables:
-    """Kept by a planner. Used by one thread."""
+    """The tables that one planner has loaded. Used by one thread."""
 
     def __init__(self, options: ReadOptions, clock: Callable[[], float] = time.monotonic) -> None:
-        """`clock`: seconds. Raises the errors of `TopicTables`."""
+        """`clock` returns seconds. Raises the errors of `TopicTables`."""
         self._tables = TopicTables(options)
         self._clock = clock
         self._known: dict[TopicName, _KnownTable] = {}
         self._lock = Lock()
 
-    def refresh(self, partitions: Iterable[TopicPartition], older_than: float = _LOOK_AGAIN_SECONDS) -> None:
-        """Load the tables of topics of which none was loaded for so many seconds. Raises `ColumnsUnavailable`,
-        `TierMismatch`, `ProtocolError`."""
+    def refresh(self, partitions: Iterable[TopicPartition], older_than: float = _REFRESH_SECONDS) -> None:
+        """Load the tables of topics that were not loaded within the last `older_than` seconds.
+
+        Raises:
+            ColumnsUnavailable: A catalog or a table cannot be read.
+            TierMismatch: A table is another topic's.
+            ProtocolError: A table cannot be parsed.
+
+        """
         now = self._clock()
         stale = {
             partition.topic
@@ -102,15 +111,15 @@ class KnownTables:
             return
         loaded = self._tables.load_all(stale)
         for topic in stale:
-            table, former = loaded.get(topic), self._known.get(topic)
-            is_same = former and former.table and table and former.table.version == table.version
-            if former is not None and is_same:
-                former.loaded = now
+            table, previous = loaded.get(topic), self._known.get(topic)
+            is_same = previous and previous.table and table and previous.table.version == table.version
+            if previous is not None and is_same:
+                previous.loaded = now
             else:
                 self._known[topic] = _KnownTable(table, now)
 
     def of(self, partition: TopicPartition) -> TieredPartition | None:
-        """As far as is known; None where nothing is tiered."""
+        """Return the tiered part of a topic partition as it is known; None if nothing is tiered."""
         known = self._known.get(partition.topic)
         return None if known is None or known.table is None else known.table.positions.of(partition)
 
@@ -119,23 +128,25 @@ class KnownTables:
         return None if known is None else known.table
 
     def is_known(self, partition: TopicPartition) -> bool:
-        """Whether the catalog was asked for the topic's table, and answered."""
+        """Return whether the catalog has answered a request for the topic's table."""
         return partition.topic in self._known
 
     def id(self, partition: TopicPartition) -> str | None:
-        """The identity of the topic's table; None where there is no table."""
+        """Return the identity of the topic's table, or None if there is no table."""
         table = self.table(partition)
         return None if table is None else table.id
 
     def place(self, topic: TopicName) -> str:
-        """Where the topic's table is looked for, as errors show it."""
+        """Return the place in which the topic's table is looked up, as errors show it."""
         return self._tables.place(topic)
 
     def check(
         self, partition: TopicPartition, ledgers: TopicLedgers, note: Callable[[], TierNote | None]
     ) -> None:
-        """Raise `TierMismatch` where the topic was deleted and made again since its table was written. `note`: as
-        `check_same_topic` takes it."""
+        """Raise `TierMismatch` if the topic was deleted and created again after its table was written.
+
+        `note` is the argument of `check_same_topic`.
+        """
         tiered, table = self.of(partition), self.id(partition)
         if tiered is not None and table is not None:
             check_same_topic(partition, tiered, (self.place(partition.topic), table), ledgers, note)
@@ -143,29 +154,32 @@ class KnownTables:
     def ranges(
         self, partition: TopicPartition, start: Position, end: Position, window: TimeWindow
     ) -> list[FileRange]:
-        """What the table holds of a range, all of which is tiered; any thread may ask. Raises `ColumnsUnavailable`."""
+        """Divide a tiered range by the files that contain it. Callable in any thread. Raises `ColumnsUnavailable`."""
         known = self._known[partition.topic]
         if known.table is None:
             return []
         return file_ranges(known.table.rows, partition, self.files(partition), start, end, window)
 
     def files(self, partition: TopicPartition) -> Sequence[DataFile]:
-        """Those of a known topic's table that may have rows of it; any thread may ask. Raises `ColumnsUnavailable`."""
+        """Return the files of a known table that may have rows of the topic partition.
+
+        Callable in any thread. Raises `ColumnsUnavailable`.
+        """
         with self._lock:
             return self._known[partition.topic].files(partition.index)
 
 
 class PositionsOfTable(KnownTables):
-    """Of one table that somebody else reads: the positions at which he ends."""
+    """The positions at which Spark's own scan of a table ends. The planner does not read this table."""
 
     def __init__(self, document: str) -> None:
-        """`document`: of option `behindTable`, as `behind_table` writes it. Raises `ProtocolError`."""
+        """Parse the value of option `behindTable`, which `behind_table` writes. Raises `ProtocolError`."""
         named = json.loads(document)
         self._name, self._id = str(named.get("table")), str(named.get("id"))
         self._positions = TieredPositions.from_json(document, "option 'behindTable'")
 
     def refresh(self, partitions: Iterable[TopicPartition], older_than: float = 0.0) -> None:
-        """Nothing: another state of the table has other rows."""
+        """Do nothing, because another state of the table has other rows."""
 
     def of(self, partition: TopicPartition) -> TieredPartition | None:
         return self._positions.of(partition)
@@ -185,16 +199,19 @@ class PositionsOfTable(KnownTables):
     def ranges(
         self, partition: TopicPartition, start: Position, end: Position, window: TimeWindow
     ) -> list[FileRange]:
-        raise NotImplementedError("somebody else reads the table")
+        raise NotImplementedError("the table is read by Spark's own scan")
 
 
 def known_tables(options: ReadOptions) -> KnownTables:
-    """What there is to know by these options. Raises the errors of `TopicTables`, `ProtocolError`."""
+    """Return the tables to use with these options, or with `behindTable` only the positions of its table.
+
+    Raises the errors of `TopicTables`, and `ProtocolError`.
+    """
     return KnownTables(options) if options.behind_table is None else PositionsOfTable(options.behind_table)
 
 
 def behind_table(name: str, identity: str, positions: TieredPositions) -> str:
-    """Return for option `behindTable` the name, the identity and the positions of a table."""
+    """Return the value of option `behindTable`: the name, the identity and the positions of a table."""
     return json.dumps({"table": name, "id": identity, **json.loads(positions.to_json())})
 
 
@@ -205,27 +222,27 @@ def check_same_topic(
     ledgers: TopicLedgers,
     note: Callable[[], TierNote | None],
 ) -> None:
-    """Raise `TierMismatch` unless the topic partition is the one of which the table has rows.
+    """Raise `TierMismatch` unless the topic partition is the one whose rows the table holds.
 
     Args:
         partition: The topic partition.
-        tiered: What the table says of it.
-        table: Where the table is, as errors show it, and its identity.
+        tiered: The tiered part of the partition, as the table describes it.
+        table: The place of the table, as errors show it, and its identity.
         ledgers: The topic partition's ledgers now.
-        note: Called where the time of creation differs: returns what the topic says of its table.
+        note: Returns the topic's note about its table. Called only if the times of creation differ.
 
     """
     if tiered.created in (None, ledgers.created):
         return
     place, identity = table
     if any(ledger.id == tiered.end.ledger for ledger in ledgers.ledgers):
-        # A cluster gives an id of a ledger once, but another cluster gives it too.
+        # An id of a ledger is unique within a cluster, but another cluster uses the same ids.
         known = note()
         if known is not None and known.id == identity:
-            # It is the same topic, and its metadata was moved.
+            # The topic is the same, and its metadata was moved to another cluster.
             return
     raise TierMismatch(
-        f"{partition}: expected the topic of {place}, which was made at {tiered.created}, got one that was made at "
+        f"{partition}: expected the topic of {place}, created at {tiered.created}, got a topic created at "
         f"{ledgers.created}: it was deleted and made again; drop or rename the table (pyspark-pulsar tier drop), or "
         f"read without tierCatalog"
     )

@@ -1,17 +1,18 @@
-"""What of a range its topic's table holds, and what is left for the topic's ledgers. Driver only.
+"""Division of a range between the topic's table and the topic's ledgers. Driver only.
 
-A table holds a topic partition from its first message up to a position (`columnar.positions`). So a range is cut in
-two there:
+A table holds a topic partition from its first message up to a position (`columnar.positions`). So a range is divided
+there:
 
     the range     start ............. end of the table ............. end
-    from          the table's files | the topic's ledgers
+    source        the table's files | the topic's ledgers
 
-Behind the table's end all is as if the range began there, but for the question whether something is lost: the ledger
-with which the table ends may be gone although nothing is (`TieredPartition.is_outlived`), and nothing at all may be
-left that would say that something is.
+The rest after the table's end is planned like a range that begins there. The check for lost messages differs, for two
+reasons. The ledger in which the table ends may be removed without any loss (`TieredPartition.is_outlived`). And all
+ledgers may be removed, so that no ledger is left that shows a loss.
 
-A catalog that cannot be asked leaves ranges to the ledgers with `readFrom=auto`, and a warning; but not ranges that
-begin at earliest. Of these nobody could say whether retention has removed what the table holds.
+If a catalog does not answer, ranges are read from the ledgers with `readFrom=auto`, and a warning is logged. Ranges
+from earliest are an error instead: without the table, nothing shows whether retention has removed messages that the
+table holds.
 """
 
 from __future__ import annotations
@@ -38,34 +39,34 @@ from pyspark_pulsar.read.planning.tables.topic_notes import TopicNotes
 
 
 class TieredRanges:
-    """Kept by a planner. Used by one thread."""
+    """The component of a planner that reads topics' tables. Used by one thread."""
 
-    def __init__(self, options: ReadOptions, admin: AdminClient, tell: Callable[[str], None]) -> None:
-        """`tell`: tells the user something once. Raises the errors of `KnownTables`."""
+    def __init__(self, options: ReadOptions, admin: AdminClient, report: Callable[[str], None]) -> None:
+        """`report` logs a text once. Raises the errors of `KnownTables`."""
         self.tables: KnownTables = known_tables(options)
-        self._notes = TopicNotes(admin, tell)
+        self._notes = TopicNotes(admin, report)
         self._options = options
         self._admin = admin
-        self._tell = tell
+        self._report = report
 
     def find(self, requests: Iterable[RangeRequest]) -> None:
-        """Load the tables of their topics, unless they were just loaded. Raises the errors of `KnownTables.refresh`."""
+        """Load the tables of the ranges' topics, unless they are recent. Raises the errors of `KnownTables.refresh`."""
         given = list(requests)
         try:
             self.tables.refresh(request.partition for request in given)
         except ColumnsUnavailable as fault:
             if self._options.read_from != AUTO or any(request.from_earliest for request in given):
                 raise
-            self._tell(f"tables are not looked at, and all is read from the topics' ledgers: {fault}")
+            self._report(f"all is read from the topics' ledgers, and nothing from tables: {fault}")
 
-    def find_newer(
-        self, behind: Iterable[RangeRequest], known: Mapping[TopicPartition, TopicLedgers]
-    ) -> bool:
-        """Where ledgers are gone that a table as it was loaded lacks: it may have them by now. Whether one was
-        loaded. Raises the errors of `KnownTables.refresh`."""
+    def find_newer(self, rest: Iterable[RangeRequest], known: Mapping[TopicPartition, TopicLedgers]) -> bool:
+        """Load tables again if ledgers after their end were removed, because a newer state may have the rows.
+
+        Returns whether a table was loaded. Raises the errors of `KnownTables.refresh`.
+        """
         doubtful = [
             request.partition
-            for request in behind
+            for request in rest
             if (ledgers := known.get(request.partition)) is not None
             and self.tables.table(request.partition) is not None
             and is_cut_off(request.start, ledgers)
@@ -76,15 +77,15 @@ class TieredRanges:
     def skip_tables(
         self, positions: Mapping[TopicPartition, Position], *, at_once: bool
     ) -> dict[TopicPartition, Position]:
-        """See `SplitPlanner.skip_tables`."""
+        """Return the positions, moved to the end of the topic's table if that is later. See `SplitPlanner`."""
         new = [partition for partition in positions if not self.tables.is_known(partition)]
         try:
             self.tables.refresh(positions, 0.0 if at_once else math.inf)
         except ColumnsUnavailable:
-            # What is planned says whether that matters.
+            # With `auto` a later plan shows whether the missing answer matters.
             if self._options.read_from != AUTO:
                 raise
-        # Nothing is planned of a topic that has no messages, whatever it had.
+        # A topic without messages has no plan that would check its note, even if it had messages before.
         self._check_notes(
             [
                 partition
@@ -99,28 +100,33 @@ class TieredRanges:
         }
 
     def tiered(self, request: RangeRequest) -> RangeRequest | None:
-        """What the topic's table holds of a range; None if it is nothing. Raises `DataLossError`, and
-        `ColumnsUnavailable` where `readFrom` wants a table and there is none."""
+        """Return the part of a range that the topic's table holds, or None.
+
+        Raises:
+            ColumnsUnavailable: With `readFrom=columns`, the topic has no table.
+            DataLossError: Messages of this part were removed before they were tiered.
+
+        """
         tiered = self.tables.of(request.partition)
         if self._options.read_from == COLUMNS and self.tables.table(request.partition) is None:
             raise ColumnsUnavailable(
-                f"{request.partition}: expected a table of the topic, as readFrom=columns says, got none; tier it "
-                f"(pyspark-pulsar tier run), correct tierTable, or use readFrom=auto"
+                f"{request.partition}: expected a table of the topic because of readFrom=columns, got none; tier the "
+                f"topic (pyspark-pulsar tier run), correct tierTable, or use readFrom=auto"
             )
         if tiered is None or request.is_empty or request.start >= tiered.end:
             return None
         part = replace(request, end=min(request.end, tiered.end))
         for start, end in () if request.from_earliest else tiered.lost_in(part.start, part.end):
             report_loss(
-                f"{request.partition}: expected messages from {part.start} up to {part.end}, but what was between "
-                f"{start} and {end} was removed before it was tiered",
-                "To go on with what is left, set failOnDataLoss=false",
+                f"{request.partition}: expected messages from {part.start} up to {part.end}, but the messages between "
+                f"{start} and {end} were removed before they were tiered",
+                "To continue with the messages that are left, set failOnDataLoss=false",
                 fail=self._options.fail_on_data_loss,
             )
         return part
 
     def rest(self, request: RangeRequest) -> RangeRequest:
-        """Return what is left of a range for the topic's ledgers; nothing where `readFrom` wants the table alone."""
+        """Return the part of a range for the topic's ledgers, which is empty with `readFrom=columns`."""
         tiered = self.tables.of(request.partition)
         if self._options.read_from == COLUMNS:
             return replace(request, start=request.end)
@@ -128,23 +134,23 @@ class TieredRanges:
             return request
         return replace(request, start=min(tiered.end, request.end))
 
-    def begins_at_end(self, behind: RangeRequest) -> bool:
-        """Whether what is left of a range begins where the topic's table ends."""
-        tiered = None if self._options.read_from == COLUMNS else self.tables.of(behind.partition)
-        return tiered is not None and behind.start == tiered.end
+    def begins_at_end(self, rest: RangeRequest) -> bool:
+        """Return whether the rest of a range begins where the topic's table ends."""
+        tiered = None if self._options.read_from == COLUMNS else self.tables.of(rest.partition)
+        return tiered is not None and rest.start == tiered.end
 
     def check(self, requests: Iterable[RangeRequest], known: Mapping[TopicPartition, TopicLedgers]) -> bool:
-        """Compare the tables with the topics that the ranges are of.
+        """Check that the tables belong to the topics of the ranges.
 
         Args:
-            requests: The ranges that are asked for.
-            known: The ledgers of those topic partitions that a plan needs them of.
+            requests: The requested ranges.
+            known: The ledgers of the topic partitions whose plan needs ledgers.
 
         Returns:
-            Whether tables were loaded again.
+            True if tables were loaded again.
 
         Raises:
-            TierMismatch: A topic was tiered to another table or made again, or its table lost what it had.
+            TierMismatch: A topic was tiered to another table, or deleted and created again, or its table lost rows.
 
         """
         given = [request for request in requests if not request.is_empty]
@@ -155,21 +161,20 @@ class TieredRanges:
         unnoted = [partition for partition in doubtful if self._has_no_note(partition)]
         present = {**self._ledgers(unnoted), **known}
         for partition in {request.partition for request in given} & present.keys():
-            self.tables.check(partition, present[partition], partial(self._notes.of, partition.topic))
+            self.tables.check(partition, present[partition], partial(self._notes.get, partition.topic))
         return is_loaded_again
 
     def _check_notes(self, partitions: Sequence[TopicPartition]) -> bool:
-        """Raise `TierMismatch` where tables are not as the topics' notes say. Return whether tables were loaded
-        again."""
+        """Raise `TierMismatch` if a table differs from its topic's note. Return whether tables were loaded again."""
         known = [partition for partition in partitions if self.tables.is_known(partition)]
         self._notes.refresh({partition.topic for partition in known})
-        unlike = [partition for partition in known if not self._is_as_noted(partition)]
-        # Both may have changed since they were read. A table that is loaded after the note is not behind it.
-        self._notes.refresh({partition.topic for partition in unlike}, 0.0)
-        self.tables.refresh(unlike, 0.0)
-        for partition in unlike:
+        different = [partition for partition in known if not self._is_as_noted(partition)]
+        # The table or the note may have changed since they were read. A table loaded after its note is not older.
+        self._notes.refresh({partition.topic for partition in different}, 0.0)
+        self.tables.refresh(different, 0.0)
+        for partition in different:
             self._check_note(partition)
-        return bool(unlike)
+        return bool(different)
 
     def _needs_note(self, request: RangeRequest, ledgers: TopicLedgers | None) -> bool:
         if request.partition.is_segment:
@@ -188,8 +193,8 @@ class TieredRanges:
         return True
 
     def _check_note(self, partition: TopicPartition) -> None:
-        """Raise `TierMismatch` where the topic's note tells of another table than is known."""
-        note, tiered = self._notes.of(partition.topic), self.tables.of(partition)
+        """Raise `TierMismatch` if the topic's note names a table other than the known one."""
+        note, tiered = self._notes.get(partition.topic), self.tables.of(partition)
         if note is None:
             return
         note.check_table(partition.topic, self.tables.id(partition), self.tables.place(partition.topic))
@@ -198,8 +203,8 @@ class TieredRanges:
             note.check_end(partition, tiered)
 
     def _has_no_note(self, partition: TopicPartition) -> bool:
-        """Return whether only the times of creation can tell that a table is the topic's."""
-        return self.tables.of(partition) is not None and self._notes.of(partition.topic) is None
+        """Return whether only the creation times can show that a table belongs to the topic."""
+        return self.tables.of(partition) is not None and self._notes.get(partition.topic) is None
 
     def _ledgers(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, TopicLedgers]:
         found = self._admin.map(self._ledgers_of, partitions) if partitions else ()
@@ -213,32 +218,36 @@ class TieredRanges:
         try:
             return fetch_one(self._admin, partition)
         except PermissionDenied as fault:
-            self._tell(f"it is not known whether topics were made again since they were tiered: {fault}")
+            self._report(
+                f"it is unknown whether topics were deleted and made again since they were tiered: {fault}"
+            )
         except TopicNotFoundError:
-            # It was deleted since the query saw it, which is for the query to say.
+            # The topic was deleted since the query listed it, and the query reports that.
             pass
         return None
 
-    def doubtful(self, behind: RangeRequest, ledgers: TopicLedgers) -> RangeRequest | None:
-        """The range in which something may be lost; None where nothing is. Raises `TierMismatch`, and the errors of
-        `AdminClient`."""
-        tiered = self.tables.of(behind.partition)
-        if tiered is None or not self.begins_at_end(behind):
-            return behind
+    def possible_loss(self, rest: RangeRequest, ledgers: TopicLedgers) -> RangeRequest | None:
+        """Return the range in which messages may be lost, or None.
+
+        Raises `TierMismatch`, and the errors of `AdminClient`.
+        """
+        tiered = self.tables.of(rest.partition)
+        if tiered is None or not self.begins_at_end(rest):
+            return rest
         first = ledgers.ledgers[0].id
-        kept_ms = partial(retention_ms, self._admin, behind.partition)
-        if is_cut_off(behind.start, ledgers):
+        kept_ms = partial(retention_ms, self._admin, rest.partition)
+        if is_cut_off(rest.start, ledgers):
             if tiered.is_outlived(first, time.time_ns() // 1_000_000, kept_ms):
                 return None
-            note = self._notes.of(behind.partition.topic)
+            note = self._notes.get(rest.partition.topic)
             if note is not None and self._options.fail_on_data_loss:
-                # The table was loaded again since the ledgers are known to be gone: see `find_newer`.
-                note.check_end(behind.partition, tiered)
-        # What came behind the table may all be gone, so that nothing is left that says so.
-        return replace(behind, end=max(behind.end, Position(first, 0)))
+                # The table was loaded after these ledgers were found missing (`find_newer`).
+                note.check_end(rest.partition, tiered)
+        # All messages after the table's end may be removed, so that no ledger shows the loss.
+        return replace(rest, end=max(rest.end, Position(first, 0)))
 
     def file_ranges(self, tiered: RangeRequest | None) -> list[FileRange]:
-        """Of what `tiered` gave. Raises `ColumnsUnavailable`."""
+        """Return the parts of a range that `tiered` returned. Raises `ColumnsUnavailable`."""
         if tiered is None:
             return []
         return self.tables.ranges(tiered.partition, tiered.start, tiered.end, tiered.window)

@@ -1,4 +1,4 @@
-"""What retention removed of a range: when it is an error, when it is not, and what the error says."""
+"""Messages that retention removed from a range: when they are an error, and what the error contains."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ OLD = (Ledger(5, 10, 1, None, 1), Ledger(6, 4, 1, 1, 2), Ledger(7, 3, 1, 2, None
 NOW = TopicLedgers((Ledger(7, 3, 1, None, 3), Ledger(9, 0, 0, 3, None)))
 
 
-def test_earliest_and_what_is_there_is_no_loss() -> None:
+def test_a_range_from_earliest_or_in_existing_ledgers_lost_nothing() -> None:
     for start in (EARLIEST, Position(7, 0), Position(7, 3), Position(8, 0), Position(9, 0)):
         check_loss(A, NOW, start, Position(9, 5), fail=True)
     check_loss(A, NOW, Position(5, 0), Position(5, 0), fail=True)
     check_loss(A, TopicLedgers(()), Position(5, 0), Position(6, 0), fail=True)
 
 
-def test_the_error_names_topic_range_and_way_out() -> None:
+def test_the_error_names_the_topic_the_range_and_the_option() -> None:
     with pytest.raises(DataLossError) as caught:
         check_loss(A, NOW, Position(5, 8), Position(9, 5), fail=True)
     text = str(caught.value)
@@ -46,55 +46,59 @@ def test_the_error_names_topic_range_and_way_out() -> None:
         (Position(5, 10), Position(6, 0), 0),
     ],
 )
-def test_entries_are_counted_where_the_ledgers_were_seen(start: Position, end: Position, lost: int) -> None:
-    former = remember({}, TopicLedgers((*OLD[:2], Ledger(7, 1, 1, 2, None))))
+def test_lost_entries_are_counted_if_their_ledgers_were_seen(
+    start: Position, end: Position, lost: int
+) -> None:
+    previous = remember({}, TopicLedgers((*OLD[:2], Ledger(7, 1, 1, 2, None))))
     if lost == 0:
-        check_loss(A, NOW, start, end, fail=True, former=former)
+        check_loss(A, NOW, start, end, fail=True, previous=previous)
         return
     with pytest.raises(DataLossError, match=rf"\({lost} entries\)"):
-        check_loss(A, NOW, start, end, fail=True, former=former)
+        check_loss(A, NOW, start, end, fail=True, previous=previous)
 
 
-def test_a_ledger_seen_open_or_a_break_in_what_was_seen_tells_nothing() -> None:
+def test_a_ledger_that_was_never_seen_closed_counts_as_lost() -> None:
     open_then = remember({}, TopicLedgers((Ledger(6, 4, 1, None, None), Ledger(7, 3, 1, None, None))))
     broken = remember(remember({}, TopicLedgers(OLD[:2])), NOW)
-    for former in (open_then, broken, {}):
+    for previous in (open_then, broken, {}):
         with pytest.raises(DataLossError):
-            check_loss(A, NOW, Position(6, 4), Position(9, 5), fail=True, former=former)
+            check_loss(A, NOW, Position(6, 4), Position(9, 5), fail=True, previous=previous)
 
 
-def test_a_log_line_instead(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_loss_is_logged_without_fail_on_data_loss(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         check_loss(A, NOW, Position(5, 8), Position(9, 5), fail=False)
     assert "5:8:0" in caplog.text
     assert "goes on with what is left" in caplog.text
 
 
-def test_a_stream_goes_on_where_it_is() -> None:
-    former = {A: Position(5, 3), B: Position(2, 0)}
+def test_a_stream_continues_from_its_position() -> None:
+    previous = {A: Position(5, 3), B: Position(2, 0)}
     ends = {A: Position(5, 9), B: EARLIEST}
-    assert advanced(former, ends, fail=True) == ({A: Position(5, 9), B: Position(2, 0)}, {})
-    assert advanced(former, {}, fail=True) == (former, {})
+    assert advanced(previous, ends, fail=True) == ({A: Position(5, 9), B: Position(2, 0)}, {})
+    assert advanced(previous, {}, fail=True) == (previous, {})
 
 
-def test_a_topic_made_again(caplog: pytest.LogCaptureFixture) -> None:
-    former, ends = {A: Position(5, 3)}, {A: Position(4, 1)}
+def test_a_topic_that_was_created_again_is_read_from_its_first_message(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    previous, ends = {A: Position(5, 3)}, {A: Position(4, 1)}
     with pytest.raises(DataLossError, match=r"read up to 5:3:0.*before 4:1:0"):
-        advanced(former, ends, fail=True)
+        advanced(previous, ends, fail=True)
     with caplog.at_level(logging.WARNING):
-        assert advanced(former, ends, fail=False) == (ends, {A: EARLIEST})
+        assert advanced(previous, ends, fail=False) == (ends, {A: EARLIEST})
     assert "from its first message on" in caplog.text
 
 
 @pytest.mark.parametrize(
     ("removed", "says"),
     [
-        (RemovedEntries(Position(9, 0), 4), r"left are at 9:0:0: at least 4 entries behind 5:3:0 are gone"),
+        (RemovedEntries(Position(9, 0), 4), r"left are at 9:0:0: at least 4 entries after 5:3:0 are gone"),
         (RemovedEntries(Position(9, 0), None), r"the ledger of 5:3:0 is gone.*deleted and made again"),
         (RemovedEntries(None, None), r"expected messages from 5:3:0, but the topic was deleted"),
     ],
 )
-def test_what_a_broker_tells_of_removed_entries(
+def test_removed_entries_that_a_broker_reports_are_an_error_or_logged(
     removed: RemovedEntries, says: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     starts = {A: Position(5, 3), B: Position(1, 0)}

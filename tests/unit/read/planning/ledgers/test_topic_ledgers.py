@@ -1,4 +1,4 @@
-"""The two answers about ledgers put together, with each of their traps (answers as of Pulsar 4.0.8)."""
+"""The merge of the two admin REST answers about ledgers, with each of their traps (answers of Pulsar 4.0.8)."""
 
 from __future__ import annotations
 
@@ -64,16 +64,16 @@ def parsed(info: dict[str, Any] = INFO, stats: dict[str, Any] = STATS) -> tuple[
     return parse_ledgers(info, stats, "reading x").ledgers
 
 
-def test_sorted_with_times_and_the_numbers_of_the_open_one() -> None:
+def test_ledgers_are_sorted_and_have_their_times_and_sizes() -> None:
     assert parsed() == (
         Ledger(3, 10, 100, opened_ms=None, closed_ms=1000, offload_id="u3"),
-        # An offload that runs or has failed has an id, but is no copy.
+        # An offload that runs or has failed has an id, but its copy is not complete.
         Ledger(7, 5, 50, opened_ms=1000, closed_ms=2000, offload_id=None),
         Ledger(46, 4, 44, opened_ms=2000, closed_ms=None, offload_id=None),
     )
 
 
-def test_closed_between_the_two_questions_counts_as_open() -> None:
+def test_a_ledger_that_closes_between_the_two_requests_counts_as_open() -> None:
     stats = copy.deepcopy(STATS)
     stats["ledgers"][2] |= {"entries": 6, "size": 66}
     stats["ledgers"].append({"ledgerId": 50, "entries": 0, "size": 0, "offloaded": False})
@@ -83,8 +83,8 @@ def test_closed_between_the_two_questions_counts_as_open() -> None:
     )
 
 
-def test_of_a_ledger_that_closes_the_metadata_store_has_the_numbers() -> None:
-    """Whichever answer is the older one."""
+def test_the_size_of_a_closing_ledger_is_the_one_in_the_metadata_store() -> None:
+    """The result does not depend on which answer is the older one."""
     info, stats = copy.deepcopy(INFO), copy.deepcopy(STATS)
     info["ledgers"][1] |= {"entries": 6, "size": 66}
     still_open = Ledger(46, 4, 44, opened_ms=2000, closed_ms=None)
@@ -96,7 +96,7 @@ def test_of_a_ledger_that_closes_the_metadata_store_has_the_numbers() -> None:
     assert parsed(info, stats)[2:] == (closed,)
 
 
-def test_a_ledger_that_is_gone_from_the_metadata_store_counts_as_open() -> None:
+def test_a_ledger_that_is_missing_in_the_metadata_store_counts_as_open() -> None:
     info = copy.deepcopy(INFO)
     del info["ledgers"][0]
     assert parsed(info)[0] == Ledger(3, 10, 100, opened_ms=None, closed_ms=None)
@@ -110,9 +110,9 @@ def test_the_last_ledger_of_a_terminated_topic_is_closed() -> None:
     assert parsed(info, stats)[-1] == Ledger(46, 4, 44, opened_ms=2000, closed_ms=9999)
 
 
-def test_a_closed_ledger_without_a_time() -> None:
+def test_a_closed_ledger_without_a_time_has_time_zero() -> None:
     info = copy.deepcopy(INFO)
-    # The last is the time of the question, as for the open ledger.
+    # The last value is the time of the request, as brokers report it for the open ledger.
     for timestamp in (None, 0, 9999):
         info["ledgers"][2]["timestamp"] = timestamp
         third = parsed(info)[1:]
@@ -121,14 +121,14 @@ def test_a_closed_ledger_without_a_time() -> None:
     assert parsed(info)[1].closed_ms == 0
 
 
-def test_trimmed_between_the_two_questions_is_gone() -> None:
+def test_a_ledger_that_is_removed_between_the_two_requests_is_left_out() -> None:
     stats = copy.deepcopy(STATS)
     del stats["ledgers"][0]
     assert [ledger.id for ledger in parsed(stats=stats)] == [7, 46]
     assert parsed(stats=stats)[0].opened_ms is None
 
 
-def test_the_compacted_view() -> None:
+def test_the_compacted_view_and_its_end_are_read() -> None:
     stats = STATS | {
         "compactedLedger": {"ledgerId": 60, "entries": 3, "size": 30, "offloaded": False},
         "cursors": {
@@ -154,11 +154,11 @@ def test_the_compacted_view() -> None:
         (None, None),
     ],
 )
-def test_when_a_topic_was_made_whichever_broker_tells(told: str | None, created: str | None) -> None:
+def test_the_creation_time_has_one_form_for_all_brokers(told: str | None, created: str | None) -> None:
     assert parse_ledgers(INFO | {"creationDate": told}, STATS, "reading x").created == created
 
 
-def test_a_compacted_view_and_an_end_that_do_not_belong_together() -> None:
+def test_a_compacted_view_that_does_not_match_its_end_is_unclear() -> None:
     cursors = {"__compaction": {"markDeletePosition": "7:4", "properties": {"CompactedTopicLedger": 61}}}
     former = {"ledgerId": 60, "entries": 3, "size": 30, "offloaded": False}
     for stats in (STATS | {"cursors": cursors}, STATS | {"cursors": cursors, "compactedLedger": former}):
@@ -166,7 +166,7 @@ def test_a_compacted_view_and_an_end_that_do_not_belong_together() -> None:
         assert (found.compacted, found.compaction_is_clear) == (None, False)
 
 
-def test_striping_is_filled_in_where_it_is_told() -> None:
+def test_the_reported_striping_is_added_to_ledgers() -> None:
     text = "LedgerMetadata{writeQuorumSize=1, digestType=CRC32C, ensembles={0=[b:1]}, customMetadata={}}"
     answer = {
         "ledgers": [{"ledgerId": 7, "metadata": text}, {"ledgerId": 3}, {"ledgerId": 99, "metadata": text}]
@@ -186,20 +186,20 @@ def test_striping_is_filled_in_where_it_is_told() -> None:
         (INFO, STATS | {"ledgers": [{"ledgerId": "x"}]}),
     ],
 )
-def test_other_answers_are_refused(info: dict[str, Any], stats: dict[str, Any]) -> None:
+def test_an_unknown_answer_is_a_protocol_error(info: dict[str, Any], stats: dict[str, Any]) -> None:
     with pytest.raises(ProtocolError, match="reading x"):
         parse_ledgers(info, stats, "reading x")
 
 
-class _Held:
-    """Lives as long as its answer."""
+class _Marker:
+    """A marker that lives as long as the answer that contains it."""
 
 
 class _Topics:
-    """Answers for any topic partition, and how many answers lived at the same time."""
+    """A server that answers for any topic partition, and counts the answers that live at the same time."""
 
     def __init__(self) -> None:
-        self._alive: weakref.WeakSet[_Held] = weakref.WeakSet()
+        self._alive: weakref.WeakSet[_Marker] = weakref.WeakSet()
         self.asked: list[TopicPartition] = []
         self.most_alive = 0
 
@@ -212,7 +212,7 @@ class _Topics:
 
     def _answer(self, partition: TopicPartition, told: dict[str, Any]) -> dict[str, Any]:
         self.asked.append(partition)
-        held = _Held()
+        held = _Marker()
         self._alive.add(held)
         self.most_alive = max(self.most_alive, len(self._alive))
         return {**copy.deepcopy(told), "held": held}
@@ -223,7 +223,7 @@ def admin_of(topics: _Topics, pool: ThreadPoolExecutor) -> Any:
 
 
 @pytest.mark.parametrize("count", [1, 4, 5, 300])
-def test_ledgers_of_many_topic_partitions_are_fetched_without_holding_all_answers(count: int) -> None:
+def test_many_topic_partitions_are_fetched_without_keeping_all_answers(count: int) -> None:
     partitions = [TopicPartition(TopicName.parse(f"persistent://a/b/t{n}"), -1) for n in range(count)]
     topics = _Topics()
     with ThreadPoolExecutor(8) as pool:
@@ -244,7 +244,7 @@ def test_ledgers_of_many_topic_partitions_are_fetched_without_holding_all_answer
         ("Terminated", 1, False, 2),
     ],
 )
-def test_of_many_with_one_open_ledger_one_list_is_enough(
+def test_one_request_is_enough_for_a_partition_with_only_an_open_ledger(
     state: str, ledgers: int, with_created: bool, asked: int
 ) -> None:
     class Topics(_Topics):
@@ -276,7 +276,7 @@ LIST = {"currentLedgerEntries": 3, "currentLedgerSize": 300, "state": "LedgerOpe
 
 
 class _Striped:
-    """Ledgers `closed`, and an open one behind them; `refused` is raised where their striping is asked for."""
+    """A topic with `closed` ledgers and an open one after them. A request for the striping raises `refused`."""
 
     def __init__(
         self, closed: int, *, offload_id: str | None = None, refused: PulsarError | None = None
@@ -313,7 +313,7 @@ class _Striped:
         (_Striped(2, refused=ConnectionFailed("down")), ["info", "striping", "stats"], False),
     ],
 )
-def test_the_striping_comes_with_the_list_where_few_ledgers_are_opened_for_it(
+def test_the_striping_is_fetched_with_the_list_if_the_ledgers_are_few(
     topic: _Striped, asked: list[str], is_striped: bool
 ) -> None:
     partition = TopicPartition(TopicName.parse("persistent://a/b/c"), -1)
@@ -330,7 +330,7 @@ def test_the_striping_comes_with_the_list_where_few_ledgers_are_opened_for_it(
         assert all(ledger.metadata is not None for ledger in again[partition].ledgers if ledger.id in ids)
 
 
-def test_a_ledger_that_is_closed_as_the_topic_is_loaded_for_the_second_question_is_closed() -> None:
+def test_a_ledger_that_closes_because_the_second_request_loads_the_topic_is_closed() -> None:
     class Unloaded(_Striped):
         def internal_info(self, partition: TopicPartition) -> dict[str, Any]:
             info = super().internal_info(partition)

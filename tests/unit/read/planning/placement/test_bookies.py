@@ -1,4 +1,4 @@
-"""What is asked about bookies, and what at the same time."""
+"""The requests about bookies, and which of them are sent at the same time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ METADATA = (
 
 
 class Admin:
-    """The part of `AdminClient` that is used. Each of the first two questions waits until the other one came."""
+    """The used part of `AdminClient`. Each of the first two requests waits until the other one arrives."""
 
     def __init__(self, *, lists: bool = True) -> None:
         self.bookies = self.topics = self
@@ -50,15 +50,15 @@ class Admin:
 
 
 @pytest.mark.parametrize("lists", [True, False])
-def test_which_bookies_there_are_and_where_ledgers_lie_is_asked_at_once(*, lists: bool) -> None:
-    """What is out of proportion to what is read is asked only where nobody lists the bookies."""
+def test_bookies_and_striping_are_requested_at_the_same_time(*, lists: bool) -> None:
+    """An expensive request is sent only if no broker lists the bookies."""
     few = TopicLedgers((Ledger(7, 10, 100, None, 1000),))
     many = TopicLedgers(tuple(Ledger(number, 10, 100, None, 1000) for number in range(7, 1_000)))
     touched = {A: (few, {7}), B: (many, {7})}
     admin = Admin(lists=lists)
     options = ReadOptions(service_url="pulsar://x:1", topic="a")
     known: Any = {A: few, B: many}
-    present, known = bookies._told(options, admin, touched, known, None)  # type: ignore[arg-type]
+    present, known = bookies._list_bookies(options, admin, touched, known, None)  # type: ignore[arg-type]
     assert present.ids == (("b:3181", "other:3181") if lists else ("b:3181",))
     assert admin.striped == ([A] if lists else [A, B])
     assert known.keys() == {A, B}
@@ -67,7 +67,7 @@ def test_which_bookies_there_are_and_where_ledgers_lie_is_asked_at_once(*, lists
 
 
 @pytest.mark.parametrize("is_recent", [True, False])
-def test_what_was_asked_ahead_is_not_asked_again(monkeypatch: pytest.MonkeyPatch, *, is_recent: bool) -> None:
+def test_a_recent_early_request_is_not_repeated(monkeypatch: pytest.MonkeyPatch, *, is_recent: bool) -> None:
     striped = with_striping(
         TopicLedgers((Ledger(7, 10, 100, None, 1000),)), {"ledgers": [{"ledgerId": 7, "metadata": METADATA}]}
     )
@@ -78,14 +78,14 @@ def test_what_was_asked_ahead_is_not_asked_again(monkeypatch: pytest.MonkeyPatch
     ahead = EarlyRequest(answered(("other:3181",)))
     monkeypatch.setattr("pyspark_pulsar.read.planning.early_request._SECONDS", 5.0 if is_recent else -1.0)
     options = ReadOptions(service_url="pulsar://x:1", topic="a")
-    present, known = bookies._told(options, admin, {A: (striped, {7})}, {A: striped}, ahead)
+    present, known = bookies._list_bookies(options, admin, {A: (striped, {7})}, {A: striped}, ahead)
     assert present.ids == ("b:3181", "other:3181" if is_recent else "late:3181")
     assert asked == ([] if is_recent else ["bookies"])
     assert known == {A: striped}
 
 
 @pytest.mark.parametrize("read_from", ["auto", "bookie"])
-def test_why_brokers_did_not_tell_the_striping_ahead_counts_as_if_they_were_asked_now(read_from: str) -> None:
+def test_an_early_refusal_of_the_striping_counts_like_a_refusal_now(read_from: str) -> None:
     fault = ConnectionFailed("down")
     untold = TopicLedgers((Ledger(7, 10, 100, None, 1000),), striping_fault=fault)
     admin: Any = SimpleNamespace(map=map)
@@ -93,9 +93,9 @@ def test_why_brokers_did_not_tell_the_striping_ahead_counts_as_if_they_were_aske
     ahead = EarlyRequest(answered(("other:3181",)))
     if read_from == "bookie":
         with pytest.raises(ConnectionFailed, match="down"):
-            bookies._told(options, admin, {A: (untold, {7})}, {A: untold}, ahead)
+            bookies._list_bookies(options, admin, {A: (untold, {7})}, {A: untold}, ahead)
         return
-    present, known = bookies._told(options, admin, {A: (untold, {7})}, {A: untold}, ahead)
+    present, known = bookies._list_bookies(options, admin, {A: (untold, {7})}, {A: untold}, ahead)
     assert present.ids == ("other:3181",)
     assert known == {A: untold}
 

@@ -1,4 +1,4 @@
-"""Which reader a ledger gets."""
+"""The location that each ledger is read from."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def place(read_from: str, ledger: Ledger, *up: str) -> str:
 
 
 @pytest.mark.parametrize("read_from", ["auto", "broker", "bookie", "tiered"])
-def test_the_open_ledger_comes_from_the_broker(read_from: str) -> None:
+def test_the_open_ledger_is_read_from_the_broker(read_from: str) -> None:
     assert place(read_from, OPEN, *BOOKIES) == "broker"
 
 
-def test_what_is_named_is_the_only_place() -> None:
+def test_a_named_location_is_the_only_one() -> None:
     assert place("broker", CLOSED, *BOOKIES) == "broker"
     assert place("bookie", CLOSED) == "bookie"
     with pytest.raises(LedgerUnavailable, match=r"ledger 7: .*not offloaded"):
@@ -46,7 +46,7 @@ def test_what_is_named_is_the_only_place() -> None:
     ("up", "found"),
     [(BOOKIES, "bookie"), (BOOKIES[:2], "bookie"), (BOOKIES[:1], "broker"), ((), "broker")],
 )
-def test_auto_asks_bookies_that_hold_a_replica_of_each_entry(up: tuple[str, ...], found: str) -> None:
+def test_auto_reads_from_bookies_if_a_replica_of_each_entry_is_up(up: tuple[str, ...], found: str) -> None:
     assert place("auto", CLOSED, *up) == found
 
 
@@ -54,8 +54,10 @@ def test_auto_asks_bookies_that_hold_a_replica_of_each_entry(up: tuple[str, ...]
     ("read_from", "held", "found"),
     [("auto", {6}, "bookie"), ("auto", {7}, "broker"), ("bookie", (), "bookie")],
 )
-def test_an_offloaded_ledger_whose_copy_cannot_be_read(read_from: str, held: set[int], found: str) -> None:
-    """Its layout alone says nothing: bookies that take connections may have deleted it."""
+def test_an_offloaded_ledger_without_a_readable_copy_is_read_from_bookies_that_keep_it(
+    read_from: str, held: set[int], found: str
+) -> None:
+    """The striping alone proves nothing: bookies that accept connections may have deleted the ledger."""
     striped = replace(OFFLOADED, metadata=STRIPED)
     for ledger in (OFFLOADED, striped):
         location = Placement(read_from, BOOKIES, frozenset(BOOKIES), kept=frozenset(held)).of(A, ledger)
@@ -68,15 +70,15 @@ def test_an_offloaded_ledger_whose_copy_cannot_be_read(read_from: str, held: set
         )
 
 
-def test_nobody_keeps_what_no_bookie_answers_for() -> None:
+def test_a_ledger_counts_as_deleted_if_no_bookie_answers() -> None:
     options = ReadOptions(service_url="pulsar://h:1", topic="a", bookie_timeout_ms=1000)
     assert on_bookies.kept_by_bookies(options, [(A, OFFLOADED)], ["127.0.0.1:1"]) == frozenset()
     assert on_bookies.kept_by_bookies(options, [(A, OFFLOADED)], ["a name that is no address"]) == frozenset()
     assert on_bookies.kept_by_bookies(options, [(A, OFFLOADED)], []) == frozenset()
 
 
-def test_what_is_kept_is_looked_for_from_the_newest_ledger_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not one by one through all that were deleted long ago."""
+def test_kept_ledgers_are_searched_from_the_newest_to_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search does not try every ledger that was deleted long ago."""
     asked: list[int] = []
 
     def is_kept(_: ReadOptions, __: TopicPartition, ledger: Ledger, ___: tuple[str, ...]) -> bool:
@@ -90,12 +92,12 @@ def test_what_is_kept_is_looked_for_from_the_newest_ledger_on(monkeypatch: pytes
     assert min(asked) == 1000 - 3 * 256
 
 
-def test_every_ensemble_counts() -> None:
+def test_a_bookie_must_be_up_for_every_ensemble() -> None:
     striping = LedgerMetadata(2, "CRC32C", (Ensemble(0, BOOKIES), Ensemble(4, ("b:1", "b:8", "b:9"))))
     assert place("auto", Ledger(7, 10, 100, None, 1000, metadata=striping), *BOOKIES) == "broker"
 
 
-def test_unknown_striping_and_digests_with_a_password() -> None:
+def test_one_bookie_is_enough_for_unknown_striping_and_none_for_a_password_digest() -> None:
     unknown = Ledger(7, 10, 100, None, 1000)
     assert place("auto", unknown, "b:1") == "bookie"
     assert place("auto", unknown) == "broker"
@@ -103,7 +105,7 @@ def test_unknown_striping_and_digests_with_a_password() -> None:
     assert place("auto", secret, *BOOKIES) == "broker"
 
 
-def test_all_bookies_travel_only_where_the_striping_is_unknown() -> None:
+def test_a_location_lists_all_bookies_only_if_the_striping_is_unknown() -> None:
     placement = Placement("bookie", BOOKIES)
     assert placement.of(A, CLOSED).bookies == ()
     assert placement.of(A, Ledger(7, 10, 100, None, 1000)).bookies == BOOKIES
@@ -125,7 +127,7 @@ KNOWN = TopicLedgers((Ledger(6, 10, 100, None, 900), OPEN), VIEW, Position(6, 4)
         (Position(6, 4), Position(6, 9), [("6:4:0", "6:9:0", 6)]),
     ],
 )
-def test_a_compacted_view_comes_before_the_ledgers(
+def test_a_compacted_view_is_read_before_the_ledgers(
     start: Position, end: Position, expected: list[tuple[str, str, int]]
 ) -> None:
     found = compacted_ranges(KNOWN, start, end)
@@ -133,7 +135,7 @@ def test_a_compacted_view_comes_before_the_ledgers(
     assert all(each.is_compacted == (each.ledger is VIEW) for each in found)
 
 
-def test_a_compacted_view_that_is_not_clear_is_the_brokers_affair() -> None:
+def test_an_unclear_compacted_view_is_read_from_the_broker() -> None:
     unclear = TopicLedgers(KNOWN.ledgers, compaction_is_clear=False)
     for known in (None, unclear):
         assert compacted_ranges(known, EARLIEST, Position(8, 5)) == [
@@ -150,7 +152,9 @@ def test_a_compacted_view_that_is_not_clear_is_the_brokers_affair() -> None:
         ("broker", (), "broker"),
     ],
 )
-def test_where_a_compacted_view_is_read(read_from: str, up: tuple[str, ...], found: str) -> None:
+def test_a_compacted_view_is_read_from_bookies_if_one_may_be_up(
+    read_from: str, up: tuple[str, ...], found: str
+) -> None:
     parts = compacted_ranges(KNOWN, EARLIEST, Position(6, 4))
     located = Placement(read_from, BOOKIES, frozenset(up)).locate(A, parts, KNOWN)
     assert [each.location.name for each in located] == [found]
@@ -164,7 +168,7 @@ def test_a_compacted_view_is_never_in_tiered_storage() -> None:
 
 
 @pytest.mark.parametrize("ledger", [Ledger(7, 10, 100, None, 1000), OFFLOADED])
-def test_auto_does_without_what_the_admin_api_does_not_tell(
+def test_auto_plans_without_answers_of_the_admin_api(
     ledger: Ledger, caplog: pytest.LogCaptureFixture
 ) -> None:
     wanted = {A: (TopicLedgers((ledger, OPEN)), {ledger.id})}
@@ -179,7 +183,7 @@ def test_auto_does_without_what_the_admin_api_does_not_tell(
 
 
 @pytest.mark.parametrize(("read_from", "ledger"), [("bookie", CLOSED), ("tiered", OFFLOADED)])
-def test_a_place_that_is_named_needs_to_be_told(read_from: str, ledger: Ledger) -> None:
+def test_a_named_location_needs_an_answer_of_the_admin_api(read_from: str, ledger: Ledger) -> None:
     wanted = {A: (TopicLedgers((ledger, OPEN)), {ledger.id})}
     options = ReadOptions(
         service_url="pulsar://h:1",

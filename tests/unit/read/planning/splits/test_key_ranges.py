@@ -1,4 +1,4 @@
-"""Splits by key: how many, of which hash slots, and that each has the whole range."""
+"""Splits by key: their number, their hash slots, and that each has the whole range."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def numbers(splits: list[Split]) -> dict[int, int]:
     return found
 
 
-def test_five_partitions_and_ten_tasks_are_two_halves_of_the_keys_each() -> None:
+def test_five_partitions_in_ten_splits_have_half_of_the_slots_each() -> None:
     splits = split_by_key([one_ledger(index, 50) for index in range(5)], 10)
     assert len(splits) == 10
     for index in range(5):
@@ -43,13 +43,13 @@ def test_five_partitions_and_ten_tasks_are_two_halves_of_the_keys_each() -> None
         assert {(split.start, split.end) for split in own} == {(Position(7, 0), Position(7, 50))}
 
 
-def test_more_splits_go_where_more_is_to_read_and_none_where_nothing_is() -> None:
+def test_a_partition_with_more_entries_has_more_splits() -> None:
     splits = split_by_key([one_ledger(0, 10), one_ledger(1, 0), one_ledger(2, 70)], 10)
     assert numbers(splits) == {0: 2, 2: 8}
 
 
 @pytest.mark.parametrize("least", [1, 3, 7, 100])
-def test_the_slots_of_a_partition_are_all_once(least: int) -> None:
+def test_the_splits_of_a_partition_cover_each_slot_once(least: int) -> None:
     splits = split_by_key([one_ledger(0, 3)], least)
     assert len(splits) == least
     if least == 1:
@@ -61,7 +61,7 @@ def test_the_slots_of_a_partition_are_all_once(least: int) -> None:
     assert all(one[1] == other[0] for one, other in pairwise(borders))
 
 
-def test_each_split_has_the_pieces_of_all_ledgers() -> None:
+def test_each_split_has_the_ranges_of_all_ledgers() -> None:
     closed, last = Ledger(7, 4, 40, None, 1), Ledger(9, 2, 20, 1, None)
     far = LedgerRange(Position(7, 1), Position(7, 4), closed, FromBookies(closed))
     near = LedgerRange(Position(9, 0), Position(9, 2), last)

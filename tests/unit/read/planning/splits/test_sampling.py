@@ -1,4 +1,4 @@
-"""How many messages an entry is taken to hold, by those that were looked at."""
+"""The estimate of messages in an entry, from sampled entries."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ FOUND = {each: [LedgerRange(Position(7, 0), Position(7, 100), None)] for each in
 def sampled(
     patch: pytest.MonkeyPatch, answers: dict[TopicPartition, int | None]
 ) -> dict[TopicPartition, float]:
-    """`answers`: what each entry of a topic partition holds; None where none comes in time."""
+    """`answers`: the messages in an entry of each topic partition, or None if no entry arrives in time."""
     patch.setattr(sampling, "_messages_at", lambda _, asked, __: answers[asked])
     return sampling.entry_records(CLIENT, FOUND)
 
 
-def test_the_most_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_largest_sample_of_each_partition_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sampled(monkeypatch, {A: 10, B: 1}) == {A: 10.0, B: 1.0}
 
 
-def test_a_silent_partition_gets_the_mean_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_partition_without_a_sample_gets_the_mean_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sampled(monkeypatch, {A: 1000, B: None}) == {A: 1000.0, B: 1000.0}
 
 
-def test_nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entry_counts_as_one_message_without_any_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sampled(monkeypatch, {A: None, B: None}) == {A: 1.0, B: 1.0}

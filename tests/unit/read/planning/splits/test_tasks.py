@@ -1,4 +1,4 @@
-"""Small splits of several topics go into one task, in their order; large ones and unknown ones stay alone."""
+"""Small splits of several topics share a task, in order; large splits and splits of unknown size do not."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ START, END = Position(5, 0), Position(5, 9)
 
 
 def split(number: int, size: int | None, start: Position = START, first: Position | None = None) -> Split:
-    """`first`: where its first range begins."""
+    """`first`: the start of the split's first range."""
     ranges = (SplitRange(first or start, END, FromBroker()),)
     return Split(TopicPartition.parse(f"t{number}"), start, END, ranges, size=size)
 
@@ -33,7 +33,7 @@ sizes = st.lists(st.one_of(st.none(), st.integers(1, 1 << 20), st.integers(1, 1 
 
 @example([1] * 32 + [9_306_112], None, 589_824, False)
 @given(sizes, st.one_of(st.none(), st.integers(1, 100)), st.integers(1, 1 << 25), st.booleans())
-def test_every_split_once_and_in_order(
+def test_each_split_is_in_one_task_and_in_order(
     given_sizes: list[int | None], least: int | None, most: int, fewer: bool
 ) -> None:
     options = ReadOptions(
@@ -49,7 +49,7 @@ def test_every_split_once_and_in_order(
         assert len(task) == 1 or sum(of_task.size or 0 for of_task in task) <= min(TASK_BYTES, most)
 
 
-def test_three_thousand_small_topics() -> None:
+def test_three_thousand_small_topics_share_tasks() -> None:
     tasks = tasks_of(OPTIONS, [split(number, 2_000) for number in range(3_000)])
     assert 32 <= len(tasks) <= 60
     assert max(map(len, tasks)) <= TASK_BYTES // OPEN_BYTES
@@ -67,25 +67,25 @@ def test_tiny_topics_of_a_batch_need_few_tasks(count: int, least: int, most: int
     )
 
 
-def test_large_splits_stay_alone() -> None:
+def test_a_large_split_has_its_own_task() -> None:
     splits = [split(number, TASK_BYTES if number % 2 else 1) for number in range(100)]
     assert max(map(len, tasks_of(OPTIONS, splits))) == 1
 
 
-def test_a_split_of_unknown_size_stays_alone() -> None:
-    """It may be a whole backlog."""
+def test_a_split_of_unknown_size_has_its_own_task() -> None:
+    """A split of unknown size may be a whole backlog."""
     splits = [split(number, None, EARLIEST) for number in range(100)]
     assert max(map(len, tasks_of(OPTIONS, splits))) == 1
     known = [split(100 + number, None) for number in range(100)]
     assert len(tasks_of(OPTIONS, splits + known)) < 120
 
 
-def test_a_split_from_earliest_goes_with_others_where_its_one_ledger_is_known() -> None:
+def test_a_split_from_earliest_shares_a_task_if_it_is_in_one_known_ledger() -> None:
     splits = [split(number, None, EARLIEST, START) for number in range(300)]
     assert len(tasks_of(OPTIONS, splits)) < 40
 
 
-def test_options_that_say_what_a_task_reads() -> None:
+def test_each_split_is_a_task_if_options_limit_a_task() -> None:
     splits = [split(number, 1) for number in range(100)]
     for option in ({"max_records_per_partition": 1_000}, {"split_by": "key"}):
         options = ReadOptions(service_url="pulsar://h:1", topic="t", **option)  # type: ignore[arg-type]

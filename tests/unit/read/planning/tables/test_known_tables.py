@@ -1,4 +1,4 @@
-"""Where somebody else reads the table: what is known of it, and what options say so."""
+"""The planner's knowledge of a table that Spark's own scan reads, and the option that contains it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def options(**further: str) -> ReadOptions:
     return parse_options(ReadOptions, {**OPTIONS, **further})
 
 
-def test_the_end_of_the_table_is_all_that_is_known() -> None:
+def test_only_the_end_of_the_table_is_known() -> None:
     given = options(behindTable=BEHIND)
     given.check_read_from()
     assert uses_tables(given)
@@ -44,23 +44,25 @@ SAME_LEDGER = (Ledger(9, 3, 100, opened_ms=None, closed_ms=0),)
     ("ledgers", "note"),
     [
         ((), TierNote("n.t", "id-1")),
-        # Another cluster gives the same ids of ledgers.
+        # Another cluster uses the same ids of ledgers.
         (SAME_LEDGER, None),
         (SAME_LEDGER, TierNote("n.t", "id-2")),
     ],
 )
-def test_a_topic_that_was_made_again(ledgers: tuple[Ledger, ...], note: TierNote | None) -> None:
+def test_a_topic_that_was_created_again_is_a_mismatch(
+    ledgers: tuple[Ledger, ...], note: TierNote | None
+) -> None:
     tables = known_tables(options(behindTable=BEHIND))
     with pytest.raises(TierMismatch, match=r"topic of table n\.t.* made again"):
         tables.check(PARTITION, TopicLedgers(ledgers, created=LATER), lambda: note)
 
 
-def test_a_topic_whose_metadata_was_moved() -> None:
+def test_a_topic_whose_metadata_was_moved_matches() -> None:
     tables = known_tables(options(behindTable=BEHIND))
     tables.check(PARTITION, TopicLedgers(SAME_LEDGER, created=LATER), lambda: TierNote("n.t", "id-1"))
 
 
-def test_what_the_option_takes() -> None:
+def test_an_invalid_option_value_is_refused() -> None:
     with pytest.raises(OptionError, match="JSON object"):
         options(behindTable="[1]")
     with pytest.raises(ProtocolError, match="behindTable"):
