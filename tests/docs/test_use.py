@@ -48,7 +48,7 @@ def test_search_shows_pages_for_users_before_those_of_the_project(page: Page) ->
 
 def test_the_copy_button_copies_the_program(page: Page) -> None:
     page.goto("/index.html")
-    block = page.locator("div.highlight").first
+    block = page.locator("div.highlight-python div.highlight").first
     give_up = time.monotonic() + 60
     while True:
         block.hover()
