@@ -160,7 +160,10 @@ def test_a_payload_that_unpacks_to_too_much_names_both_sizes_and_the_option() ->
     packed = entry(b"\0" * 100, (8, 1), (9, 2**31))
     with pytest.raises(
         DecodeError,
-        match=r"orders-partition-2, ledger 7, entry 0: .*at most 83886080 .* 2147483648 bytes; .*maxUncompressedMessageSize",
+        match=(
+            r"orders-partition-2, ledger 7, entry 0: "
+            r".*at most 83886080 .* 2147483648 bytes; .*maxUncompressedMessageSize"
+        ),
     ):
         rows_of(decoder(None), packed)
     limited = decoder(None, intake=Intake(max_uncompressed=99))
