@@ -2,8 +2,9 @@
 
 A location is plain data. The driver's planner creates it (`planning.placement`, `planning.tables`), pickle carries it
 to an executor, and a task reads from it. There are two kinds. An entry location returns entries, and a decoder makes
-rows from them. A row location returns the rows themselves. The class of a location defines how a range is
-read, the guarantees of such a read, other copies of the same entries, and the name for users. Other code checks only the kind (`isinstance(location, RowLocation)`), never the class.
+rows from them. A row location returns the rows themselves. The class of a location defines how a range is read, and the
+guarantees of such a read. The class also defines other copies of the same entries, and the name for users. Other code
+checks only the kind (`isinstance(location, RowLocation)`), never the class.
 
     class                 kind      file                    number of entries that must be read
     FromBroker            entries   sources/broker.py       unknown: brokers send only what consumers may see

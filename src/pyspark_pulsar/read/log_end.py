@@ -169,8 +169,8 @@ class LogEnds:
     def removed(self, starts: Positions, *, anew: bool = False) -> dict[TopicPartition, RemovedEntries]:
         """Return what was removed after the starts of ranges. For compacted views, only deleted topics are found.
 
-        The log end is requested again if the consumer is closed, or if the last answer is too old: older than
-        `FRESH_SECONDS`, or of any age with `anew`. In doubt, it is requested from a new consumer at the start.
+        The log end is requested again if the consumer is closed, or if the last answer is older than `FRESH_SECONDS`.
+        With `anew`, it is always requested again. In doubt, it is requested from a new consumer at the start.
         """
         missing = {partition for partition in starts if not self._cursors[partition].is_open}
         fresh_since = math.inf if anew else time.monotonic() - FRESH_SECONDS
@@ -207,7 +207,7 @@ class LogEnds:
         }
 
     def first_left(self, starts: Positions) -> dict[TopicPartition, Position]:
-        """Return the start of each partition's first remaining ledger, if only earlier, completely read ledgers were removed.
+        """Return the start of each partition's first remaining ledger, if only completely read ledgers were removed.
 
         Brokers leave a cursor at the end of a removed ledger until another entry is stored.
         """
@@ -352,21 +352,21 @@ class LogEnds:
         partition, (first, end) = next(iter(spans.items()))
         others = f" and {len(spans) - 1} more" if len(spans) > 1 else ""
         why = (
-            "a transaction may be open since its first message, which only the admin REST API shows "
-            "(option 'admin.url'), or the broker has not loaded the whole topic"
+            "The broker has not loaded the whole topic, or a transaction is open since the first message. Only the "
+            "admin REST API shows which (option 'admin.url')"
             if self._admin is None
-            else "the broker may not have loaded the whole topic"
+            else "The broker may not have loaded the whole topic"
         )
         return MessagesHidden(
             f"{partition}{others}: expected the broker to show messages of the entries from {first} up to {end}, got "
-            f"none for {self._client.request_seconds:.0f} s: {why}; wait and try again, or unload the topic"
+            f"none for {self._client.request_seconds:.0f} s. {why}; wait and try again, or unload the topic"
         )
 
     def _stored_ends(self, segments: Sequence[TopicPartition]) -> dict[TopicPartition, Position]:
         """Return the position after the last stored entry of each segment that is still present.
 
-        If transactions are enabled, brokers of Pulsar 5 always repeat their first answer about the end of a segment.
-        This was seen on 5.0.0-M1, and 5.0.1 has the same code. But brokers put a new cursor at the log end.
+        If transactions are enabled, brokers of Pulsar 5 (seen on 5.0.0-M1; 5.0.1 has the same code) always repeat their
+        first answer about a segment's end. But they put a new cursor at the log end.
         """
         if not segments:
             return {}

@@ -38,7 +38,7 @@ def pass_unseen(
     Args:
         client: The connections to brokers.
         spans: The part of each topic partition to examine.
-        seconds: Time limit for each hundred topic partitions. The answer contains the positions that brokers reached by then.
+        seconds: Time limit for each hundred topic partitions. Brokers may stop before the log end then.
 
     Returns:
         The position that the broker reached in each topic partition.

@@ -24,7 +24,7 @@ def asked(pause: IdlePause, clock: Clock, seconds: float) -> int:
     """How often a trigger without an interval asks in so many seconds."""
     end, count = clock.now + seconds, 0
     while clock.now < end:
-        pause.before_asking()
+        pause.wait_before_request()
         clock.now += 0.01
         count += 1
     return count
@@ -43,8 +43,8 @@ def test_news_end_it() -> None:
     pause = IdlePause(clock, clock.sleep)
     asked(pause, clock, 60)
     clock.slept.clear()
-    pause.news()
-    pause.before_asking()
+    pause.note_news()
+    pause.wait_before_request()
     assert clock.slept == []
     assert asked(pause, clock, 0.5) > 10
 
@@ -53,9 +53,9 @@ def test_a_query_that_has_micro_batches_of_another_source_is_not_held_up() -> No
     clock = Clock()
     pause = IdlePause(clock, clock.sleep)
     for _ in range(100):
-        pause.before_asking()
+        pause.wait_before_request()
         clock.now += 0.2
-        pause.news()
+        pause.note_news()
     assert clock.slept == []
 
 
@@ -63,6 +63,6 @@ def test_a_slow_trigger_waits_no_longer() -> None:
     clock = Clock()
     pause = IdlePause(clock, clock.sleep)
     for _ in range(20):
-        pause.before_asking()
+        pause.wait_before_request()
         clock.now += 5
     assert clock.slept == []

@@ -57,8 +57,8 @@ def test_a_segment_that_came_and_went_is_noticed(caplog: pytest.LogCaptureFixtur
     check_missed([LAYOUT], former, fail=True)
     check_missed([LAYOUT], {}, fail=True)
     gaps = TopicLayout(TOPIC, (LAYOUT.segments[0], LAYOUT.segments[3]))
-    with pytest.raises(DataLossError, match="1, 2 are removed already"):
+    with pytest.raises(DataLossError, match="1, 2 are already removed"):
         check_missed([gaps], former, fail=True)
     with caplog.at_level(logging.WARNING):
         check_missed([gaps], former, fail=False)
-    assert "1, 2 are removed already" in caplog.text
+    assert "1, 2 are already removed" in caplog.text

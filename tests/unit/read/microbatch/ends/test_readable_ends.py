@@ -55,22 +55,22 @@ def asked(ends: ReadableEnds, monkeypatch: pytest.MonkeyPatch) -> Asked:
 
 
 def test_it_stands_behind_markers_when_the_broker_has_told_them(ends: ReadableEnds, asked: Asked) -> None:
-    ends.look({A: S}, {A: S})
+    ends.observe({A: S}, {A: S})
     assert ends.skip_unseen({A: S}) == {A: S}
     asked.answer(R)
-    ends.look({A: S}, {A: S})
+    ends.observe({A: S}, {A: S})
     assert ends.skip_unseen({A: S}) == {A: R}
-    ends.look({A: S}, {A: LATER})
+    ends.observe({A: S}, {A: LATER})
     assert ends.skip_unseen({A: S}) == {A: R}, "the next range begins there"
     assert ends.skip_unseen({A: Position(5, 9)}) == {A: Position(5, 9)}
-    ends.look({A: LATER}, {A: LATER})
+    ends.observe({A: LATER}, {A: LATER})
     assert ends.skip_unseen({A: LATER, MANY[0]: S}) == {A: LATER, MANY[0]: S}
 
 
 def test_an_answer_is_of_where_the_stream_stood_when_it_asked(ends: ReadableEnds, asked: Asked) -> None:
-    ends.look({A: S}, {A: S})
+    ends.observe({A: S}, {A: S})
     asked.answer(LATER)
-    ends.look({A: R}, {A: R})
+    ends.observe({A: R}, {A: R})
     assert ends.skip_unseen({A: S, MANY[0]: R}) == {A: S, MANY[0]: R}
     assert ends.skip_unseen({A: R}) == {A: R}
 
@@ -79,10 +79,10 @@ def test_an_answer_is_of_where_the_stream_stood_when_it_asked(ends: ReadableEnds
 def test_an_answer_that_tells_nothing_is_not_asked_for_again(
     ends: ReadableEnds, asked: Asked, answer: Position
 ) -> None:
-    ends.look({A: S}, {A: S})
+    ends.observe({A: S}, {A: S})
     asked.answer(answer)
     for _ in range(3):
-        ends.look({A: S}, {A: S})
+        ends.observe({A: S}, {A: S})
     assert ends.skip_unseen({A: S}) == {A: S}
     assert len(asked.questions) == 1
 
@@ -90,13 +90,13 @@ def test_an_answer_that_tells_nothing_is_not_asked_for_again(
 def test_of_thousands_some_are_asked_at_a_time_and_all_in_the_end(ends: ReadableEnds, asked: Asked) -> None:
     stand = dict.fromkeys(MANY, S)
     for trigger in range(1, 31):
-        ends.look(stand, stand)
+        ends.observe(stand, stand)
         assert len(asked.questions) == trigger
         assert len(asked.questions[-1][0]) == 100
-        ends.look(stand, stand)
+        ends.observe(stand, stand)
         assert len(asked.questions) == trigger, "one question at a time"
         asked.answer(R)
-    ends.look(stand, stand)
+    ends.observe(stand, stand)
     assert len(asked.questions) == 30
     assert ends.skip_unseen(stand) == dict.fromkeys(MANY, R)
 
@@ -104,15 +104,15 @@ def test_of_thousands_some_are_asked_at_a_time_and_all_in_the_end(ends: Readable
 def test_a_failure_is_not_met_at_each_trigger(
     ends: ReadableEnds, asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ends.look({A: S}, {A: S})
+    ends.observe({A: S}, {A: S})
     asked.questions[-1][1].set_exception(ConnectionFailed("away"))
     for _ in range(3):
-        ends.look({A: S}, {A: S})
+        ends.observe({A: S}, {A: S})
     assert len(asked.questions) == 1
     monkeypatch.setattr(ends, "_not_before", 0.0)
-    ends.look({A: S}, {A: S})
+    ends.observe({A: S}, {A: S})
     asked.answer(R)
-    ends.look({A: S}, {A: S})
+    ends.observe({A: S}, {A: S})
     assert ends.skip_unseen({A: S}) == {A: R}
 
 
@@ -121,30 +121,30 @@ def test_a_stream_that_does_not_rest_asks_nothing(
 ) -> None:
     monkeypatch.setattr(readable_ends, "REST_SECONDS", 30.0)
     for entry in range(10):
-        ends.look({A: Position(5, entry)}, {A: Position(5, entry)})
+        ends.observe({A: Position(5, entry)}, {A: Position(5, entry)})
     monkeypatch.setattr(readable_ends, "REST_SECONDS", 0.0)
-    ends.look({A: S}, {A: LATER})
-    ends.look({A: S}, {A: LATER})
+    ends.observe({A: S}, {A: LATER})
+    ends.observe({A: S}, {A: LATER})
     assert asked.questions[1:] == []
 
 
 def test_a_topic_whose_ledgers_all_went_is_asked_for_too(ends: ReadableEnds, asked: Asked) -> None:
-    ends.look({A: S}, {A: EARLIEST})
+    ends.observe({A: S}, {A: EARLIEST})
     assert [positions for positions, _ in asked.questions] == [{A: S}]
 
 
 def test_what_an_offset_says_is_known_at_once(ends: ReadableEnds) -> None:
     ends.recall({A: S}, {A: LATER, MANY[0]: LATER})
     assert ends.skip_unseen({A: S, MANY[0]: S}) == {A: LATER, MANY[0]: S}
-    ends.look({A: S}, {A: S})
+    ends.observe({A: S}, {A: S})
     ends.recall({A: S}, {A: R})
     assert ends.skip_unseen({A: S}) == {A: LATER}, "nothing that is known is forgotten"
 
 
 def test_segments_and_compacted_views(ends: ReadableEnds, asked: Asked) -> None:
-    ends.look({SEGMENT: S}, {SEGMENT: S})
+    ends.observe({SEGMENT: S}, {SEGMENT: S})
     assert not asked.questions
     view = ReadableEnds(ReadOptions(service_url="pulsar://x:6650", topic="a", read_compacted=True))
-    view.look({A: S}, {A: S})
+    view.observe({A: S}, {A: S})
     assert view.skip_unseen({A: S}) == {A: S}
     view.close()

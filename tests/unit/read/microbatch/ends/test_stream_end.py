@@ -124,7 +124,7 @@ class Search:
         self.found: dict[TopicPartition, Position] = {}
         self.searches: list[Mapping[TopicPartition, Position]] = []
 
-    def search_on(self, starts: Mapping[TopicPartition, Position], *_: object) -> None:
+    def continue_search(self, starts: Mapping[TopicPartition, Position], *_: object) -> None:
         self.searches.append(starts)
 
     def searched(self, partition: TopicPartition) -> Position:

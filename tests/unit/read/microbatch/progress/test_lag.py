@@ -149,7 +149,7 @@ def test_one_that_does_not_answer_hides_no_other(caplog: pytest.LogCaptureFixtur
     assert [partition for partition, lag in lags.items() if lag.messages is None] == [MANY[3]]
     assert topics.requests == [MANY[:8], *([partition] for partition in MANY[:8]), MANY[8:16], MANY[16:]]
     assert [record.getMessage() for record in caplog.records] == [
-        "how far the query is behind is not known for all topic partitions: gone"
+        "measuring the query's lag failed for some topic partitions: gone"
     ]
 
 
@@ -159,5 +159,5 @@ def test_what_cannot_be_measured_fails_nothing_and_is_told_once(caplog: pytest.L
         report = topics.watch.measure(BEHIND, ENDS)
     assert report.total == Lag(None, None, None)
     assert [record.getMessage() for record in caplog.records] == [
-        "how far the query is behind is not known for all topic partitions: gone"
+        "measuring the query's lag failed for some topic partitions: gone"
     ]

@@ -64,13 +64,13 @@ def test_a_namespace_that_keeps_nothing_is_told_of_once(caplog: pytest.LogCaptur
     policies = Policies(retention(0, 0))
     watch = RetentionWatch(policies, is_held=False)  # type: ignore[arg-type]
     for _ in range(2):
-        watch.ask([A, B])
+        watch.look_up([A, B])
         watch.warn(LagReport(0, {A: Lag(10, 10, 10.0)}))
     (text,) = told(caplog)
     assert "t/one" in text
     assert "subscriptionName" in text
     assert len(policies.asked) == 2
-    watch.ask([A, B, ELSEWHERE])
+    watch.look_up([A, B, ELSEWHERE])
     watch.warn(LagReport(0, {}))
     assert "t/two" in told(caplog)[1]
 
@@ -78,16 +78,19 @@ def test_a_namespace_that_keeps_nothing_is_told_of_once(caplog: pytest.LogCaptur
 def test_a_partition_that_falls_back_half_of_the_way_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
     watch = RetentionWatch(Policies(retention(1, -1)), is_held=False)  # type: ignore[arg-type]
     for seconds in (29.0, 31.0, 40.0, 5.0, None, 35.0):
-        watch.ask([A, B])
+        watch.look_up([A, B])
         watch.warn(LagReport(0, {A: Lag(10, 10, seconds)}))
     assert len(told(caplog)) == 2
-    assert "31 s or 10 bytes behind, and what is more than 60 s behind may be deleted" in told(caplog)[0]
+    assert (
+        "lags by 31 s or 10 bytes, and messages may be deleted unread at a lag of more than 60 s: "
+        in told(caplog)[0]
+    )
 
 
 def test_who_may_not_ask_is_told_nothing_and_asks_no_more(caplog: pytest.LogCaptureFixture) -> None:
     policies = Policies(PermissionDenied("no"))
     watch = RetentionWatch(policies, is_held=False)  # type: ignore[arg-type]
-    watch.ask([A, ELSEWHERE])
+    watch.look_up([A, ELSEWHERE])
     watch.warn(LagReport(0, {A: Lag(10, 10, 1e9)}))
     assert not told(caplog)
     assert len(policies.asked) == 1

@@ -50,8 +50,8 @@ def test_a_new_version_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     assert record.levelno == logging.WARNING
     assert record.getMessage() == (
         "topic persistent://public/default/a has a new schema, version 3: new fields: new string; removed fields: "
-        "old; changed types: id int to bigint. The query goes on with the columns that it started with; the next "
-        "start will see the new ones."
+        "old; changed types: id int to bigint. The query continues with the columns that it started with; the next "
+        "start will use the new ones."
     )
 
 
@@ -101,7 +101,7 @@ def test_a_silent_registry_does_not_stop_the_query(caplog: pytest.LogCaptureFixt
     watch.check([A])
     now[0] += CHECK_AGAIN_SECONDS
     watch.check([A])
-    assert "cannot be looked up: no answer" in caplog.text
+    assert "looking up the schema failed: no answer" in caplog.text
 
 
 def test_bytes_have_no_schema_to_watch() -> None:

@@ -67,7 +67,7 @@ def test_a_log_line_instead(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         check_loss(A, NOW, Position(5, 8), Position(9, 5), fail=False)
     assert "5:8:0" in caplog.text
-    assert "goes on with what is left" in caplog.text
+    assert "continues with the remaining messages" in caplog.text
 
 
 def test_a_stream_goes_on_where_it_is() -> None:
@@ -104,4 +104,4 @@ def test_what_a_broker_tells_of_removed_entries(
     with caplog.at_level(logging.WARNING):
         gone = check_removed(starts, {A: removed}, fail=False)
     assert gone == ({A} if removed.first_left is None else set())
-    assert "goes on with what is left" in caplog.text
+    assert "continues with the remaining messages" in caplog.text
