@@ -359,7 +359,7 @@ class LogEnds:
         )
         return MessagesHidden(
             f"{partition}{others}: expected the broker to show messages of the entries from {first} up to {end}, got "
-            f"none for {self._client.request_seconds:.0f} s. {why}; wait and try again, or unload the topic"
+            f"none within {self._client.request_seconds:.0f} s. {why}; wait and try again, or unload the topic"
         )
 
     def _stored_ends(self, segments: Sequence[TopicPartition]) -> dict[TopicPartition, Position]:

@@ -53,14 +53,14 @@ def idle_entries(
 )
 def test_an_end_before_the_range_is_loss(tail: LogEnd) -> None:
     with pytest.raises(DataLossError, match="now ends at"):
-        idle_entries(tail)._can_come(time.monotonic() + 1)
+        idle_entries(tail)._may_continue(time.monotonic() + 1)
 
 
 @pytest.mark.parametrize(("start", "stand"), [(START, START), (EARLIEST, Position(7, 0))])
 def test_messages_that_are_hidden_for_now_are_waited_for(start: Position, stand: Position) -> None:
     """A topic whose transaction buffer has not been recovered: it shows nothing, but knows the position."""
     entries = idle_entries(LogEnd(EARLIEST, stand), start=start)
-    assert entries._can_come(time.monotonic() + 1)
+    assert entries._may_continue(time.monotonic() + 1)
     with pytest.raises(DeadlineExceeded, match="shows no message of the topic at all"):
         entries._take(time.monotonic() - 1)
 
@@ -70,31 +70,31 @@ SEGMENT = "segment://public/default/t/0000-ffff-0"
 
 def test_a_topic_that_was_emptied_is_not_taken_for_hidden() -> None:
     with pytest.raises(DataLossError, match="now ends at"):
-        idle_entries(LogEnd(EARLIEST, Position(9, 0)), start=EARLIEST)._can_come(time.monotonic() + 1)
+        idle_entries(LogEnd(EARLIEST, Position(9, 0)), start=EARLIEST)._may_continue(time.monotonic() + 1)
 
 
 def test_a_segment_whose_last_transaction_is_open_is_waited_for() -> None:
     """Whatever end the broker tells, which may be of former times."""
     entries = idle_entries(LogEnd(EARLIEST, START), SEGMENT)
-    assert entries._can_come(time.monotonic() + 1)
+    assert entries._may_continue(time.monotonic() + 1)
     assert entries._consumer is not None
 
 
 def test_a_segment_whose_last_transaction_is_aborted_is_over() -> None:
     """The broker has moved a cursor past it that began behind what came."""
-    assert not idle_entries(LogEnd(EARLIEST, END), SEGMENT)._can_come(time.monotonic() + 1)
+    assert not idle_entries(LogEnd(EARLIEST, END), SEGMENT)._may_continue(time.monotonic() + 1)
 
 
 def test_only_a_new_consumer_tells_that_a_segment_is_over() -> None:
     entries = idle_entries(LogEnd(EARLIEST, END), SEGMENT)
     entries._next = Position(7, 80)
-    assert entries._can_come(time.monotonic() + 1)
+    assert entries._may_continue(time.monotonic() + 1)
     assert entries._consumer is None
 
 
 def test_a_cursor_that_left_the_ledger_of_a_segment_is_loss() -> None:
     with pytest.raises(DataLossError, match="has moved on to 9:0"):
-        idle_entries(LogEnd(EARLIEST, Position(9, 0)), SEGMENT)._can_come(time.monotonic() + 1)
+        idle_entries(LogEnd(EARLIEST, Position(9, 0)), SEGMENT)._may_continue(time.monotonic() + 1)
 
 
 class Ahead:
@@ -117,7 +117,7 @@ def test_who_starves_lets_go_of_what_waits_for_further_splits(*, is_full: bool) 
     entries = idle_entries(LogEnd(END, START))
     entries._consumer.connection = SimpleNamespace(is_full=is_full)  # type: ignore[union-attr, assignment]
     entries._ahead = ahead = Ahead()  # type: ignore[assignment]
-    assert entries._can_come(time.monotonic() + 1)
+    assert entries._may_continue(time.monotonic() + 1)
     assert ahead.has_made_room == is_full
 
 
@@ -127,4 +127,4 @@ def test_the_consumer_that_the_task_has_made_ahead_is_taken() -> None:
     entries._ahead = Ahead((consumer, 86))  # type: ignore[assignment]
     assert entries._subscribed(time.monotonic() + 1) is consumer
     assert entries._granted == 86
-    assert entries._begun == START
+    assert entries._subscribed_at == START

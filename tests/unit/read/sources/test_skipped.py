@@ -22,18 +22,18 @@ class Broker:
     """What it would answer; counts the questions."""
 
     def __init__(self, stands: Position, *there: Id) -> None:
-        self._stands = stands
+        self._position = stands
         self._there = there
         self.asked: list[Position] = []
 
     def cut(self, entries: EntryBatch, following: Position) -> bool:
-        return cut_where_skipped(entries, following, self._cleared, self._first_behind)
+        return cut_where_skipped(entries, following, self._cleared, self._first_after)
 
     def _cleared(self) -> Position:
         self.asked.append(EARLIEST)
-        return self._stands
+        return self._position
 
-    def _first_behind(self, start: Position) -> Position | None:
+    def _first_after(self, start: Position) -> Position | None:
         self.asked.append(start)
         there = (Position(*each) for each in self._there)
         return min((position for position in there if position >= start), default=None)
