@@ -1,7 +1,7 @@
-"""The `pulsar` data source: wiring between Spark's calls and the folders that do the work.
+"""The `pulsar` data source, which connects Spark's calls with the other folders.
 
-Without the jar Spark builds this object in short-lived driver processes, several for each query, so importing and
-making it is cheap; modules are imported when they are needed. With the jar all of it is in one process
+Without the jar, Spark builds this object in short-lived driver processes, several for each query. So importing and
+creating it must be cheap: modules are imported when they are needed. With the jar, everything is in one process
 (`spark.driver_process`).
 """
 
@@ -37,9 +37,9 @@ _FILTER_PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
 
 @hides_tracebacks
 class PulsarDataSource(Shipped, DataSource):
-    """Options: docs/options.md. All methods run on the driver and raise `PulsarError`.
+    """The data source for Spark. docs/options.md lists its options. All methods run on the driver.
 
-    Shipped, as Spark sends it to executors beside the reader, only for its name.
+    Methods raise `PulsarError`. Spark sends the object to executors with the reader, only for its name.
     """
 
     _resolved: ReadSchema | None = None
@@ -49,12 +49,12 @@ class PulsarDataSource(Shipped, DataSource):
         return "pulsar"
 
     def schema(self) -> StructType:
-        """What option `columns` names; else the value columns of the topics' schema, then metadata columns."""
+        """Return the columns of option `columns`. Without it, the value columns and the metadata columns."""
         from pyspark_pulsar.read.bounds.schema import resolve_source_schema
         from pyspark_pulsar.schema.types.spark import spark_schema
 
-        # Kept with the object, which Spark carries on to `reader`: the query then decodes to exactly the
-        # schema that it was analysed with, and the registry is asked once.
+        # Spark passes the object on to `reader`. So the query decodes to exactly the schema that it was analyzed with,
+        # and the registry receives one request.
         self._resolved = resolve_source_schema(self._read_options())
         return spark_schema(self._resolved.output_schema)
 
@@ -65,9 +65,9 @@ class PulsarDataSource(Shipped, DataSource):
 
         options = self._read_options()
         check_key_options(options)
-        # Without the jar Spark keeps what a reader has planned with the filters of one query, and gives it to the next
-        # query on the same DataFrame if that has no filter to push: rows would be missing in silence. So there it must
-        # be asked for. The jar has each query planned anew.
+        # Without the jar, Spark keeps a reader's plan for the filters of one query. It reuses the plan for the next
+        # query on the same DataFrame if that query has no filter. Then rows would be missing without an error. So the
+        # options must request pushdown there. The jar makes Spark plan each query again.
         pushes = runs_in(_DRIVER_PROCESS) if options.push_filters is None else options.push_filters
         reader = batch_reader_class(pushes=pushes)
         rows, changes = self._read_rows(options, schema)
@@ -107,9 +107,8 @@ class PulsarDataSource(Shipped, DataSource):
 
         if overwrite:
             raise OptionError(
-                'a topic cannot be overwritten, as its messages stay: expected mode("append"), in SQL INSERT INTO, got '
-                "overwrite; say so, and the rows are added; where the topic is to hold nothing else, drop it first, or "
-                "name a new one"
+                'a topic cannot be overwritten, because its messages stay: expected mode("append"), in SQL INSERT '
+                'INTO, got overwrite; use mode("append"), or drop the topic first, or write to a new one'
             )
         options = parse_options(WriteOptions, self.options)
         delivery = delivery_of_job(options)
@@ -119,7 +118,7 @@ class PulsarDataSource(Shipped, DataSource):
     def streamWriter(  # noqa: N802
         self,
         schema: StructType,
-        overwrite: bool,  # noqa: ARG002 -- Spark passes True for complete mode, whose rows are appended too
+        overwrite: bool,  # noqa: ARG002 -- Spark passes True for complete mode, whose rows are appended, too
     ) -> PulsarStreamWriter:
         from pyspark_pulsar.schema.types.spark import arrow_schema
         from pyspark_pulsar.write.guarantee import delivery_of_query
@@ -129,9 +128,9 @@ class PulsarDataSource(Shipped, DataSource):
         options = parse_options(WriteOptions, self.options)
         delivery = delivery_of_query(options, self.options.get("checkpointLocation"))
         if runs_in(_COMMITTING_WORKER):
-            # All was settled when the epoch was planned; this process is waited for in every epoch.
+            # All was settled when the epoch was planned, and Spark waits for this process in every epoch.
             return PulsarStreamWriter(delivery, None)
-        # Spark asks for a writer in each epoch: a broker may be started again meanwhile.
+        # Spark requests a writer in each epoch, and a broker may restart between two epochs.
         delivery.prepare(runs=True)
         return PulsarStreamWriter(delivery, settle_target(options, arrow_schema(schema), runs=True))
 
@@ -139,7 +138,7 @@ class PulsarDataSource(Shipped, DataSource):
         return parse_options(ReadOptions, self.options)
 
     def _read_rows(self, options: ReadOptions, schema: StructType) -> tuple[ReadSchema, Changes | None]:
-        """What is decoded, and how it becomes changes where these are asked for."""
+        """Return the schema to decode, and the conversion to changes if the options request changes."""
         from pyspark_pulsar.codec.changes import Changes
         from pyspark_pulsar.schema.types.spark import arrow_schema
 
@@ -158,11 +157,14 @@ class PulsarDataSource(Shipped, DataSource):
 
 
 def register(spark: SparkSession) -> None:
-    """Check that workers have this package, register the source explicitly, and let Spark push filters down to it.
+    """Check that workers have this package, register the source, and let Spark push filters down to it.
 
-    Not needed where discovery works; use it to be told why it does not, and for queries that filter by metadata
-    columns: `spark.sql.python.filterPushdown.enabled` is turned on in this session, unless it was set before. Raises
-    `InterpreterError`.
+    It is not needed where discovery works. Use it to find out why discovery fails, and for queries that filter by
+    metadata columns. It turns on `spark.sql.python.filterPushdown.enabled` in this session, unless it was set before.
+
+    Raises:
+        InterpreterError: The workers do not have this package.
+
     """
     from pyspark_pulsar.spark.shipped_objects import check_workers
 
@@ -172,6 +174,6 @@ def register(spark: SparkSession) -> None:
 
 
 def _push_filters(spark: SparkSession) -> None:
-    """Spark's default is off, where it has not been set; an answer of None."""
+    """Enable filter pushdown, unless the session has set it explicitly."""
     if spark.conf.get(_FILTER_PUSHDOWN, None) is None:
         spark.conf.set(_FILTER_PUSHDOWN, "true")

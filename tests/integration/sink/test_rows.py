@@ -298,7 +298,7 @@ def test_save_modes(topic: str, spark: SparkSession, pulsar: LocalPulsar, refuse
     )
     said = refused(lambda: writer.mode("overwrite").save(), "OptionError")
     assert 'expected mode("append"), in SQL INSERT INTO, got overwrite' in said
-    assert "drop it first, or name a new one" in said
+    assert "or drop the topic first, or write to a new one" in said
     for mode in ("errorifexists", "ignore"):
         with pytest.raises(Exception, match="UNSUPPORTED_DATA_SOURCE_SAVE_MODE"):
             writer.mode(mode).save()

@@ -62,15 +62,15 @@ def test_an_unknown_guarantee() -> None:
 
 def test_a_query_has_a_journal_wherever_its_checkpoint_is() -> None:
     here, there = (journal_of_stream(OPTIONS, place) for place in ("/a/b", "s3a://c/d"))
-    assert here.of("query") == there.of("query")
-    assert here.of("query").startswith("persistent://t/n/__pyspark-pulsar-query-")
-    assert here.of("query") != here.of("other")
+    assert here.name_for("query") == there.name_for("query")
+    assert here.name_for("query").startswith("persistent://t/n/__pyspark-pulsar-query-")
+    assert here.name_for("query") != here.name_for("other")
 
 
 def test_another_topic_has_another_journal() -> None:
     here = journal_of_stream(OPTIONS, "/a/b")
     there = journal_of_stream(replace(OPTIONS, topic="t/n/others"), "/a/b")
-    assert here.of("query") != there.of("query")
+    assert here.name_for("query") != there.name_for("query")
 
 
 def test_a_stream_without_a_checkpoint_is_told_what_to_give() -> None:
@@ -81,7 +81,7 @@ def test_a_stream_without_a_checkpoint_is_told_what_to_give() -> None:
 def test_a_journal_of_the_users_own() -> None:
     options = replace(OPTIONS, transaction_journal="t/n/mine")
     for name in (journal_of_stream(options, None), journal_of_batch(options)):
-        assert name.of("query") == name.of("other") == "persistent://t/n/mine"
+        assert name.name_for("query") == name.name_for("other") == "persistent://t/n/mine"
     with pytest.raises(OptionError, match="persistent"):
         journal_of_batch(replace(OPTIONS, transaction_journal="non-persistent://t/n/mine"))
 

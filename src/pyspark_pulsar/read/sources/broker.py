@@ -76,7 +76,7 @@ class FromBroker(EntryLocation):
     is_broker: ClassVar[bool] = True
 
     entries: int | None = None
-    """Number of entries in the range, including those that consumers do not see; None if it is unknown."""
+    """Number of entries in the range, including entries that consumers never see; None if it is unknown."""
 
     def open(
         self, access: PartitionAccess, start: Position, end: Position

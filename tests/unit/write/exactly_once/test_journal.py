@@ -139,7 +139,7 @@ def test_a_journal_of_another_is_refused(owner: Writer, writer: Writer) -> None:
     with pytest.raises(JournalTaken) as refused:
         refuse_others(JournalState(owner), writer, "journal")
     said = str(refused.value)
-    assert f"expected the journal of {writer}, got that of {owner}, which is left as it is" in said
+    assert f"expected the journal of {writer}, got the journal of {owner}, which is left as it is" in said
     assert "transactionJournal" in said
     assert "resolve --journal journal --release" in said
     if owner.owner != writer.owner:

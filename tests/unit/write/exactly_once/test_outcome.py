@@ -16,7 +16,12 @@ from pyspark_pulsar.errors import (
     WriterFenced,
 )
 from pyspark_pulsar.write.exactly_once import outcome
-from pyspark_pulsar.write.exactly_once.outcome import RowsLost, behind_the_decision, in_doubt, until_known
+from pyspark_pulsar.write.exactly_once.outcome import (
+    RowsLost,
+    in_doubt,
+    unfinished_after_decision,
+    until_known,
+)
 from pyspark_pulsar.write.exactly_once.ownership import RunFenced
 from pyspark_pulsar.write.exactly_once.state import Writer
 
@@ -77,9 +82,9 @@ def test_patience_ends() -> None:
 def test_behind_the_decision_everything_says_so() -> None:
     with (
         pytest.raises(
-            CommitUnfinished, match=r"batch job job to t: .*, but gone: its rows are visible, or"
+            CommitUnfinished, match=r"batch job job to t: .*, but gone. Its rows are visible, or"
         ) as told,
-        behind_the_decision(JOB, 0, "journal"),
+        unfinished_after_decision(JOB, 0, "journal"),
     ):
         raise DeadlineExceeded("gone")
     assert "pyspark-pulsar transactions resolve --journal journal" in str(told.value)
@@ -87,11 +92,11 @@ def test_behind_the_decision_everything_says_so() -> None:
         pytest.raises(
             CommitUnfinished, match=r"^epoch 3 of streaming query query to t: .*Start the query again"
         ),
-        behind_the_decision(QUERY, 3, "journal"),
+        unfinished_after_decision(QUERY, 3, "journal"),
     ):
         raise DeadlineExceeded("gone")
     with (
         pytest.raises(CommitUnfinished, match=r"5 rows are missing\. Do not run it again"),
-        behind_the_decision(JOB, 0, "journal"),
+        unfinished_after_decision(JOB, 0, "journal"),
     ):
         raise RowsLost("5 rows are missing")
