@@ -81,7 +81,7 @@ def _topic(options: WriteOptions) -> TopicName:
         raise OptionError(
             "deliveryGuarantee=exactly-once: expected the option transactionJournal where column __topic names the "
             "topics, got neither it nor the option topic, which would determine its namespace. Set transactionJournal "
-            "to a topic that does not exist, in a namespace where this role may produce and consume"
+            "to the name of a topic that does not exist, in a namespace where this role may produce and consume"
         )
     topic = TopicName.parse(options.topic)
     check_domain(options, topic)
