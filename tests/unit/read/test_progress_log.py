@@ -1,4 +1,4 @@
-"""Lines in the log about a stream that is behind."""
+"""Log lines about the lag of a stream."""
 
 import logging
 
@@ -17,7 +17,7 @@ TEXT = (
 )
 
 
-def test_a_line_a_minute_and_one_at_the_end(caplog: pytest.LogCaptureFixture) -> None:
+def test_one_line_a_minute_and_one_at_the_end(caplog: pytest.LogCaptureFixture) -> None:
     now = [0.0]
     log = ProgressLog(lambda: now[0], counts=True)
     with caplog.at_level(logging.INFO, PROGRESS_LOG):
@@ -47,7 +47,7 @@ def test_a_line_a_minute_and_one_at_the_end(caplog: pytest.LogCaptureFixture) ->
          "2 topic partitions, whose messages are not counted without admin.url; the oldest message is 7 s old"),
     ],
 )  # fmt: skip
-def test_what_is_known_is_told(
+def test_the_line_contains_everything_known(
     lags: tuple[Lag, Lag], counts: bool, text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO, PROGRESS_LOG):
@@ -56,7 +56,7 @@ def test_what_is_known_is_told(
     assert "unknown number" not in caplog.text
 
 
-def test_one_is_not_many(caplog: pytest.LogCaptureFixture) -> None:
+def test_one_message_is_written_in_the_singular(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, PROGRESS_LOG):
         ProgressLog(counts=True).log(LagReport(0, {A: Lag(1, 68, 2.0)}))
     assert "the query lags in 1 topic partition: about 1 message, 68 bytes; the" in caplog.text

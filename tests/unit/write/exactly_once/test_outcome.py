@@ -1,4 +1,4 @@
-"""How long a commit goes on, and what it says when it does not know its end."""
+"""The duration of a commit's retries, and the error for an unknown outcome."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def ends(*faults: PulsarError, patience: float = 60.0) -> str:
 @pytest.mark.parametrize(
     "fault", [DeadlineExceeded("x"), SendError("x"), CommitError("x"), WriterFenced("x")]
 )
-def test_what_fails_before_a_decision_fails_at_once(fault: PulsarError) -> None:
+def test_a_failure_before_the_decision_is_raised_immediately(fault: PulsarError) -> None:
     with pytest.raises(type(fault)):
         ends(fault)
 
 
 @pytest.mark.parametrize("fault", [DeadlineExceeded("x"), SendError("x"), WriterFenced("x")])
-def test_what_may_pass_is_tried_again_behind_it(fault: PulsarError) -> None:
+def test_a_temporary_failure_after_the_decision_is_retried(fault: PulsarError) -> None:
     assert ends(unfinished(fault), fault, unfinished(fault)) == "committed"
 
 
@@ -69,17 +69,17 @@ def test_a_later_attempt_may_find_that_nothing_was_decided(fault: PulsarError) -
         ends(unfinished(DeadlineExceeded("x")), fault)
 
 
-def test_what_does_not_pass_says_that_the_end_is_not_known() -> None:
+def test_a_permanent_failure_reports_an_unknown_outcome() -> None:
     with pytest.raises(CommitUnfinished, match="Do not run the job again"):
         ends(unfinished(DeadlineExceeded("x")), PermissionDenied("x"))
 
 
-def test_patience_ends() -> None:
+def test_retries_end_at_the_deadline() -> None:
     with pytest.raises(CommitUnfinished):
         ends(unfinished(DeadlineExceeded("x")), patience=-1.0)
 
 
-def test_behind_the_decision_everything_says_so() -> None:
+def test_every_error_after_the_decision_reports_an_unknown_outcome() -> None:
     with (
         pytest.raises(
             CommitUnfinished, match=r"batch job job to t: .*, but gone. Its rows are visible, or"
