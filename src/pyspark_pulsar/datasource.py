@@ -1,8 +1,7 @@
-"""The `pulsar` data source, which connects Spark's calls with the other folders.
+"""The data source `pulsar`: the connection between Spark's calls and the packages that implement them.
 
-Without the jar, Spark builds this object in short-lived driver processes, several for each query. So importing and
-creating it must be cheap: modules are imported when they are needed. With the jar, everything is in one process
-(`spark.driver_process`).
+Without the jar, Spark creates a `PulsarDataSource` in several short-lived driver processes for each query. So imports
+are inside functions, to make this cheap. With the jar, one process does all of this (`spark.driver_process`).
 """
 
 from __future__ import annotations
@@ -37,9 +36,10 @@ _FILTER_PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
 
 @hides_tracebacks
 class PulsarDataSource(Shipped, DataSource):
-    """The data source for Spark. docs/options.md lists its options. All methods run on the driver.
+    """The data source of Spark for topics. docs/options.md describes its options.
 
-    Methods raise `PulsarError`. Spark sends the object to executors with the reader, only for its name.
+    All methods run on the driver and raise `PulsarError`. Spark also sends the object to executors with the reader, for
+    its name only, so the class is `Shipped`.
     """
 
     _resolved: ReadSchema | None = None
@@ -49,12 +49,12 @@ class PulsarDataSource(Shipped, DataSource):
         return "pulsar"
 
     def schema(self) -> StructType:
-        """Return the columns of option `columns`. Without it, the value columns and the metadata columns."""
+        """Return the columns in option `columns`, or the value columns of the topics' schema and metadata columns."""
         from pyspark_pulsar.read.bounds.schema import resolve_source_schema
         from pyspark_pulsar.schema.types.spark import spark_schema
 
-        # Spark passes the object on to `reader`. So the query decodes to exactly the schema that it was analyzed with,
-        # and the registry receives one request.
+        # Spark passes this object on to `reader`. So the query decodes with exactly the schema of its analysis, and
+        # sends one request to the registry.
         self._resolved = resolve_source_schema(self._read_options())
         return spark_schema(self._resolved.output_schema)
 
@@ -65,9 +65,9 @@ class PulsarDataSource(Shipped, DataSource):
 
         options = self._read_options()
         check_key_options(options)
-        # Without the jar, Spark keeps a reader's plan for the filters of one query. It reuses the plan for the next
-        # query on the same DataFrame if that query has no filter. Then rows would be missing without an error. So the
-        # options must request pushdown there. The jar makes Spark plan each query again.
+        # Without the jar, Spark keeps the plan of a reader with the filters of one query. If the next query on the same
+        # DataFrame has no filter to push down, Spark uses this plan again. Then rows are missing without an error, so
+        # pushdown is opt-in there. The jar plans each query again.
         pushes = runs_in(_DRIVER_PROCESS) if options.push_filters is None else options.push_filters
         reader = batch_reader_class(pushes=pushes)
         rows, changes = self._read_rows(options, schema)
@@ -107,8 +107,9 @@ class PulsarDataSource(Shipped, DataSource):
 
         if overwrite:
             raise OptionError(
-                'a topic cannot be overwritten, because its messages stay: expected mode("append"), in SQL INSERT '
-                'INTO, got overwrite; use mode("append"), or drop the topic first, or write to a new one'
+                'a topic cannot be overwritten, because its messages stay: expected mode("append"), or INSERT INTO in '
+                'SQL, got overwrite; use mode("append") to add the rows, drop the topic first to replace its messages, '
+                "or choose a new topic"
             )
         options = parse_options(WriteOptions, self.options)
         delivery = delivery_of_job(options)
@@ -118,7 +119,7 @@ class PulsarDataSource(Shipped, DataSource):
     def streamWriter(  # noqa: N802
         self,
         schema: StructType,
-        overwrite: bool,  # noqa: ARG002 -- Spark passes True for complete mode, whose rows are appended, too
+        overwrite: bool,  # noqa: ARG002 -- Spark passes True for complete mode, whose rows are also appended
     ) -> PulsarStreamWriter:
         from pyspark_pulsar.schema.types.spark import arrow_schema
         from pyspark_pulsar.write.guarantee import delivery_of_query
@@ -128,9 +129,9 @@ class PulsarDataSource(Shipped, DataSource):
         options = parse_options(WriteOptions, self.options)
         delivery = delivery_of_query(options, self.options.get("checkpointLocation"))
         if runs_in(_COMMITTING_WORKER):
-            # All was settled when the epoch was planned, and Spark waits for this process in every epoch.
+            # The plan of the epoch has settled the target. Every epoch waits for this process, so be quick.
             return PulsarStreamWriter(delivery, None)
-        # Spark requests a writer in each epoch, and a broker may restart between two epochs.
+        # Spark requests a writer in each epoch, and a broker may restart between epochs.
         delivery.prepare(runs=True)
         return PulsarStreamWriter(delivery, settle_target(options, arrow_schema(schema), runs=True))
 
@@ -138,7 +139,7 @@ class PulsarDataSource(Shipped, DataSource):
         return parse_options(ReadOptions, self.options)
 
     def _read_rows(self, options: ReadOptions, schema: StructType) -> tuple[ReadSchema, Changes | None]:
-        """Return the schema to decode, and the conversion to changes if the options request changes."""
+        """Return the schema to decode with, and the conversion to changes if the options request changes."""
         from pyspark_pulsar.codec.changes import Changes
         from pyspark_pulsar.schema.types.spark import arrow_schema
 
@@ -157,13 +158,16 @@ class PulsarDataSource(Shipped, DataSource):
 
 
 def register(spark: SparkSession) -> None:
-    """Check that workers have this package, register the source, and let Spark push filters down to it.
+    """Check that workers have this package, register the data source, and enable filter pushdown.
 
-    It is not needed where discovery works. Use it to find out why discovery fails, and for queries that filter by
-    metadata columns. It turns on `spark.sql.python.filterPushdown.enabled` in this session, unless it was set before.
+    Call this if Spark does not find the data source by itself, to see the reason, or if queries filter by metadata
+    columns. This function sets `spark.sql.python.filterPushdown.enabled` in the session, unless it is set already.
+
+    Args:
+        spark: The session, of Spark Classic or Spark Connect.
 
     Raises:
-        InterpreterError: The workers do not have this package.
+        InterpreterError: Workers lack this package, or have another version.
 
     """
     from pyspark_pulsar.spark.shipped_objects import check_workers
@@ -174,6 +178,6 @@ def register(spark: SparkSession) -> None:
 
 
 def _push_filters(spark: SparkSession) -> None:
-    """Enable filter pushdown, unless the session has set it explicitly."""
+    """Enable filter pushdown unless the session has set it explicitly. Spark disables it by default."""
     if spark.conf.get(_FILTER_PUSHDOWN, None) is None:
         spark.conf.set(_FILTER_PUSHDOWN, "true")

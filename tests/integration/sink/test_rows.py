@@ -297,8 +297,8 @@ def test_save_modes(topic: str, spark: SparkSession, pulsar: LocalPulsar, refuse
         spark.range(1).write.format("pulsar").option("service.url", pulsar.service_url).option("topic", topic)
     )
     said = refused(lambda: writer.mode("overwrite").save(), "OptionError")
-    assert 'expected mode("append"), in SQL INSERT INTO, got overwrite' in said
-    assert "or drop the topic first, or write to a new one" in said
+    assert 'expected mode("append"), or INSERT INTO in SQL, got overwrite' in said
+    assert "drop the topic first to replace its messages, or choose a new topic" in said
     for mode in ("errorifexists", "ignore"):
         with pytest.raises(Exception, match="UNSUPPORTED_DATA_SOURCE_SAVE_MODE"):
             writer.mode(mode).save()

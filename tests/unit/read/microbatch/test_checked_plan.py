@@ -91,7 +91,7 @@ def test_without_removals_the_planner_does_not_check_again() -> None:
     assert not cluster.loaded_at_once
 
 
-def test_removed_entries_are_a_loss(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_removed_is_loss(caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(DataLossError, match="at least 4 entries behind 5:3:0 are gone"):
         planned(Cluster({A: SOME}))
     with caplog.at_level(logging.WARNING):
