@@ -174,10 +174,10 @@ class LogEnds:
         """
         missing = {partition for partition in starts if not self._cursors[partition].is_open}
         fresh_since = math.inf if anew else time.monotonic() - FRESH_SECONDS
-        asked = [partition for partition in starts if not self._cursors[partition].is_fresh(fresh_since)]
-        deleted = self._requests.request_all(asked, starts).deleted
+        requested = [partition for partition in starts if not self._cursors[partition].is_fresh(fresh_since)]
+        deleted = self._requests.request_all(requested, starts).deleted
         if not self._read_compacted:
-            for partition in asked:
+            for partition in requested:
                 if partition not in deleted:
                     self._cursors[partition].prove(starts[partition])
         # An earlier ledger may still exist. That does not prove that the ledger of the start exists.

@@ -38,7 +38,7 @@ def earlier_entries(
 
     """
     seconds = options.poll_timeout_ms / 1000
-    # The search has own connections, because waiting entries of the split's consumer may fill that buffer.
+    # The search opens its own connections. The entries for the split's consumer may fill the buffer of the split's.
     with BrokerClient(options) as client:
         before = Position(ledger, entry)
         first_at = partial(_first_at, client, partition, before, seconds)

@@ -5,7 +5,7 @@ the broker answers that they have ended, but not how. Their markers in `-ended` 
 transactions in `-begun` that are not in the decision. The coordinator refuses the abort of a
 transaction that is being committed.
 
-A slow process may no longer be alone: another one may have begun own transactions and removed markers. So before it
+A slow process may no longer be alone: another one may have begun its own transactions and removed markers. So before it
 aborts what it has read, or reports it as lost, the process appends a fence. If it is not alone, the append fails.
 """
 

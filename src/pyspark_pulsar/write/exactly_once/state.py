@@ -154,7 +154,7 @@ def state_record(state: JournalState) -> dict[str, Any]:
 
 
 def state_of(content: dict[str, Any], where: str) -> JournalState:
-    """Parse a record. Raise `CommitError` if it is no record, or if its version is unknown."""
+    """Parse a record of the state. Raise `CommitError` if it is not one, or if its version is unknown."""
     try:
         if content["version"] != VERSION:
             raise CommitError(
@@ -190,7 +190,7 @@ def begun_record(begun: BegunTransaction) -> dict[str, Any]:
 
 
 def begun_of(content: dict[str, Any], where: str) -> BegunTransaction:
-    """Parse a record. Raise `CommitError` if it is none."""
+    """Parse a record of a begun transaction. Raise `CommitError` if it is not one."""
     try:
         writer = Writer(content["owner"], content["run"])
         partitions = _partition_names(content["partitions"])

@@ -1,5 +1,4 @@
-"""The part of the available messages that one micro-batch reads, shared among topic partitions. Driver only; no own
-I/O.
+"""The part of the available messages that one micro-batch reads, shared among topic partitions. Driver only, no I/O.
 
 A micro-batch has an allowance: a number of messages (`maxRecordsPerTrigger`) and of stored bytes
 (`maxBytesPerTrigger`). Each topic partition has a demand: the messages from its start to its end. `admit` finds an end

@@ -52,7 +52,7 @@ PublishedFrom = Callable[[TopicPartition], int | None]
 
 
 class BacklogCounter:
-    """A counter for one query, used by one thread. Its helper threads have own connections, opened at first use."""
+    """A counter for one query, used by one thread. Its helper threads open their own connections at first use."""
 
     def __init__(
         self, options: ReadOptions, published_from: PublishedFrom, tables: KnownTables | None = None

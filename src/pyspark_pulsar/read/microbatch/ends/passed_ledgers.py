@@ -103,7 +103,7 @@ def skip_closed(
 ) -> dict[TopicPartition, Position]:
     """Return the starts of the next ledgers, for starts after which nothing remains in a closed ledger.
 
-    It raises no error. A topic partition without an answer may be reported as a loss in a later run, no worse.
+    It raises no error. The only consequence of a missing answer is that a later run may report a loss.
     """
     try:
         closed = planner.ledgers.closed(starts)
