@@ -125,8 +125,10 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         return None if self._latest is None else self._latest | {"readers": self._places.by_place}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Return the tasks between two offsets. After a restart, Spark calls it for the last planned micro-batch,
-        too."""
+        """Return the tasks between two offsets.
+
+        After a restart, Spark also calls it for the last planned micro-batch.
+        """
         former, reached = StreamOffset.from_json(start), StreamOffset.from_json(end)
         query = self._opened()
         query.checkpoint_topics.check({**former.positions, **reached.positions})

@@ -1,5 +1,4 @@
-"""Entries of a range from the broker that owns the topic partition. For executors, and for counts and searches on the
-driver.
+"""Entries of a range from the broker that owns the topic partition. For executors, and for the driver's searches.
 
 The broker pushes entries, as far as permits allow (FLOW). It does not inform a consumer about entries that it leaves
 out. `BrokerEntries` keeps the position of the next entry (`_next`), and ends when that is the end of the range:

@@ -72,8 +72,7 @@ class _ConsumerAhead:
 
 
 class ConsumersAhead:
-    """The prepared consumers of one task, which reads its splits in order. Used by its thread. The creator closes
-    it."""
+    """The prepared consumers of one task. The task reads its splits in order. Used by its thread, which closes it."""
 
     def __init__(self, client: BrokerClient, options: ReadOptions, splits: Sequence[Split]) -> None:
         """Store the arguments. Splits that begin at another location than the broker get no consumer."""

@@ -164,8 +164,7 @@ def send_nothing(
 
 
 def _schemas(client: BrokerClient, partitions: Sequence[str]) -> dict[str, SchemaInfo | None]:
-    """Return the existing partitions with their topics' schemas, because namespaces may refuse producers without
-    one."""
+    """Return the existing partitions with their topics' schemas. Namespaces may refuse producers without a schema."""
     names = {name: TopicName.parse(name) for name in partitions}
     counts = client.present_partitions({name.without_partition() for name in names.values()})
     there = {text: name for text, name in names.items() if _exists(name, counts[name.without_partition()])}

@@ -1,5 +1,4 @@
-"""Outcomes of a commit that are neither success nor failure: its rows are, or may be, decided, but not surely
-committed.
+"""Outcomes of a commit that are neither success nor failure: its rows may be decided, but are not surely committed.
 
 Before a decision is sent (step 6 of the package), an error means that no row becomes visible. After that, the same
 error would be wrong, and a user who trusts it would write the rows again. So a commit continues until it knows its

@@ -1,5 +1,4 @@
-"""The ends of a stream by its options: `endingOffsets`, `endingTimestamp`, `endingEventTime`, and their per-topic
-forms.
+"""The ends of a stream by its options: `endingOffsets`, `endingTimestamp`, `endingEventTime`, per topic or for all.
 
 Driver only. The ends belong to a run of the query, not to its checkpoint: each start may name other ends. A query has
 at most one of the three kinds of end. Each topic partition is in one of these states:
