@@ -149,7 +149,7 @@ class CursorRequests:
     def request_all(self, partitions: Sequence[TopicPartition], starts: Positions) -> Answers:
         answers = Answers(starts)
         # Brokers (seen on 4.0.8) that have just loaded a topic can wait 30 s for its transaction buffer, and
-        # then close the topic. They answer only the next request, so one request's time is not enough.
+        # then close the topic. Only the next request is answered, so the time limit of one request is not enough.
         patience = max(self._client.patience_seconds, 2 * self._client.request_seconds)
         for window in in_windows(partitions):
             self._client.retrying(partial(self._request_rest, window, answers), patience)

@@ -98,7 +98,8 @@ class StreamOffset:
         )
         if version == VERSION_WITH_TIME and from_text is None and before_text is None:
             raise ProtocolError(
-                f"checkpoint: expected a time in an offset of version {VERSION_WITH_TIME}, got {document!r}"
+                f"checkpoint: expected a time in an offset of version {VERSION_WITH_TIME}, got {document!r}; "
+                f"start with a new checkpoint"
             )
         start, ended = document.get("start"), document.get("ended")
         return cls(
@@ -146,7 +147,8 @@ def _positions(document: Any) -> dict[TopicPartition, Position]:
         return {TopicPartition.parse(name): Position.parse(text) for name, text in document.items()}
     except (AttributeError, TypeError, OptionError) as fault:
         raise ProtocolError(
-            f"checkpoint: expected positions 'topic': 'ledger:entry:batchIndex', got {document!r} ({fault})"
+            f"checkpoint: expected positions 'topic': 'ledger:entry:batchIndex', got {document!r} ({fault}); "
+            f"start with a new checkpoint"
         ) from None
 
 
@@ -154,7 +156,9 @@ def _segments(document: Any) -> frozenset[TopicPartition]:
     try:
         return frozenset(TopicPartition.parse(name) for name in document)
     except (AttributeError, TypeError, OptionError) as fault:
-        raise ProtocolError(f"checkpoint: expected names of segments, got {document!r} ({fault})") from None
+        raise ProtocolError(
+            f"checkpoint: expected names of segments, got {document!r} ({fault}); start with a new checkpoint"
+        ) from None
 
 
 def _times(bound: TimeBound) -> int | dict[str, int] | None:
@@ -169,5 +173,6 @@ def _time_bound(document: Any) -> TimeBound:
         return TimeBound(all=int(document))
     except (TypeError, ValueError) as fault:
         raise ProtocolError(
-            f"checkpoint: expected a time in Unix milliseconds, or one for each topic, got {document!r} ({fault})"
+            f"checkpoint: expected a time in Unix milliseconds, or one for each topic, got {document!r} ({fault}); "
+            f"start with a new checkpoint"
         ) from None

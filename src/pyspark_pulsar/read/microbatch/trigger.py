@@ -101,8 +101,8 @@ class Trigger:
         is_empty = end.goes_no_further_than(former)
         if not is_empty:
             self._idle_pause.note_news()
-        # Spark has committed the messages before this micro-batch. A subscription keeps later ones before they are
-        # planned.
+        # Spark has committed the messages before this micro-batch. The subscription keeps the messages of
+        # this micro-batch, although they are not planned yet.
         begin = goal.starts_from(former)
         if self._frozen is not None or is_final:
             # The run ends by itself. Its last progress report must not count the messages of its last micro-batch.

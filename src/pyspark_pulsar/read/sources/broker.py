@@ -274,8 +274,8 @@ class BrokerEntries:
         if entries.first is None:
             return False
         attempt = self._next, entries.first
-        # The previous consumer began there and received the same. A connection that fails at each check must not stop
-        # us.
+        # The previous consumer began at this position and received the same entry. A connection that fails at each
+        # check must not repeat that without end.
         following = Position(*entries.first) if attempt == self._unproven else self._next
         self._unproven = attempt
         is_cut = cut_where_skipped(entries, following, mark_delete, first_after)

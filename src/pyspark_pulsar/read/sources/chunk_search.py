@@ -38,7 +38,7 @@ def earlier_entries(
 
     """
     seconds = options.poll_timeout_ms / 1000
-    # The search opens its own connections. The entries for the split's consumer may fill the buffer of the split's.
+    # The search opens its own connections, because entries for the split's consumer may fill that one's buffer.
     with BrokerClient(options) as client:
         before = Position(ledger, entry)
         first_at = partial(_first_at, client, partition, before, seconds)
@@ -74,7 +74,7 @@ def starts_before(
         if first < reached:
             reached = first
             yield reached
-        # This is requested late, because reading the first ledger may be slow.
+        # The first ledger is looked up late, because reading it may be slow.
         beginning = beginning or first_at(EARLIEST)
         if reached <= beginning:
             return

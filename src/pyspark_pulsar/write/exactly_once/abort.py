@@ -85,7 +85,7 @@ def abort_running(
         if not partitions:
             break
         _make_ready(sink, sorted(partitions))
-        # Failed ones are included, so that a writer that is fenced and tries again gets farther than before.
+        # Failed partitions are included. So a writer that is fenced and tries again gets farther than before.
         sink.ready.update(partitions)
     if begun:
         require_alone()

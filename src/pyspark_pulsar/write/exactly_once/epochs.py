@@ -83,7 +83,7 @@ def take_over(sink: Sink, writer: Writer, *, may_be_empty: bool = True) -> Journ
         else:
             return state
         begun, position = abort_begun(sink, state, decider, lambda begun: begun.writer != writer)
-        # If this run's tasks begin transactions during that time, its commit reads these again.
+        # If tasks of this run have begun transactions, the position stays, so that the run's commit reads them again.
         if all(others.writer != writer for others in begun):
             state = replace(state, begun=position)
         decider.decide(state)
@@ -262,7 +262,8 @@ def abort_epoch(sink: Sink, writer: Writer, epoch: int, prepared: Sequence[Prepa
                 state = finish(sink, decider, state)
         decided = state is not None and state.writer == writer and epoch <= state.epoch
         if writer.is_job and not decided:
-            # This precedes the reading of `-begun`. A task that begins later reads this record, and ends its own.
+            # This record precedes the reading of `-begun`. A task that begins later reads this record, and ends its
+            # own.
             state = (state or JournalState(writer, released=True)).give_up(writer)
             decider.decide(state)
         _abort_own(sink, state, writer, epoch, prepared)
@@ -318,7 +319,7 @@ def _abort_own(
         own = [attempt for attempt in begun if (attempt.writer, attempt.epoch) == (writer, epoch)]
         return [attempt for attempt in own if attempt.transaction not in decided]
 
-    # It contains no transaction of another writer, so this process need not be alone.
+    # The list contains no transaction of another writer, so this process need not be alone.
     abort_running(sink, own, require_alone=lambda: None)
 
 

@@ -151,7 +151,8 @@ class LagWatch:
                 lags = self._lags(starts, ends)
             except PulsarError as fault:
                 if len(group) > 1:
-                    # Measure them one by one, so that one partition without an answer does not affect the others.
+                    # Measure the partitions one by one, so that one partition without an answer does not affect the
+                    # others.
                     groups.extendleft([partition] for partition in reversed(group))
                     continue
                 self._warn(fault)

@@ -120,7 +120,7 @@ class SubscriptionCursors:
             return
 
         def hold(partition: TopicPartition) -> None:
-            # It is stored immediately, so that `close` finds it if another one fails.
+            # The cursor is stored immediately, so that `close` finds it if another partition's cursor fails.
             self._cursors[partition] = self._client.retrying(lambda: self._hold_one(partition))
 
         map_concurrently(hold, partitions, _AT_ONCE)

@@ -62,7 +62,7 @@ class SchemaWatch:
         self._waiting: list[TopicName] = []
         self._known: set[TopicName] | None = None
         self._logged: set[tuple[TopicName, bytes | None]] = set()
-        # Most of thousands of topics have the same schema.
+        # Even of thousands of topics, most have the same schema.
         self._differences_by_schema: dict[tuple[SchemaType, bytes], str] = {}
 
     def check(self, topics: Iterable[TopicName]) -> None:
@@ -122,7 +122,7 @@ class SchemaWatch:
             try:
                 info = self._latest_schema(topic)
             except PulsarError as fault:
-                # The query itself does not need this answer, so a failure does not stop it.
+                # The query does not need the latest schema, so a failure does not stop it.
                 _log.warning("looking up the schema failed: %s: topic %s", fault, topic)
                 return
             if info is not None:
