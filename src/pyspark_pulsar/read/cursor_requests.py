@@ -1,7 +1,7 @@
-"""Requests to brokers about many topic partitions at a time, each through the idle consumer of its own.
+"""Requests to brokers about many topic partitions at a time, each through an idle consumer of that partition.
 
-`log_end` says what the answers mean. All requests of a trigger are sent before the first answer is awaited. What fails
-for a passing reason is tried again.
+The module `log_end` explains the answers. All requests of a trigger are sent before the first answer is awaited. A
+request that fails for a temporary reason is sent again.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
 
 FIRST: Final = Position(0, 0)
-"""Before every message; a cursor that is put there stands before the first entry that is left."""
+"""A position before every message. A cursor at this position moves to the first entry that remains."""
 
 Positions = Mapping[TopicPartition, Position]
-"""The starts, or the ends, of a query in its topic partitions."""
+"""The positions of a query in its topic partitions: their starts or their ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Proof:
-    """A cursor that was at `start` has shown that nothing was removed unread from there up to `upto`."""
+    """Proof by a cursor at `start` that nothing between `start` and `upto` was removed unread."""
 
     start: Position
     upto: Position
@@ -41,32 +41,32 @@ class _Proof:
 
 @dataclass(slots=True)
 class PartitionCursor:
-    """The idle consumer of one topic partition, and what its answers prove (the head of `log_end` has the theory)."""
+    """The idle consumer of one topic partition, and what its answers prove (see the theory in `log_end`)."""
 
     consumer: EntryConsumer | None = None
-    """None before it is subscribed, and after it was closed."""
+    """The open or broken consumer; None before the subscription and after `close`."""
     log_end: LogEnd | None = None
     """The last answer."""
     answered: float = -math.inf
     """When the last answer arrived, by `time.monotonic`."""
     acknowledged: Position | None = None
-    """The position up to which `consumer` has acknowledged; None if its cursor is where it was put."""
+    """The position up to which `consumer` has acknowledged; None if its cursor is still at its initial position."""
     proof: _Proof | None = None
-    """The last proof; it may be of another start, or of an earlier consumer."""
+    """The last proof. It may belong to another start or to an earlier consumer."""
 
     @property
     def is_open(self) -> bool:
         return self.consumer is not None and self.consumer.is_open
 
     def is_fresh(self, since: float) -> bool:
-        """Return whether the consumer is open, and its last answer did not arrive before `since`."""
+        """Return whether the consumer is open and its last answer arrived at or after `since`."""
         return self.is_open and self.answered >= since
 
     @property
     def mark_delete(self) -> Position:
-        """M of the last answer, which must exist."""
+        """The mark-delete position of the last answer, which must exist."""
         if self.log_end is None:
-            raise ValueError("expected a broker to have answered where the log ends")
+            raise ValueError("expected an answer of a broker about the log end, got none yet")
         return self.log_end.mark_delete
 
     def close(self) -> None:
@@ -84,7 +84,7 @@ class PartitionCursor:
         self.acknowledged = start
 
     def prove(self, start: Position) -> None:
-        """Conclude from the last answer what is proved for a query that is at `start`."""
+        """Derive a proof from the last answer, for a query at `start`."""
         entry, mark_delete, proof = _whole_entry(start), self.mark_delete, self.proof
         if self.consumer is None:
             return
@@ -99,27 +99,27 @@ class PartitionCursor:
             self.proof = _Proof(entry, max(mark_delete, proof.upto), self.consumer)
 
     def proved(self, start: Position) -> Position | None:
-        """Return the position up to which nothing was removed unread after `start`; None if it is `start` itself."""
+        """Return the position up to which nothing after `start` was removed unread; None if it is `start` itself."""
         proof = self.proof
         if proof is None or proof.start != _whole_entry(start) or proof.upto == proof.start:
             return None
         return proof.upto
 
     def is_in_doubt(self, start: Position) -> bool:
-        """Return whether M of the last answer is after what is proved for a query that is at `start`."""
+        """Return whether the last mark-delete position is after the proved part, for a query at `start`."""
         entry, proof = _whole_entry(start), self.proof
         upto = proof.upto if proof is not None and proof.start == entry else entry
         return self.mark_delete > upto
 
 
 def _whole_entry(position: Position) -> Position:
-    """Return the position of the entry, because cursors know no messages inside one."""
+    """Return the position of the whole entry, because cursors do not distinguish the messages of an entry."""
     return Position(position.ledger, position.entry)
 
 
 @dataclass(slots=True)
 class Answers:
-    """The answers of brokers in one trigger: each partition gets into `log_ends` or into `deleted`."""
+    """The answers of brokers in one trigger: each partition is either in `log_ends` or in `deleted`."""
 
     starts: Positions
     log_ends: dict[TopicPartition, LogEnd] = field(default_factory=dict)
@@ -135,7 +135,7 @@ class CursorRequests:
     """The idle consumers of a query. Used by one thread."""
 
     def __init__(self, client: BrokerClient, *, read_compacted: bool, tells_firsts: bool) -> None:
-        """Take the same arguments as `LogEnds`."""
+        """Accept the same arguments as `LogEnds`."""
         self._client = client
         self._read_compacted = read_compacted
         self._tells_firsts = tells_firsts
@@ -148,8 +148,8 @@ class CursorRequests:
 
     def request_all(self, partitions: Sequence[TopicPartition], starts: Positions) -> Answers:
         answers = Answers(starts)
-        # Brokers (seen on 4.0.8) that have just loaded a topic can wait 30 s for its transaction buffer and
-        # then close the topic, before they answer the next time; so one request's time is not enough.
+        # Brokers (seen on 4.0.8) that have just loaded a topic can wait 30 s for its transaction buffer, and
+        # then close the topic. Only the next request is answered, so the time limit of one request is not enough.
         patience = max(self._client.patience_seconds, 2 * self._client.request_seconds)
         for window in in_windows(partitions):
             self._client.retrying(partial(self._request_rest, window, answers), patience)
@@ -159,7 +159,7 @@ class CursorRequests:
         return answers
 
     def _request_rest(self, partitions: Sequence[TopicPartition], answers: Answers) -> None:
-        """One attempt for those that have no answer yet. Raises `ConnectionFailed` when some are left."""
+        """Make one attempt for the partitions without an answer. Raise `ConnectionFailed` if some remain."""
         answers.failures.clear()
         rest = [partition for partition in partitions if not answers.is_done(partition)]
         for partition in rest:
@@ -185,7 +185,7 @@ class CursorRequests:
                 except (ConnectionFailed, TopicNotFoundError) as fault:
                     self._note(partition, fault, answers)
         except BaseException:
-            # Another failure, such as a right that is missing for one of them, ends the attempt for all.
+            # Any other failure, such as a missing permission for one topic, ends the attempt for all partitions.
             for partition, subscribing in begun.items():
                 if self.cursors[partition].consumer is None:
                     subscribing.abandon()
@@ -207,14 +207,14 @@ class CursorRequests:
                     self._client,
                     connection,
                     partition.name,
-                    self._first_stand(answers.starts.get(partition)),
+                    self._first_position(answers.starts.get(partition)),
                     read_compacted=self._read_compacted,
                 )
             except (ConnectionFailed, TopicNotFoundError) as fault:
                 self._note(partition, fault, answers)
 
-    def _first_stand(self, start: Position | None) -> Position | None:
-        """Nothing can be removed before earliest; None is the end."""
+    def _first_position(self, start: Position | None) -> Position | None:
+        """Return the position for a new cursor; None means the end. Nothing before earliest can be removed."""
         if start is None or start.is_earliest or self._read_compacted:
             return FIRST if self._tells_firsts else None
         return start
@@ -247,8 +247,19 @@ class CursorRequests:
 def new_cursors(
     client: BrokerClient, places: Mapping[TopicPartition, Position | None]
 ) -> dict[TopicPartition, Position]:
-    """Return the positions that new cursors get when they are put at these places (None: at the end), of those
-    partitions that the broker has. Raises `ConnectionFailed`, `PermissionDenied`."""
+    """Create cursors at these places, and return the positions at which brokers put them.
+
+    Args:
+        client: The connections to brokers.
+        places: The place of each new cursor. None means the end of the topic partition.
+
+    Returns:
+        The positions, without the partitions that do not exist.
+
+    Raises:
+        ConnectionFailed, PermissionDenied: A broker did not answer, or refused.
+
+    """
     requests = CursorRequests(client, read_compacted=False, tells_firsts=False)
     starts = {partition: place for partition, place in places.items() if place is not None}
     try:

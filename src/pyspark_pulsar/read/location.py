@@ -1,19 +1,19 @@
-"""The places that a range of a topic partition can be read from: the contract of every `Location`.
+"""The locations that a range of a topic partition can be read from: the contract of every `Location`.
 
-A location is plain data. The driver's planner makes it (`planning.placement`, `planning.tables`), it is pickled to
-executors, and a task reads from it. There are two kinds: a place of entries returns entries, from which a decoder still
-makes rows; a place of rows returns the rows themselves. A location's class says all that differs from place to place:
-how a range is read there, what such a read promises, where else the same entries may be, and what people call the
-place. Other code checks only the kind (`isinstance(location, RowLocation)`), never the class.
+A location is plain data. The driver's planner creates it (`planning.placement`, `planning.tables`), pickle carries it
+to an executor, and a task reads from it. There are two kinds. An entry location returns entries, and a decoder makes
+rows from them. A row location returns the rows themselves. The class of a location defines how a range is read, and the
+guarantees of such a read. The class also defines other copies of the same entries, and the name for users. Other code
+checks only the kind (`isinstance(location, RowLocation)`), never the class.
 
     class                 kind      file                    number of entries that must be read
-    FromBroker            entries   sources/broker.py       not known: brokers send only what consumers may see
+    FromBroker            entries   sources/broker.py       unknown: brokers send only what consumers may see
     FromBookies           entries   sources/bookkeeper.py   each entry of the range, once
     FromTieredStorage     entries   sources/offloaded.py    each entry of the range, once
-    FromCompactedLedger   entries   sources/compacted.py    all entries of the view, whatever the range
+    FromCompactedLedger   entries   sources/compacted.py    all entries of the view, for any range
     FromColumns           rows      sources/columns.py      -
 
-A new place is a class in a file of its own in `read.sources`, and a line in `planning.placement`.
+A new location is a class in its own file in `read.sources`, and a line in `planning.placement`.
 
 All ranges here are positions from `start` (inclusive) to `end` (exclusive).
 """
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PartitionAccess:
-    """How a task reaches one topic partition. It stays on the executor that made it."""
+    """Access of a task to one topic partition. It stays on the executor that created it."""
 
     options: ReadOptions
     partition: TopicPartition
     client: BrokerClient
-    """Whoever made it closes it."""
+    """Connections to brokers. The creator of this object closes them."""
     ahead: ConsumersAhead | None = None
-    """Where the task has begun with further splits; likewise."""
+    """The consumers that the task has already started for later splits. The creator closes them, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class LedgerPart:
     first: int
     last: int
     size: int
-    """Bytes, by the mean size of the ledger's entries."""
+    """Bytes, estimated from the mean size of the ledger's entries."""
 
     @property
     def entries(self) -> int:
@@ -67,121 +67,137 @@ class LedgerPart:
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """What a range takes of a table's data files."""
+    """The share of a range in a table's data files."""
 
     files: int
     rows: int
-    """About so many, where the range cuts a file: by the mean number of rows in an entry."""
+    """Number of rows; where the range cuts a file, estimated from the mean number of rows per entry."""
     size: int
-    """Bytes, likewise."""
+    """Bytes, estimated likewise."""
 
 
 @dataclass(frozen=True, slots=True)
 class RangeProgress:
-    """How far a range was read when its last reader had no more."""
+    """The progress in a range when its last reader had no more entries."""
 
     reached: Position
-    """Behind the last entry of the range that came; its start if none came."""
+    """The position after the last entry of the range that was read; the start of the range if none was."""
     first: tuple[int, int] | None
-    """Ledger and entry of the first that came from that reader, maybe from behind the range."""
+    """Ledger and entry of the first entry that this reader returned, possibly from after the range."""
     entries: int
-    """Entries of the range that came from that reader."""
+    """Number of entries of the range that this reader returned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What did not come of a range. It is lost if `ledger` is gone, and else nothing that consumers may see."""
+    """The part of a range that no location returned.
+
+    It is lost if `ledger` no longer exists. Otherwise it contains only entries that consumers may not see.
+    """
 
     ledger: int
     text: str
     is_common: bool = False
-    """Whether it is mostly no loss: topics with transactions have entries that consumers do not see."""
+    """Whether this is usually no loss: topics with transactions have entries that consumers do not see."""
 
 
 class Location(ABC):
-    """A place to read from. Subclasses are frozen dataclasses, and set `name` and `title`."""
+    """A place to read from. Subclasses are frozen dataclasses that set `name` and `title`."""
 
     __slots__ = ()
 
     name: ClassVar[str]
-    """In plans, audits, metrics and errors; where option `readFrom` can name the place, its word."""
+    """Name in plans, audits, metrics and errors. It is the word of option `readFrom`, if the option has one for it."""
     title: ClassVar[str]
-    """In sentences: "the rest comes from <title>"."""
+    """Name in sentences: "the rest comes from <title>"."""
     is_broker: ClassVar[bool] = False
-    """Whether this is the broker, the last place to read from when another one fails."""
+    """Whether this is the broker, the last resort after another location fails."""
 
     @property
     def ledger_id(self) -> int | None:
-        """The one ledger that is read; None where a range may go over several."""
+        """The id of the only ledger that is read; None if a range may span several ledgers."""
         return None
 
     @abstractmethod
     def missing(self, start: Position, end: Position, progress: RangeProgress) -> Missing | None:
-        """Return what may be lost of a range that was planned to be read from here and that no place gives to its end;
-        None if nothing is."""
+        """Return what may be lost of a range that was planned for this location.
+
+        It is called if no location returned the range up to its end. None means that nothing is lost.
+        """
 
     @abstractmethod
     def gives(self, ledger: Ledger, start: Position, end: Position) -> bool:
-        """Return whether a read of the range gives entries of this ledger of the topic partition."""
+        """Return whether a read of the range returns entries of this ledger of the topic partition."""
 
     def copy_url(self, partition: TopicPartition) -> str | None:
-        """Return the URL of the copy of the ledger that is read; None where the ledger itself is read."""
+        """Return the URL of the ledger's copy that is read; None if the ledger itself is read."""
         del partition
         return None
 
     def joined(self, following: Location, *, adjacent: bool) -> Location | None:
-        """Return the place of two ranges that are read in one go; None where they are not. `adjacent`: the second
-        begins exactly where the first ends."""
+        """Return the location for two ranges that one read can cover; None if they need two reads.
+
+        `adjacent` means that the second range begins exactly where the first one ends.
+        """
         return self if adjacent and following == self else None
 
 
 class EntryLocation(Location):
-    """A place that gives entries."""
+    """A location that returns entries."""
 
     __slots__ = ()
 
     gives_whole_ledger: ClassVar[bool] = False
-    """Whether a read gives all entries of the ledger, whatever the range; the reader of the range drops the others."""
+    """Whether a read always returns all entries of the ledger. The reader of the range drops the other ones."""
 
     @abstractmethod
     def open(
         self, access: PartitionAccess, start: Position, end: Position
     ) -> Generator[EntryBatch, None, None]:
-        """Yield the entries of the range, in order. Executor only. Nothing is opened before the first one is read.
-        Close it when not all of it is wanted.
+        """Yield the entries of the range, in order. It runs on executors only.
 
-        Entries outside the range may be among them, and some twice; the reader of the range drops those. Raises
-        `LedgerUnavailable`, `ConnectionFailed`, `CorruptEntryError`, `OptionError` or `PrerequisiteMissing` where the
-        place does not give what it should.
+        Nothing is opened before the first entry is read. Close the generator if you do not read all of it. Entries
+        outside the range may be among them, and some entries may be repeated. The reader of the range drops those.
+
+        Raises:
+            LedgerUnavailable, ConnectionFailed, CorruptEntryError, OptionError, PrerequisiteMissing: The location
+                does not return what it should.
+
         """
 
     @abstractmethod
     def ledger_parts(
         self, ledgers: Sequence[Ledger] | None, start: Position, end: Position
     ) -> tuple[LedgerPart, ...] | None:
-        """Return the entries that a read of the range touches; None where they are not known. `ledgers`: those of the
-        topic partition, None likewise."""
+        """Return the entries that a read of the range touches; None if they are unknown.
+
+        `ledgers` contains the ledgers of the topic partition, or is None if they are unknown.
+        """
 
     def replica(self, access: PartitionAccess) -> EntryLocation | None:
-        """Return another place past the broker that may have the same entries; None if no such place is known.
-        Executor only. Called when a read from here has failed."""
+        """Return another location that may have the same entries, besides the broker; None if none is known.
+
+        It is called on executors only, after a read from this location failed.
+        """
         del access
         return None
 
     def expected_entries(self, start: Position, end: Position) -> int | None:
-        """Return how many entries a read of the range must give, or of the ledger if `gives_whole_ledger`; None where
-        it is not known."""
+        """Return the number of entries that a read of the range must return; None if it is unknown.
+
+        With `gives_whole_ledger`, it is the number of entries of the ledger.
+        """
         del start, end
         return None
 
     def with_entries(self, entries: int | None) -> EntryLocation:
-        """Return the same place for a range that holds this number of entries; None: it is not known."""
+        """Return the same location for a range with this number of entries; None if the number is unknown."""
         del entries
         return self
 
 
 class RowLocation(Location):
-    """A place that gives rows."""
+    """A location that returns rows."""
 
     __slots__ = ()
 
@@ -189,32 +205,38 @@ class RowLocation(Location):
     def rows(
         self, access: PartitionAccess, start: Position, end: Position, request: RowRequest
     ) -> Generator[RowBatch, None, None]:
-        """Yield the rows of the range, in order: exactly those that decoding its entries would give. Executor only.
-        Nothing is opened before the first one is read. Close it when not all of it is wanted.
+        """Yield the rows of the range, in order: exactly the rows that decoding its entries would yield.
 
-        Raises `ColumnsUnavailable`, `OptionError` or `PrerequisiteMissing` where the place does not give what it
-        should, and the errors of a decoder.
+        It runs on executors only. Nothing is opened before the first row is read. Close the generator if you do not
+        read all of it.
+
+        Raises:
+            ColumnsUnavailable, OptionError, PrerequisiteMissing: The location does not return what it should.
+            PulsarError: As a decoder raises it.
+
         """
 
     @abstractmethod
     def file_part(self, start: Position, end: Position) -> FilePart:
-        """Return what a read of the range takes of data files."""
+        """Return the files, rows and bytes that a read of the range needs."""
 
 
 def entry_range(ledger: Ledger, start: Position, end: Position) -> tuple[int, int]:
-    """The first and the last entry (inclusive) of the ledger that have messages of the range, which touches it. The
-    last is before the first if there is none."""
+    """Return the first and the last entry (inclusive) of the ledger with messages of the range.
+
+    The range must touch the ledger. The last entry is before the first one if no entry has such messages.
+    """
     first = start.entry if start.ledger == ledger.id else 0
     if end.ledger != ledger.id:
         return first, ledger.entries - 1
-    # An end in the middle of a batched entry lies behind messages of that entry.
+    # An end in the middle of a batched entry is after some messages of that entry.
     last = end.entry - (end.batch_index == 0)
     # The open ledger may have grown since its entries were counted.
     return first, last if ledger.is_open else min(last, ledger.entries - 1)
 
 
 def ledger_parts(ledgers: Sequence[Ledger], start: Position, end: Position) -> tuple[LedgerPart, ...]:
-    """The entries of these ledgers that hold messages of the range."""
+    """Return the entries of these ledgers that contain messages of the range."""
     parts: list[LedgerPart] = []
     for ledger in ledgers:
         first, last = entry_range(ledger, start, end)
@@ -225,5 +247,5 @@ def ledger_parts(ledgers: Sequence[Ledger], start: Position, end: Position) -> t
 
 
 def touches(ledger: Ledger, start: Position, end: Position) -> bool:
-    """Whether the range goes over entries of the ledger."""
+    """Return whether the range includes entries of the ledger."""
     return start < Position(ledger.id, ledger.entries) and end > Position(ledger.id, 0)

@@ -1,39 +1,39 @@
-"""Where each topic partition ends now, and what was removed before it was read.
+"""The log end of each topic partition, and the entries that were removed before they were read.
 
-Driver: once for a batch, at every trigger of a stream. Executors: where a topic must be loaded.
+The driver uses it once for a batch, and at every trigger of a stream. Executors use it to make a broker load a topic.
 
-Brokers report the last message id to consumers only. So there is one idle consumer for each topic partition: not
-durable, without permits, of a subscription with a random name. All consumers of a broker share a connection. All
-requests of a trigger are sent before the first answer is awaited.
+Brokers report the last message id only to consumers. So each topic partition has one idle consumer, of a subscription
+with a random name. It is not durable and has no permits. All consumers of a broker share a connection. All requests of
+a trigger are sent before the first answer is awaited.
 
     word       meaning
-    present    of topic partitions: the broker has a topic of that name
-    log end    a broker's answer about one of them (`LogEnd`): the end E and the mark-delete position M
-    end        E, the position after the last message that consumers can see; earliest where they can see none
-    stored     of entries: they are in the topic's ledgers, whether consumers can see them or not
-    hidden     of a topic partition: it stores entries that may be messages, and its end is earliest
-    start      S, where the query is: the next message that it reads, and so the start of its next range
+    present    a topic partition that exists on a broker
+    log end    a broker's answer about a partition (`LogEnd`): the end E and the mark-delete position M
+    end        E, the position after the last message that consumers can see; earliest if they can see none
+    stored     an entry in the topic's ledgers, whether consumers can see it or not
+    hidden     a topic partition with stored entries that may be messages, although its end is earliest
+    start      S, the query's position: the next message that it reads, and so the start of its next range
 
     state of a partition   what happens                                     next state
     none, or closed        subscribe at the start S                         open
     open                   GetLastMessageId: the end E, the mark-delete M   open
     open                   acknowledge cumulatively up to S                 open, S is acknowledged
     open                   the broker closes the consumer, or moves away    closed
-    any                    the broker says that there is no such topic      closed, the topic is deleted
+    any                    the broker answers that no such topic exists     closed, the topic is deleted
     any                    no longer among the partitions of the query      closed
 
-The consumer's cursor is put at S, and follows the query by acknowledging. M is given here as the first position that is
-not acknowledged. E and M arrive in the same answer, so a trigger learns what was removed without any further request,
-and without any right but to consume.
+The consumer's cursor is put at S, and follows the query by acknowledging. Here, M is the first position that is not
+acknowledged. E and M arrive in the same answer. So a trigger learns what was removed without another request, and
+without any permission except to consume.
 
-What brokers do with a cursor (tests/integration/test_removed_ledgers.py holds them to it):
+Brokers treat a cursor as follows (tests/integration/test_removed_ledgers.py checks it):
 
 1. It moves forward only: by acknowledging, by an expiry or a skip on request, or by trimming.
-2. Trimming removes whole ledgers from the front. A cursor in a removed ledger is moved to what is left: from the
-   end of that ledger to entry 0 of the next one; when entries followed it in its ledger, after those entries.
-3. A new cursor that is put at a position that was removed moves to the first position after it that is left.
+2. Trimming removes whole ledgers from the front. A cursor in a removed ledger moves to what remains: from the end of
+   that ledger to entry 0 of the next one. If entries followed the cursor in its ledger, it moves after those entries.
+3. A new cursor at a position that was removed moves to the first remaining position after it.
 
-From this follows what an answer M says of the range that begins at S:
+So an answer M shows the following about the range that begins at S:
 
     M                                       conclusion
     M <= S                                  all entries from S on exist (1, 2): proved up to S
@@ -42,14 +42,15 @@ From this follows what an answer M says of the range that begins at S:
     M <= what is proved for S               nothing was removed
     M after what is proved                  in doubt: trimmed unread, or only skipped on request (1)
 
-In doubt, a new consumer is put at S. If its M is not after what is proved, only the cursor had been moved, and nothing
-was removed (3). Otherwise the entries between them were removed: `RemovedEntries`. The number of these entries is known
-when the earlier M is in the ledger of S (2). Otherwise that ledger is gone, and with it the knowledge of where it ended
-(`is_unclear`); the ledgers that a planner has seen may still show it.
+If in doubt, a new consumer is put at S. If its M is not after the proved part, only the old cursor had been moved, and
+nothing was removed (3). Otherwise the entries between them were removed: `RemovedEntries`. Their number is known if the
+earlier M is in the ledger of S (2). Otherwise that ledger no longer exists, and no broker knows where it ended
+(`is_unclear`). The ledgers that a planner has seen may still show it.
 
-A proof outlives its consumer, because what is proved stays true: entries after S can be removed only by moving M past
-the proof. It is of use only for the same S. Positions inside a batched entry count as the whole entry, as cursors know
-no messages inside one. A compacted view has no such proof: compaction removes entries which nobody misses.
+A proof outlives its consumer, because it stays true: entries after S can be removed only by moving M past the proof. It
+is useful only for the same S. Positions inside a batched entry count as the whole entry, because cursors do not
+distinguish the messages of an entry. A compacted view has no such proof: compaction removes entries that no reader
+misses.
 """
 
 from __future__ import annotations
@@ -71,8 +72,8 @@ from pyspark_pulsar.read.cursor_requests import FIRST, Answers, CursorRequests, 
 from pyspark_pulsar.read.unseen_entries import Span, pass_unseen
 
 FRESH_SECONDS = 2.0
-"""How long a "nothing was removed" answer stays valid. A plan is made of ledgers that are listed after that. A trigger
-with limits counts messages before, for minutes; one of `Trigger.AvailableNow` does not request log ends."""
+"""Validity of an answer that nothing was removed. The ledgers of a plan are listed after such an answer. A trigger with
+limits may count messages for minutes before it. A trigger of `Trigger.AvailableNow` does not request log ends."""
 
 _PASS_SECONDS = 2.0
 _PAUSE_SECONDS = 0.1
@@ -80,23 +81,23 @@ _PAUSE_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class RemovedEntries:
-    """The entries of a range that retention or a truncation removed, seen from the range's start."""
+    """The entries of a range that retention or a truncation removed, counted from the start of the range."""
 
     first_left: Position | None
-    """None where the topic is deleted."""
+    """The first remaining position; None if the topic is deleted."""
     entries: int | None
-    """Minimum number of entries that were removed after the start; None if brokers do not know whether any was."""
+    """Minimum number of entries that were removed after the start; None if brokers do not know whether any were."""
 
     @property
     def is_unclear(self) -> bool:
-        """The ledger of the start was removed, and with it the knowledge of where it ended."""
+        """True if the ledger of the start was removed, so that no broker knows where it ended."""
         return self.first_left is not None and self.entries is None
 
 
 class LogEnds:
     """The log ends of the topic partitions of one query, and what they prove. Used by one thread.
 
-    `close` closes the consumers at once; otherwise they are closed with the client.
+    `close` closes the consumers immediately. Without it, they are closed with the client.
     """
 
     def __init__(
@@ -107,13 +108,13 @@ class LogEnds:
         read_compacted: bool = False,
         tells_firsts: bool = False,
     ) -> None:
-        """Connect to nothing yet.
+        """Store the arguments; requests open the connections.
 
         Args:
             client: The connections to brokers. The caller closes it.
             admin: Distinguishes an open transaction from a broker that hides messages. The caller closes it.
-            read_compacted: The ends are those of the compacted views.
-            tells_firsts: Without a start, cursors are put at the first entry and not at the end.
+            read_compacted: Whether the ends are the ends of the compacted views.
+            tells_firsts: Whether cursors without a start are put at the first entry, and not at the end.
 
         """
         self._client = client
@@ -128,16 +129,16 @@ class LogEnds:
     def ends(
         self, partitions: Iterable[TopicPartition], *, comes_again: bool = False
     ) -> dict[TopicPartition, Position]:
-        """Return the end of each partition; close the consumers of other partitions.
+        """Return the end of each partition, and close the consumers of all other partitions.
 
         Args:
             partitions: All of them must be present.
-            comes_again: The query reads hidden messages when brokers show them, so an end that is earliest is taken
-                as it is.
+            comes_again: Whether the query will read hidden messages later, when brokers show them. Then an end at
+                earliest is accepted without a further request.
 
         Raises:
-            TopicNotFoundError, PermissionDenied, ConnectionFailed: As the broker says.
-            MessagesHidden: It is not known whether a topic partition is empty.
+            TopicNotFoundError, PermissionDenied, ConnectionFailed: A broker refused, or did not answer.
+            MessagesHidden: Brokers do not show whether a topic partition is empty.
 
         """
         partitions = list(partitions)
@@ -147,8 +148,10 @@ class LogEnds:
         return self._visible_ends(answers.log_ends, comes_again=comes_again)
 
     def firsts(self) -> dict[TopicPartition, Position]:
-        """Return where the first ledger begins that was left at the time of the last log end of each partition, as far
-        as it is known; empty without `tells_firsts`."""
+        """Return the start of the first ledger that remained when each partition's last log end was read.
+
+        Partitions whose first ledger is unknown are absent. Without `tells_firsts` the answer is empty.
+        """
         if not self._tells_firsts:
             return {}
         return {
@@ -160,24 +163,24 @@ class LogEnds:
     def present_ends(
         self, partitions: Iterable[TopicPartition], starts: Positions, *, comes_again: bool = False
     ) -> Positions:
-        """Return what `ends` does, of those partitions that are present. `starts`: where the query is in them."""
+        """Return the ends, like `ends`, of the partitions that are present. `starts` has the query's positions."""
         return self._visible_ends(self._follow(list(partitions), starts).log_ends, comes_again=comes_again)
 
     def removed(self, starts: Positions, *, anew: bool = False) -> dict[TopicPartition, RemovedEntries]:
-        """Return what was removed after the starts of ranges; of a compacted view only whole topics.
+        """Return what was removed after the starts of ranges. For compacted views, only deleted topics are found.
 
-        Requests a log end where there is no consumer, where the last one is older than `FRESH_SECONDS` or is not to be
-        relied on (`anew`), and where it is in doubt: then from a new consumer at the start.
+        The log end is requested again if the consumer is closed, or if the last answer is older than `FRESH_SECONDS`.
+        With `anew`, it is always requested again. In doubt, it is requested from a new consumer at the start.
         """
         missing = {partition for partition in starts if not self._cursors[partition].is_open}
         fresh_since = math.inf if anew else time.monotonic() - FRESH_SECONDS
-        asked = [partition for partition in starts if not self._cursors[partition].is_fresh(fresh_since)]
-        deleted = self._requests.request_all(asked, starts).deleted
+        requested = [partition for partition in starts if not self._cursors[partition].is_fresh(fresh_since)]
+        deleted = self._requests.request_all(requested, starts).deleted
         if not self._read_compacted:
-            for partition in asked:
+            for partition in requested:
                 if partition not in deleted:
                     self._cursors[partition].prove(starts[partition])
-        # A ledger before the start exists; that does not prove that the start's ledger exists.
+        # An earlier ledger may still exist. That does not prove that the ledger of the start exists.
         elsewhere = starts.keys() - missing if self._tells_firsts else set()
         doubtful = {
             partition: self._cursors[partition].mark_delete
@@ -188,15 +191,15 @@ class LogEnds:
         deleted |= self._requests.request_all(list(doubtful), starts).deleted
         removed = {
             partition: RemovedEntries(
-                self._cursors[partition].mark_delete, _removed_entries(starts[partition], former_mark_delete)
+                self._cursors[partition].mark_delete, _removed_entries(starts[partition], earlier_mark_delete)
             )
-            for partition, former_mark_delete in doubtful.items()
+            for partition, earlier_mark_delete in doubtful.items()
             if partition not in deleted and self._is_in_doubt(partition, starts[partition])
         }
         return removed | dict.fromkeys(deleted, RemovedEntries(None, None))
 
     def proved(self, starts: Positions) -> dict[TopicPartition, Position]:
-        """Return up to where nothing was removed unread, of those whose cursor was moved on from its start."""
+        """Return the positions up to which nothing was removed unread, where a cursor was moved away from its start."""
         return {
             partition: upto
             for partition, start in starts.items()
@@ -204,16 +207,17 @@ class LogEnds:
         }
 
     def first_left(self, starts: Positions) -> dict[TopicPartition, Position]:
-        """Return where the first ledger begins that is left, of those partitions whose earlier ledgers were removed
-        with nothing unread in them. Brokers leave a cursor at the end of a removed ledger until another entry is
-        stored."""
+        """Return the start of each partition's first remaining ledger, if only completely read ledgers were removed.
+
+        Brokers leave a cursor at the end of a removed ledger until another entry is stored.
+        """
         firsts = new_cursors(self._client, dict.fromkeys(starts, FIRST))
         gone = [
             partition
             for partition, first in firsts.items()
             if first.entry == 0 and first.ledger > starts[partition].ledger
         ]
-        # Requested after that: a cursor that is still at its start shows that nothing after it had gone by then.
+        # This request is the later one: a cursor that is still at its start shows that nothing after it was removed.
         present = self._requests.request_all(gone, starts).log_ends
         for partition in present:
             self._cursors[partition].prove(starts[partition])
@@ -224,15 +228,21 @@ class LogEnds:
         }
 
     def show_rights(self, partitions: Iterable[TopicPartition]) -> None:
-        """Check that this role may consume the partitions, because bookies check no rights. Raises
-        `PermissionDenied`."""
+        """Check that this role may consume the partitions, because bookies check no permissions.
+
+        Raises:
+            PermissionDenied: It may not consume one of them.
+
+        """
         self._requests.request_all(
             [partition for partition in partitions if self._cursors[partition].consumer is None], {}
         )
 
     def reachable(self, ends: Positions) -> dict[TopicPartition, Position]:
-        """Return the last position that each partition can have, given its present end: after the end of a compacted
-        view follow messages that compaction has removed."""
+        """Return the last position that each partition can have, for its present end.
+
+        Messages that compaction has removed may follow the end of a compacted view.
+        """
         if not self._read_compacted:
             return dict(ends)
         with closing(LogEnds(self._client)) as plain:
@@ -244,7 +254,7 @@ class LogEnds:
     # Requests to brokers
 
     def _follow(self, partitions: list[TopicPartition], starts: Positions) -> Answers:
-        """Request the log end of each partition, conclude what is proved, and let the cursors follow the query."""
+        """Request the log end of each partition, store what is proved, and acknowledge up to the query's positions."""
         self._requests.close_all(self._cursors.keys() - set(partitions))
         answers = self._requests.request_all(partitions, starts)
         if not self._read_compacted:
@@ -267,11 +277,11 @@ class LogEnds:
         return ends | self._stored_ends(segments)
 
     def _unhidden_ends(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Position]:
-        """Wait until no partition is hidden any more, and return the ends of those that were.
+        """Wait until no partition is hidden, and return the ends of the partitions that were.
 
-        Brokers (4.0.8) show nothing of a topic that they unload just now, nor while its transaction buffer takes its
-        first snapshot, which is when the first transactional message arrives. They are requested again, for as long as
-        an operation may take. Raises `MessagesHidden` then.
+        Brokers (4.0.8) show no message of a topic while they unload it. They also show none while its transaction
+        buffer writes the first snapshot, which is when the first transactional message arrives. The log ends are
+        requested again until the time limit of an operation; then `MessagesHidden` is raised.
         """
         if self._read_compacted:
             return self._compacted_ends(partitions)
@@ -293,8 +303,10 @@ class LogEnds:
         return ends
 
     def _compacted_ends(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Position]:
-        """Return the ends of compacted views once their topics are not hidden any more: a view that shows no message
-        then is empty."""
+        """Return the ends of compacted views, after their topics are no longer hidden.
+
+        A view that shows no message then is empty.
+        """
         if not partitions:
             return {}
         with closing(LogEnds(self._client, self._admin)) as plain:
@@ -303,12 +315,12 @@ class LogEnds:
         return {partition: log_end.end for partition, log_end in log_ends.items()}
 
     def _stored_spans(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Span]:
-        """Return where the stored entries begin and end, of those partitions that have any."""
+        """Return the start and the end of the stored entries, of partitions with any entries."""
         cursors = {partition: self._cursors[partition].mark_delete for partition in partitions}
         if not cursors:
             return {}
         ends = new_cursors(self._client, dict.fromkeys(cursors))
-        # With starts, a cursor is where the query is.
+        # With `tells_firsts` and no start, the cursor is at the first entry. Otherwise it is at the query's position.
         firsts = cursors if self._tells_firsts else new_cursors(self._client, dict.fromkeys(cursors, FIRST))
         return {
             partition: (first, ends[partition])
@@ -317,8 +329,11 @@ class LogEnds:
         }
 
     def _without_unseen(self, spans: Mapping[TopicPartition, Span]) -> dict[TopicPartition, Span]:
-        """Return the spans in which some entries may be messages that a consumer can see: not only markers, what
-        aborted transactions wrote, and what follows the first message of an open transaction."""
+        """Return the spans in which some entries may be messages for consumers.
+
+        The other spans contain only markers, messages of aborted transactions, and entries after the first message of
+        an open transaction.
+        """
         if not spans:
             return {}
         try:
@@ -337,26 +352,26 @@ class LogEnds:
         partition, (first, end) = next(iter(spans.items()))
         others = f" and {len(spans) - 1} more" if len(spans) > 1 else ""
         why = (
-            "a transaction may be open that began at its first message, which only the admin REST API tells "
-            "(option 'admin.url'), or the broker has not loaded the topic as a whole"
+            "The broker has not loaded the whole topic, or a transaction is open since the first message. Only the "
+            "admin REST API shows which (option 'admin.url')"
             if self._admin is None
-            else "the broker may not have loaded the topic as a whole"
+            else "The broker may not have loaded the whole topic"
         )
         return MessagesHidden(
             f"{partition}{others}: expected the broker to show messages of the entries from {first} up to {end}, got "
-            f"none for {self._client.request_seconds:.0f} s: {why}; wait and try again, or unload the topic"
+            f"none within {self._client.request_seconds:.0f} s. {why}; wait and try again, or unload the topic"
         )
 
     def _stored_ends(self, segments: Sequence[TopicPartition]) -> dict[TopicPartition, Position]:
         """Return the position after the last stored entry of each segment that is still present.
 
-        Where transactions are enabled, brokers of Pulsar 5 (seen on 5.0.0-M1; 5.0.1 has the same code) always report
-        the end of a segment that was first requested. But they put a new cursor where the log ends.
+        If transactions are enabled, brokers of Pulsar 5 (seen on 5.0.0-M1; 5.0.1 has the same code) always repeat their
+        first answer about a segment's end. But they put a new cursor at the log end.
         """
         if not segments:
             return {}
         ends = new_cursors(self._client, dict.fromkeys(segments))
-        # At the beginning of a ledger: there may be no entry before it.
+        # An end at entry 0 of a ledger: the topic may have no entry before it.
         firsts = new_cursors(
             self._client, {partition: FIRST for partition, end in ends.items() if end.entry == 0}
         )

@@ -1,4 +1,7 @@
-"""Data that is gone before it was read: an error, or with `failOnDataLoss=false` a warning. Driver and executors."""
+"""Reports of data that was removed before it was read: an error, or a warning with `failOnDataLoss=false`.
+
+They are used on the driver and on executors.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,16 @@ def report_loss(
     advice: str = "",
     *,
     fail: bool,
-    consequence: str = "the query goes on with what is left",
+    consequence: str = "the query continues with the remaining messages",
 ) -> None:
-    """Raises `DataLossError`, or with `fail` false logs `text` and `consequence`: what the query then does.
+    """Raise `DataLossError`, or log a warning if `fail` is false.
 
-    `text`: what was expected and what is gone; the full stop may be left out. `advice`: what the user can do, told with
-    the error only.
+    Args:
+        text: What was expected and what is gone. The full stop may be left out.
+        advice: What the user can do. Only the error contains it.
+        fail: Whether to raise.
+        consequence: What the query does next. Only the warning contains it.
+
     """
     sentence = text if text.endswith("?") else f"{text}."
     if fail:
@@ -32,7 +39,7 @@ def report_loss(
 
 @contextmanager
 def loss_reported(*, fail: bool) -> Iterator[None]:
-    """What is done in it ends where it meets a `DataLossError`, which is raised or, with `fail` false, logged."""
+    """End the block at a `DataLossError`, and raise the error, or log it if `fail` is false."""
     try:
         yield
     except DataLossError as loss:

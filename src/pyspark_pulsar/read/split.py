@@ -1,4 +1,4 @@
-"""Splits: what one Spark task reads, and from where. Made on the driver, pickled to executors."""
+"""Splits: what one Spark task reads, and from which locations. The driver creates them and pickles them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.location import Location
 
 ENTRY_BYTES: Final = 16 << 10
-"""Taken for the size of an entry where ledgers are not known: a batch of an ordinary producer is smaller."""
+"""Assumed entry size when the ledgers are unknown. It is larger than a typical producer's batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class SplitRange:
-    """A part of a split that lies in one place: from `start` (inclusive) to `end` (exclusive).
+    """A part of a split in one location: from `start` (inclusive) to `end` (exclusive).
 
-    From anywhere but the broker, both lie in one ledger.
+    For every location except the broker, both positions are in the same ledger.
     """
 
     start: Position
@@ -36,22 +36,22 @@ class Split:
     start: Position
     end: Position
     ranges: tuple[SplitRange, ...]
-    """At least one: in order, without gap or overlap, they are what is to be read."""
+    """The parts to read: at least one, in order, without a gap or an overlap."""
     window: TimeWindow = ALL_TIMES
-    """Of these messages, only those that lie in it."""
+    """Only messages in this window are read."""
     from_earliest: bool = False
-    """Whether the range that this is a part of begins at earliest (or at a time): a message of which retention has
-    removed the first chunks is then no loss."""
+    """Whether the whole range begins at earliest or at a time. If retention removed the first chunks of a message, the
+    message is then not lost."""
     keys: frozenset[bytes] | None = None
-    """Of these messages, only those whose `__key` is one of these."""
+    """Only messages with one of these values of `__key` are read. None means all messages."""
     slots: tuple[int, int] | None = None
-    """Of these messages, only those whose key lies in these hash slots (`codec.row_filter`)."""
+    """Only messages with a key in these hash slots are read (`codec.row_filter`). None means all messages."""
     size: int | None = None
-    """Bytes, by the mean size of its ledgers' entries or of its files' rows; None where it is not known."""
+    """Bytes, estimated from the mean size of its ledgers' entries or its files' rows; None if unknown."""
 
 
 def ranges_by_place(splits: Iterable[Split]) -> dict[str, int]:
-    """Return the number of ranges that are read from each place, by the name of its `Location`, sorted."""
+    """Return the number of ranges that are read from each location, sorted by the location's name."""
     counts = Counter(part.location.name for split in splits for part in split.ranges)
     return dict(sorted(counts.items()))
 

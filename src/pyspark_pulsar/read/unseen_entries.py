@@ -1,10 +1,10 @@
-"""How far a broker reads a topic partition without a message for consumers. Driver and executors.
+"""Brokers' progress over entries that no consumer sees, in a topic partition. For the driver and executors.
 
-Brokers store entries that no consumer ever sees: the markers at the ends of transactions, and what aborted transactions
-wrote. Neither brokers nor lists of ledgers tell how many these are. But when a consumer has a permit, its broker reads
-on, acknowledges such entries for the consumer, and stops at the first message, which it sends, or at a transaction that
-is still open (seen on 4.0.8). So the mark-delete position of the consumer proves that all before it is nothing that a
-consumer sees or ever will see. It needs no right but to consume.
+Brokers store entries that no consumer ever sees: the markers at the ends of transactions, and the messages of aborted
+transactions. Neither brokers nor lists of ledgers report the number of such entries. But a broker reads on when a
+consumer has a permit (seen on 4.0.8). It acknowledges such entries for the consumer. It stops at the first message,
+which it sends, or at a transaction that is still open. So the consumer's mark-delete position proves that no entry
+before it is or will become visible to consumers. Only the permission to consume is needed.
 """
 
 from __future__ import annotations
@@ -23,20 +23,29 @@ from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
 
 _AT_ONCE: Final = 100
-"""Topic partitions that are asked at the same time; a broker may send one entry of each."""
+"""Topic partitions per round of requests. A broker may send one entry for each of them."""
 _PAUSE_SECONDS: Final = 0.05
 
 Span = tuple[Position, Position]
-"""Where to begin (inclusive), and where the log ends (exclusive)."""
+"""The position to begin at (inclusive), and the log end (exclusive)."""
 
 
 def pass_unseen(
     client: BrokerClient, spans: Mapping[TopicPartition, Span], seconds: float
 ) -> dict[TopicPartition, Position]:
-    """Return up to where nothing between the begin and the end of each span is for consumers, as far as brokers tell it
-    within `seconds` for each hundred topic partitions.
+    """Return the position in each span before which no entry is visible to consumers.
 
-    Raises `ConnectionFailed`, `PermissionDenied`, `TopicNotFoundError`.
+    Args:
+        client: The connections to brokers.
+        spans: The part of each topic partition to examine.
+        seconds: Time limit for each hundred topic partitions. Brokers may stop before the log end then.
+
+    Returns:
+        The position that the broker reached in each topic partition.
+
+    Raises:
+        ConnectionFailed, PermissionDenied, TopicNotFoundError: A broker did not answer, or refused.
+
     """
     reached: dict[TopicPartition, Position] = {}
     names = list(spans)

@@ -1,5 +1,6 @@
-"""Writing: what one task sends (`task`), and what the delivery guarantee adds to it (`delivery`, `exactly_once`).
+"""The write path: the rows that one task sends (`task`), and delivery guarantees (`delivery`, `exactly_once`).
 
-A row to its receipt: `batch` or `stream`, which Spark calls; `delivery`; `task`; `sender` (or `row_topics`, where rows
-name their topics), which has the kernel encode and route the rows; the producers of `client`, which await receipts.
+A row passes these modules before its receipt arrives: `batch` or `stream`, which Spark calls; `delivery`; `task`;
+`sender`, or `row_topics` if rows name their topics. A sender lets the kernel encode and route the rows. The producers
+in `client` wait for receipts.
 """

@@ -1,4 +1,4 @@
-"""`df.write.format("pulsar").mode("append")`."""
+"""The writer of `df.write.format("pulsar").mode("append")`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyspark_pulsar.write.target import RowTargets, Target
 
 @hides_tracebacks
 class PulsarBatchWriter(Shipped, DataSourceArrowWriter):
-    """`write` runs on executors, the rest on the driver. To its delivery, a job is one epoch."""
+    """A writer of one job, which is one epoch of its delivery. `write` runs on executors, the rest on the driver."""
 
     def __init__(self, delivery: Delivery, target: Target | RowTargets) -> None:
         self._delivery = delivery

@@ -1,4 +1,4 @@
-"""What a task tells the driver when it has ended."""
+"""The messages that a finished task sends to the driver."""
 
 from __future__ import annotations
 
@@ -13,21 +13,25 @@ from pyspark_pulsar.write.exactly_once.state import PreparedTransaction, Writer
 
 @dataclass(frozen=True)
 class RowsStored(WriterCommitMessage):
-    """Picklable; `rows` have receipts from the broker, unless its delivery awaits none."""
+    """The result of a task without a transaction. The broker has confirmed `rows`, if receipts are awaited.
+    Picklable."""
 
     rows: int
 
 
 @dataclass(frozen=True)
 class RowsPrepared(WriterCommitMessage):
-    """Picklable. `prepared` is None where a task had no rows, or its epoch was decided before."""
+    """The result of a task of the exactly-once sink. Picklable.
+
+    `prepared` is None if the task had no rows, or if its epoch was decided before.
+    """
 
     writer: Writer
     journal: str
-    """As `Journal.prefix`: only tasks know a query's id, which its name is made of."""
+    """The prefix of the journal. Only tasks know a query's id, which the prefix contains."""
     prepared: PreparedTransaction | None
     row_digest: RowDigest
-    """The rows of the task, also of one whose epoch was decided before."""
+    """The digest of the task's rows, even if its epoch was decided before."""
 
 
 CommitMessage: TypeAlias = RowsStored | RowsPrepared

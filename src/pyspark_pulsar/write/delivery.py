@@ -1,13 +1,12 @@
-"""What a delivery guarantee does at each step of a write. One object, made on the driver, that every step asks.
+"""The steps of a delivery guarantee during a write. The driver creates one object, and every step calls it.
 
-| step | where | at-least-once, and none | exactly-once (`exactly_once`) |
-|---|---|---|---|
-| `prepare` | driver, before any task | nothing | the broker has transactions, and the journal is ours |
-| `write` | executor, each task attempt | sends the rows and waits for receipts | sends them in an open transaction |
-| `commit` | driver, when all tasks have ended | nothing: stored rows are visible | decides, then commits |
-| `abort` | driver, when a task has failed | nothing: stored rows stay | aborts what is not decided |
+    step      where                        at-least-once, and none            exactly-once (`exactly_once`)
+    prepare   driver, before any task      nothing                            check transactions, claim the journal
+    write     executor, each task attempt  send the rows, wait for receipts   send them in an open transaction
+    commit    driver, all tasks ended      nothing: stored rows are visible   decide, then commit
+    abort     driver, a task failed        nothing: stored rows stay          abort what is not decided
 
-`guarantee` picks the object by option `deliveryGuarantee`.
+`guarantee` selects the object by option `deliveryGuarantee`.
 """
 
 from __future__ import annotations
@@ -25,50 +24,56 @@ from pyspark_pulsar.write.task import write_rows
 
 
 class Delivery(ABC):
-    """Picklable. One for each job, or for each of the processes in which Spark plans, writes and commits an epoch."""
+    """A delivery guarantee. Picklable. Each job, and each process that plans, writes or commits an epoch, has one."""
 
     @abstractmethod
     def prepare(self, *, runs: bool = False) -> None:
-        """Check what the guarantee needs, before any row is sent. Driver only.
+        """Check the prerequisites of the guarantee before any row is sent. Driver only.
 
-        `runs`: see `BrokerClient.for_planning`.
+        `BrokerClient.for_planning` explains `runs`.
         """
 
     @abstractmethod
     def write(self, target: Target | RowTargets, batches: Iterator[pa.RecordBatch]) -> CommitMessage:
-        """Send all rows of a task; what it tells the driver. Executor only. Raises `SendError`, `SchemaError`."""
+        """Send all rows of a task, and return its message to the driver. Executor only.
+
+        Raises:
+            SendError: A row was not stored.
+            SchemaError: A row does not fit the schema.
+
+        """
 
     @abstractmethod
     def commit(self, epoch: int, messages: Sequence[object]) -> None:
-        """All tasks have ended, with these `messages` (`CommitMessage`): their rows count from now on. Driver only.
+        """Make the rows of all tasks count, when all have ended with these `messages` (`CommitMessage`). Driver only.
 
-        `epoch` is Spark's number of the micro-batch; a job is `EPOCH_OF_A_JOB`.
+        `epoch` is Spark's number of the micro-batch. For a job, it is `EPOCH_OF_A_JOB`.
         """
 
     @abstractmethod
     def abort(self, epoch: int, messages: Sequence[object]) -> None:
-        """Spark has given the epoch or job up. Driver only. `messages` has None for a task that failed."""
+        """Abort the epoch or job that Spark has given up. Driver only. `messages` contains None if a task failed."""
 
 
 @dataclass(frozen=True)
 class WithoutTransactions(Delivery):
-    """Rows are visible as they are stored, and nothing can be taken back: an attempt that runs again writes its rows
-    again.
+    """A delivery whose rows are visible when they are stored, and cannot be removed.
 
-    With receipts it is at-least-once. Without them (`none`) a task ends when its rows are sent, and rows may be lost.
+    An attempt that runs again writes its rows again. With receipts, the delivery is at-least-once. Without them
+    (`none`), a task ends when its rows are sent, and rows may be lost.
     """
 
     options: WriteOptions
     awaits_receipts: bool
 
     def prepare(self, *, runs: bool = False) -> None:
-        """Nothing is needed."""
+        """Do nothing, because nothing is required."""
 
     def write(self, target: Target | RowTargets, batches: Iterator[pa.RecordBatch]) -> RowsStored:
         return RowsStored(write_rows(self.options, target, batches, awaits_receipts=self.awaits_receipts))
 
     def commit(self, epoch: int, messages: Sequence[object]) -> None:
-        """The rows are stored since their tasks have ended."""
+        """Do nothing, because the rows were stored when their tasks ended."""
 
     def abort(self, epoch: int, messages: Sequence[object]) -> None:
-        """The rows that were stored stay; Spark reports the failure."""
+        """Do nothing: stored rows stay, and Spark reports the failure."""

@@ -1,4 +1,4 @@
-"""The delivery that option `deliveryGuarantee` asks for: the one place that tells the three apart."""
+"""The choice of a delivery by option `deliveryGuarantee`. No other module distinguishes the three."""
 
 from __future__ import annotations
 
@@ -11,15 +11,24 @@ _EXACTLY_ONCE = "exactly-once"
 
 
 def delivery_of_job(options: WriteOptions) -> Delivery:
-    """Of one `df.write`. Driver only. Raises `OptionError` where rows name their topics and no journal is given."""
+    """Return the delivery of a `df.write`. Driver only.
+
+    Raises:
+        OptionError: Rows name their topics, and the options name no journal.
+
+    """
     if options.delivery_guarantee == _EXACTLY_ONCE:
         return ExactlyOnce.of_job(options, journal_of_batch(options))
     return _without_transactions(options)
 
 
 def delivery_of_query(options: WriteOptions, checkpoint: str | None) -> Delivery:
-    """Of one `df.writeStream`, whose option `checkpointLocation` is `checkpoint`. Driver only. Raises `OptionError` for
-    an exactly-once query whose journal has no name."""
+    """Return the delivery of a `df.writeStream` with this `checkpointLocation`. Driver only.
+
+    Raises:
+        OptionError: The options do not determine the journal of an exactly-once query.
+
+    """
     if options.delivery_guarantee == _EXACTLY_ONCE:
         return ExactlyOnce(options, journal_of_stream(options, checkpoint))
     return _without_transactions(options)

@@ -1,4 +1,4 @@
-"""Option `keyColumn`: a value column that is also the message's key, given to the encoder as column `__key`."""
+"""Option `keyColumn`: a value column that is also the message's key. The encoder receives it as column `__key`."""
 
 from __future__ import annotations
 
@@ -22,18 +22,20 @@ _LAST_PLAIN_DAY: Final = pa.scalar(dt.date(9999, 12, 31))
 
 
 def keyed_columns(columns: pa.Schema, key_column: str | None) -> pa.Schema:
-    """`columns` of a DataFrame, and with `key_column` a column `__key` behind them. Driver only.
+    """Return the columns of a DataFrame, and with `key_column` an additional last column `__key`. Driver only.
 
-    Raises `OptionError` for a column that is not there or is no value, or beside a column `__key`; `SchemaError` for a
-    type that makes no key, and for two columns of that name.
+    Raises:
+        OptionError: The column does not exist or is no value column, or the DataFrame has a column `__key`.
+        SchemaError: The type cannot be a key, or two columns have that name.
+
     """
     if key_column is None:
         return columns
     values = [name for name in columns.names if not name.startswith(_METADATA)]
     if KEY in columns.names:
         raise OptionError(
-            f"option 'keyColumn' is {key_column!r}, and there is a column {KEY}, which is the message's key itself: "
-            f"expected one of both; drop the column, or leave the option out"
+            f"option 'keyColumn' is {key_column!r}, and the DataFrame has a column {KEY}, which is also the message's "
+            f"key: expected only one of the two; drop the column, or remove the option"
         )
     if key_column not in values:
         raise OptionError(
@@ -48,26 +50,30 @@ def keyed_columns(columns: pa.Schema, key_column: str | None) -> pa.Schema:
     if not _makes_a_key(kind):
         raise SchemaError(
             f"option 'keyColumn' is {key_column!r}, a column of {type_text(kind)}: expected string, binary, boolean, "
-            f"date or a whole number, as values of other types have no text that all would agree on; "
-            f"add a column {KEY} "
-            f"with the text that you want instead of the option"
+            f"date or a whole number. Values of other types have no text that all systems agree on; add a column {KEY} "
+            f"with your text instead of the option"
         )
     return columns.append(pa.field(KEY, pa.binary()))
 
 
 def refuse_separated(info: SchemaInfo | None, key_column: str | None, topic: str) -> None:
-    """Raises `OptionError` where the topic's schema keeps a key of its own apart from the value."""
+    """Refuse a topic whose schema stores a separate key.
+
+    Raises:
+        OptionError: The schema is a KEY_VALUE schema with separated keys.
+
+    """
     if key_column is None or info is None or info.type is not SchemaType.KEY_VALUE:
         return
     if split(info, topic=topic).separated:
         raise OptionError(
-            f"option 'keyColumn': expected a topic whose schema leaves the message's key free, got {topic} with a "
-            f"KEY_VALUE schema of separated keys, where column key is the key; leave the option out"
+            f"option 'keyColumn': expected a topic whose schema does not use the message's key, got {topic}. In its "
+            f"KEY_VALUE schema of separated keys, column key is the message's key; remove the option"
         )
 
 
 def keyed(batches: Iterator[pa.RecordBatch], key_column: str | None) -> Iterator[pa.RecordBatch]:
-    """The rows with the column that `keyed_columns` adds. Executor only."""
+    """Yield the rows with the column that `keyed_columns` adds. Executor only."""
     if key_column is None:
         yield from batches
         return
@@ -77,7 +83,7 @@ def keyed(batches: Iterator[pa.RecordBatch], key_column: str | None) -> Iterator
 
 
 def key_bytes(column: pa.Array) -> pa.Array:
-    """Binary as it is, all else as the UTF-8 of the text that Spark's CAST AS STRING gives; null where it is null."""
+    """Return the keys: binary values unchanged, others as UTF-8 text, like Spark's CAST AS STRING; null for null."""
     if types.is_binary(column.type) or types.is_large_binary(column.type):
         return column.cast(pa.binary())
     text = column.cast(pa.string())

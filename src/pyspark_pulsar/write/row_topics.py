@@ -1,7 +1,7 @@
-"""Topics that rows name in column `__topic`: settled when their first rows come, several at a time. Executor only.
+"""Topics that rows name in column `__topic`, settled when their first rows arrive. Executor only.
 
-Settling and opening a topic is waiting for a broker five times in a row, so threads do it for all new topics of a
-record batch. They share the client; senders are then used by the task's thread alone.
+Settling and opening a topic waits for a broker five times in sequence. So threads settle all new topics of a record
+batch concurrently. They share the client. After that, only the task's thread uses the senders.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pyspark_pulsar.write.target import RowTargets, Target, settle_topic
 
 
 class RowTopics:
-    """The senders of a task by topic. Used by one thread; close it."""
+    """The senders of a task by topic. Used by one thread, which closes it."""
 
     def __init__(
         self,
@@ -40,8 +40,14 @@ class RowTopics:
         self._producers = 0
 
     def send(self, batch: pa.RecordBatch) -> None:
-        """Raises what settling and opening a topic raises, `SendError`, and `SchemaError` for rows without a topic or
-        that do not fit theirs."""
+        """Send the rows to their topics, and open new topics first.
+
+        Raises:
+            SendError: A broker did not store a row.
+            SchemaError: A row names no topic, or does not fit the topic.
+            PulsarError: As settling and opening a topic raise it.
+
+        """
         of_topics = list(rows_by_topic(batch))
         self._open([name for name, _ in of_topics if name not in self._senders])
         for name, rows in of_topics:
@@ -50,7 +56,7 @@ class RowTopics:
             sender.flush_due(self._share())
 
     def finish(self) -> None:
-        """Send what is held back, and wait for all receipts."""
+        """Send the rows that are held back, and wait for all receipts."""
         for sender in self._senders.values():
             sender.flush(self._share())
         for sender in self._senders.values():
@@ -58,7 +64,7 @@ class RowTopics:
 
     @property
     def row_digest(self) -> RowDigest:
-        """Of what was sent to all topics."""
+        """The digest of the rows that were sent to all topics."""
         return sum((sender.row_digest for sender in self._senders.values()), RowDigest())
 
     def close(self) -> None:
@@ -77,8 +83,8 @@ class RowTopics:
             opened.append(sender)
         open_senders(opened)
         if self._terms.transaction is not None:
-            # A transaction is for one thread, and for topics that are there: whoever aborts it can tell then which of
-            # them was deleted.
+            # One thread uses a transaction, and only for existing topics. So the process that aborts it can recognize
+            # which of them was deleted later.
             self._terms.transaction.add_partitions(
                 [partition for target in targets for partition in target.partitions]
             )
@@ -95,25 +101,31 @@ class RowTopics:
 
 
 def rows_by_topic(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Full topic names and their rows, in order. Raises `SchemaError` for a row without a topic, `TopicNameError`."""
+    """Yield full topic names with their rows, in order.
+
+    Raises:
+        SchemaError: A row names no topic.
+        TopicNameError: A name is invalid.
+
+    """
     column = batch.column(ROUTING)
     if column.null_count:
         row = pc.index(pc.is_null(column), pa.scalar(True)).as_py()  # noqa: FBT003 -- a value
         raise SchemaError(
-            f"row {row} of the record batch: expected a topic in column {ROUTING}, got null; name one in every row, or "
-            f"set option 'topic'"
+            f"row {row} of the record batch: expected a topic in column {ROUTING}, got null; name a topic in every "
+            f"row, or set option 'topic'"
         )
     encoded = column.dictionary_encode()
-    # One topic can be spelled in several ways.
+    # Several spellings may name one topic.
     spelled = [str(TopicName.parse(text)) for text in encoded.dictionary.to_pylist()]
     numbers = {name: number for number, name in enumerate(dict.fromkeys(spelled))}
     codes = pa.array([numbers[name] for name in spelled], pa.int32()).take(encoded.indices)
-    # A stable sort: the rows of a topic keep their order.
+    # The sort is stable, so the rows of a topic keep their order.
     order = pc.array_sort_indices(codes)
     sorted_codes = codes.take(order)
     start = 0
     for name, code in numbers.items():
         count = pc.sum(pc.equal(sorted_codes, code)).as_py()
-        # Not a slice of all rows, which would keep them as long as the rows of one topic are held back.
+        # A slice would keep all rows in memory as long as the rows of one topic are held back.
         yield name, batch.take(order.slice(start, count))
         start += count

@@ -1,4 +1,4 @@
-"""Sends the rows of one task to one topic. Executor only."""
+"""A sender of one task's rows to one topic. Executor only."""
 
 from __future__ import annotations
 
@@ -24,19 +24,21 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class DeliveryTerms:
-    """What a delivery guarantee asks of the sending of rows. The default is that of at-least-once."""
+    """The requirements of a delivery guarantee for sending. The default is at-least-once."""
 
     awaits_receipts: bool = True
-    """Whether a task ends when the broker has every row, or when every row is sent."""
+    """Whether a task ends when the broker has stored every row. Otherwise it ends when every row is sent."""
     transaction: OpenTransaction | None = None
-    """All messages belong to it. It takes every partition in before the first message to it, and no message is sent a
-    second time: a connection that breaks with receipts due is a `SendError`."""
+    """The transaction of all messages, or None.
+
+    Every partition is added to it before the first message to the partition, and no message is sent a second time. A
+    connection that breaks while receipts are due raises `SendError`."""
     digests: bool = False
-    """Whether rows are digested as they are encoded, and not only counted."""
+    """Whether rows are digested when they are encoded, instead of only counted."""
 
 
 class TopicSender:
-    """An encoder, and a producer for each partition. Used by one thread; close it."""
+    """An encoder, and a producer for each partition. Used by one thread, which closes it."""
 
     def __init__(
         self,
@@ -46,7 +48,7 @@ class TopicSender:
         terms: DeliveryTerms,
         first_producer_id: int = 1,
     ) -> None:
-        """`first_producer_id` and those behind it, one for each partition, are no other producer's of `client`."""
+        """Store the arguments. The ids from `first_producer_id` on, one per partition, must be unused in `client`."""
         self._options = options
         self._target = target
         self._terms = terms
@@ -71,13 +73,19 @@ class TopicSender:
         self._held_since = 0.0
 
     def open(self) -> None:
-        """Raises what brokers refuse producers with, what `new_data_key` raises, and `TransactionEnded`."""
+        """Open the producers, and add the partitions to the transaction.
+
+        Raises:
+            TransactionEnded: The transaction is no longer open.
+            PulsarError: As opening a producer and `new_data_key` raise it.
+
+        """
         if self._terms.transaction is not None:
             self._terms.transaction.add_partitions(self._target.partitions)
         open_senders([self])
 
     def begin(self) -> None:
-        """Once all producers are open."""
+        """Create the encoder, after all producers are open."""
         self._encoder = self._new_encoder()
 
     def _new_encoder(self) -> BatchEncoder:
@@ -105,8 +113,16 @@ class TopicSender:
         return encoder
 
     def send(self, batch: pa.RecordBatch, share: int) -> None:
-        """Send the rows, or hold them back as option `batchingMaxPublishDelayMicros` allows. Waits while a producer has
-        `share` bytes unconfirmed. Raises `SendError`, `SchemaError` for a row that does not fit, `TransactionEnded`."""
+        """Send the rows, or hold them back as option `batchingMaxPublishDelayMicros` allows.
+
+        It waits while a producer has `share` unconfirmed bytes.
+
+        Raises:
+            SendError: A broker did not store a row.
+            SchemaError: A row does not fit the schema.
+            TransactionEnded: The transaction is no longer open.
+
+        """
         if not self._held:
             self._held_since = time.monotonic()
         self._held.append(batch)
@@ -118,19 +134,19 @@ class TopicSender:
             self.flush_due(share)
 
     def _are_full(self) -> bool:
-        """Whether there may be an entry for each producer; bytes are those in Arrow."""
+        """Return whether the held rows may fill an entry for each producer. Bytes are counted in Arrow's layout."""
         options, count = self._options, len(self.producers)
         most_bytes = options.batching_max_bytes * count
         return self._held_rows >= options.batching_max_messages * count or self._held_bytes >= most_bytes
 
     def flush_due(self, share: int) -> None:
-        """Send what has been held back for as long as is allowed."""
+        """Send the held rows if the permitted delay is over."""
         delay = self._options.batching_max_publish_delay_micros
         if delay is None or time.monotonic() - self._held_since >= delay / 1_000_000:
             self.flush(share)
 
     def flush(self, share: int) -> None:
-        """Send all that is held back. Raises as `send` does."""
+        """Send all held rows. Raise the errors of `send`."""
         if not self._held:
             return
         batch = self._held[0] if len(self._held) == 1 else pa.concat_batches(self._held)
@@ -138,7 +154,8 @@ class TopicSender:
         encoder = self._encoder
         if encoder is None:
             raise SendError(
-                f"topic {self._target.topic}: expected it to be open before rows are sent; please report this"
+                f"topic {self._target.topic}: expected an open topic before rows are sent, got a closed one; report "
+                f"this as a bug"
             )
         transaction = self._terms.transaction
         for frames in encoder.encode(batch, time.time_ns() // 1_000_000):
@@ -149,25 +166,29 @@ class TopicSender:
             producer.send(frames)
 
     def await_receipts(self) -> None:
-        """Wait until everything that was sent is confirmed, where the delivery guarantee awaits that. Raises
-        `SendError`, `DeadlineExceeded`."""
+        """Wait until everything that was sent is confirmed, if the delivery guarantee awaits receipts.
+
+        Raises:
+            SendError, DeadlineExceeded: A receipt did not arrive.
+
+        """
         if not self._terms.awaits_receipts:
             return
         for producer in self.producers:
             producer.await_below(0)
             if producer.known_already:
                 _log.warning(
-                    "topic %s: the broker had %d rows of this task already, by their sequence ids, and did not store "
-                    "them again; rows that were never written are among them if their ids are not above those that "
-                    "producer %s wrote before",
-                    producer.topic,
+                    "the broker already had %d rows of this task by their sequence ids, and did not store them again; "
+                    "they may include rows that were never written, if their ids are not above the earlier ids of the "
+                    "producer: topic %s, producer %s",
                     producer.known_already,
+                    producer.topic,
                     producer.name,
                 )
 
     @property
     def row_digest(self) -> RowDigest:
-        """Of what was sent, where `DeliveryTerms.digests` asks for it."""
+        """The digest of the sent rows, if `DeliveryTerms.digests` is set."""
         return RowDigest() if self._encoder is None else self._encoder.row_digest
 
     def close(self) -> None:
@@ -175,8 +196,12 @@ class TopicSender:
 
 
 def open_senders(senders: Iterable[TopicSender]) -> None:
-    """`TopicSender.open` for several, whose partitions the caller adds to the transaction, if there is one. All
-    partitions wait for their brokers together. Raises what `open` raises."""
+    """Open several senders concurrently. The caller adds their partitions to the transaction, if there is one.
+
+    Raises:
+        PulsarError: As `TopicSender.open` raises it.
+
+    """
     opened = list(senders)
     map_concurrently(Producer.open, [producer for sender in opened for producer in sender.producers])
     for sender in opened:

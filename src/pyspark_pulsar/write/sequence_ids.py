@@ -1,9 +1,9 @@
-"""Rows that carry their own sequence ids, under a producer's name that the user gives: so that a broker's deduplication
-drops what an earlier attempt, job or query has written under that name.
+"""Rows with their own sequence ids, for a producer with a name from the options.
 
-A broker keeps the highest id of each name in each topic partition, and drops what is not above it. That loses nothing
-only where one producer sends all rows of the name in the order of their ids, so one Spark task writes them all: two
-tasks would send in an order that changes from attempt to attempt, and the broker would drop rows that it never had.
+A broker's deduplication then drops rows that an earlier attempt, job or query has written under that name. A broker
+stores the highest id of each name in each topic partition, and drops rows whose ids are not above it. That loses no
+row only if one producer sends all rows of the name in the order of their ids. So one Spark task writes all rows. The
+order of two tasks would change from attempt to attempt, and the broker would drop rows that it has never stored.
 """
 
 from __future__ import annotations
@@ -25,13 +25,19 @@ _OPTION: Final = "pulsar.producer.producerName"
 
 
 def check_sequence_ids(options: WriteOptions, columns: pa.Schema) -> None:
-    """Raises `OptionError` for a named producer of rows without ids, `SchemaError` for ids of another type."""
+    """Check the columns of a write with a named producer.
+
+    Raises:
+        OptionError: The rows have no sequence ids.
+        SchemaError: The sequence ids are no whole numbers.
+
+    """
     if options.producer_name is None:
         return
     if SEQUENCE_ID not in columns.names:
         raise OptionError(
-            f"column {SEQUENCE_ID} is missing: expected it beside option '{_OPTION}', as it names the sequence id of "
-            f"each row, got columns {', '.join(columns.names)}; add it, or leave the option out"
+            f"column {SEQUENCE_ID} is missing: expected it with option '{_OPTION}', because it contains the sequence "
+            f"id of each row, got columns {', '.join(columns.names)}; add the column, or remove the option"
         )
     id_type = columns.field(SEQUENCE_ID).type
     if not types.is_integer(id_type):
@@ -41,18 +47,21 @@ def check_sequence_ids(options: WriteOptions, columns: pa.Schema) -> None:
 
 
 def with_sequence_ids(schema: WriteSchema) -> WriteSchema:
-    """Of rows whose ids are stored with them."""
+    """Return the schema for rows whose ids are stored with them."""
     return replace(schema, input_schema=schema.input_schema.append(FIELDS[SEQUENCE_ID]))
 
 
 def refuse_rows(batches: Iterable[pa.RecordBatch], partition: int) -> None:
-    """For a task of another Spark partition than the first: take its rows, of which there must be none. Raises
-    `SendError`."""
+    """Read the rows of a task of another Spark partition than the first, which must have none.
+
+    Raises:
+        SendError: The task has rows.
+
+    """
     for batch in batches:
         if batch.num_rows:
             raise SendError(
                 f"option '{_OPTION}': expected all rows in one task, the first, got rows in Spark partition "
-                f"{partition}; with several tasks the order of sequence ids is left to chance, and a broker drops "
-                f"those that come behind a higher one. Write with .coalesce(1), sorted by {SEQUENCE_ID}, or leave the "
-                f"option out"
+                f"{partition}. With several tasks the order of sequence ids is random, and a broker drops rows that "
+                f"follow a higher id; write with .coalesce(1), sorted by {SEQUENCE_ID}, or remove the option"
             )

@@ -1,4 +1,4 @@
-"""`df.writeStream.format("pulsar")`: an epoch is complete when its delivery guarantee holds for every row."""
+"""The writer of `df.writeStream.format("pulsar")`. An epoch is complete when its guarantee holds for every row."""
 
 from __future__ import annotations
 
@@ -16,17 +16,20 @@ from pyspark_pulsar.write.target import RowTargets, Target
 
 @hides_tracebacks
 class PulsarStreamWriter(Shipped, DataSourceStreamArrowWriter):
-    """`write` runs on executors, `commit` and `abort` in a driver process of their own, with a writer made anew."""
+    """A writer of one epoch. `write` runs on executors.
+
+    `commit` and `abort` run in a separate driver process, on a new writer.
+    """
 
     def __init__(self, delivery: Delivery, target: Target | RowTargets | None) -> None:
-        """`target` None: no rows will be written with it."""
+        """Store the arguments. A writer without a `target` cannot write rows."""
         self._delivery = delivery
         self._target = target
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         if self._target is None:
             raise PulsarError(
-                "a writer that commits was given rows: expected one that was made to write; please report this"
+                "a writer that only commits received rows: expected a writer with a target; report this as a bug"
             )
         self.begin_task()
         return self._delivery.write(self._target, iterator)
@@ -35,5 +38,5 @@ class PulsarStreamWriter(Shipped, DataSourceStreamArrowWriter):
         self._delivery.commit(batchId, messages)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """Spark fails the query, and the epoch runs again after a restart."""
+        """Abort the epoch. Spark fails the query, and the epoch runs again after a restart."""
         self._delivery.abort(batchId, messages)

@@ -1,4 +1,4 @@
-"""The topic that a write goes to, settled before any row is sent to it: on the driver, or where rows name it."""
+"""The topic of a write, settled before any row is sent to it: on the driver, or in tasks if rows name the topic."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from pyspark_pulsar.write.sequence_ids import check_sequence_ids, with_sequence_
 
 @dataclass(frozen=True)
 class Target:
-    """A topic that exists, with the schema that its rows are encoded to. Picklable.
+    """An existing topic, with the schema for its rows. Picklable.
 
-    `partitions` are the full names of the streams to send to, in order of partition index.
+    `partitions` contains the full names of the streams to send to, in order of their partition index.
     """
 
     topic: TopicName
@@ -43,18 +43,31 @@ class Target:
 
 @dataclass(frozen=True)
 class RowTargets:
-    """Topics that rows name, settled by the tasks that meet them. Picklable. `columns` are the DataFrame's, and `__key`
-    where option `keyColumn` makes one."""
+    """Topics that rows name. The tasks that receive the rows settle them. Picklable.
+
+    `columns` contains the DataFrame's columns, and `__key` if option `keyColumn` adds it.
+    """
 
     columns: pa.Schema
     descriptor: DescriptorFile | None
 
 
 def settle_target(options: WriteOptions, columns: pa.Schema, *, runs: bool = False) -> Target | RowTargets:
-    """The topic of option `topic`, settled as `settle_topic` does, and there, with its schema registered; without that
-    option, those that rows name. `runs`: see `BrokerClient.for_planning`.
+    """Settle the topic of option `topic`, create it, and register its schema; or return topics that rows name.
 
-    Raises what `settle_topic` and opening a producer raise, `OptionError` where neither names a topic, `SchemaError`.
+    Args:
+        options: The options of the write.
+        columns: The columns of the DataFrame.
+        runs: See `BrokerClient.for_planning`.
+
+    Returns:
+        The topic. Without option `topic`, the topics that rows name.
+
+    Raises:
+        OptionError: Neither the option nor a column names a topic.
+        SchemaError: The columns do not fit.
+        PulsarError: As `settle_topic` and opening a producer raise it.
+
     """
     check_encryption(options)
     columns = keyed_columns(columns, options.key_column)
@@ -65,7 +78,7 @@ def settle_target(options: WriteOptions, columns: pa.Schema, *, runs: bool = Fal
         return _row_targets(columns, descriptor)
     with BrokerClient.for_planning(options, runs=runs) as client:
         target = settle_topic(client, options, TopicName.parse(options.topic), columns, descriptor, runs=runs)
-        # Opening a producer is what creates a topic that is not partitioned and registers the schema.
+        # Opening a producer creates a topic without partitions, and registers the schema.
         encrypted = bool(options.encryption_keys)
         info, seconds = target.schema.info, client.request_seconds
         producer = Producer(client, target.partitions[0], PROBE_ID, info, seconds, encrypted=encrypted)
@@ -84,15 +97,29 @@ def settle_topic(
     named_by_rows: bool = False,
     runs: bool = False,
 ) -> Target:
-    """Check the columns, and create the topic if there is none: with `partitions`; without that option as the broker's
-    auto-creation policy says, or not at all where rows name it. `runs`: the query does, and waits for a broker that is
-    started again.
+    """Check the columns, and create the topic if it does not exist.
 
-    One that is not partitioned is created by the first producer, and so is a schema registered. Raises `SchemaError`
-    for columns that do not fit, `TopicNotFoundError` when it is not created, and what `check_domain` raises.
+    With option `partitions`, the topic is created with that number. Without the option, the broker's auto-creation
+    policy decides, and topics that rows name are not created. A topic without partitions is created by its first
+    producer, which also registers the schema.
+
+    Args:
+        client: The connections to brokers.
+        options: The options of the write.
+        topic: The topic.
+        columns: The columns of the DataFrame.
+        descriptor: The Protobuf descriptor of the options, if any.
+        named_by_rows: Whether rows name the topic.
+        runs: Whether the query already runs, and so waits for a broker that restarts.
+
+    Raises:
+        SchemaError: The columns do not fit.
+        TopicNotFoundError: The topic does not exist and is not created.
+        OptionError: As `check_domain` raises it.
+
     """
     check_domain(options, topic)
-    # Columns that do not fit leave no new topic behind.
+    # The schema is checked first, so that columns that do not fit create no topic.
     schema = _write_schema(client, options, topic, columns, descriptor)
     count = _partitions(client, options, topic, named_by_rows=named_by_rows, runs=runs or named_by_rows)
     names = tuple(TopicPartition(topic, index).name for index in range(count)) or (str(topic),)
@@ -100,12 +127,17 @@ def settle_topic(
 
 
 def check_domain(options: WriteOptions, topic: TopicName) -> None:
-    """Raises `OptionError` for a non-persistent topic where rows must not be lost."""
+    """Refuse a non-persistent topic unless rows may be lost.
+
+    Raises:
+        OptionError: The topic is not persistent, and `deliveryGuarantee` is not `none`.
+
+    """
     if not topic.is_persistent and options.delivery_guarantee != "none":
         raise OptionError(
-            f"topic {topic} is not persistent: expected deliveryGuarantee=none for a topic that stores no message and "
-            f"gives rows only to who consumes just then, got {options.delivery_guarantee}; set it, or make the topic "
-            f"persistent"
+            f"topic {topic} is not persistent: expected deliveryGuarantee=none, got {options.delivery_guarantee}. Such "
+            f"a topic stores no message, and delivers rows only to present consumers; set the option, or use a "
+            f"persistent topic"
         )
 
 
@@ -144,7 +176,7 @@ def _partitions(
         if options.partitions is None:
             raise TopicNotFoundError(
                 f"topic {topic}, which rows name in column {ROUTING}, does not exist; create it, correct the rows, or "
-                f"set option 'partitions' to let it be created"
+                f"set option 'partitions', so that the write creates it"
             ) from None
     with AdminClient(options) if runs else AdminClient.for_planning(options) as admin:
         try:
@@ -160,9 +192,9 @@ def _row_targets(columns: pa.Schema, descriptor: DescriptorFile | None) -> RowTa
     if ROUTING not in columns.names:
         raise OptionError(
             f"option 'topic' is missing: expected it, or a column {ROUTING} that names the topic of each row, got "
-            f"columns {', '.join(columns.names)}"
+            f"columns {', '.join(columns.names)}; set the option, or add the column"
         )
-    # What does not fit any topic is told before the first row.
+    # A mistake that fits no topic at all is reported before the first row.
     if columns.field(ROUTING).type != pa.string():
         raise SchemaError(
             f"column {ROUTING} is {type_text(columns.field(ROUTING).type)}: expected type string; cast it to string"
@@ -175,12 +207,12 @@ def _check_tombstones(options: WriteOptions, columns: pa.Schema) -> None:
         return
     if not {KEY, "key"} & set(columns.names):
         raise OptionError(
-            "option 'writeTombstones': expected option keyColumn or a column __key, whose rows without a value are "
-            f"tombstones, got columns {', '.join(columns.names)}; add one, or leave the option out"
+            "option 'writeTombstones': expected option keyColumn or a column __key, because rows with a key and no "
+            f"value are tombstones, got columns {', '.join(columns.names)}; add one, or remove the option"
         )
     values = [name for name in columns.names if not name.startswith("__")]
     if options.key_column is not None and values == [options.key_column]:
         raise OptionError(
-            f"option 'writeTombstones': expected a value column besides that of keyColumn, got {options.key_column} "
-            f"alone, with which every row would delete its key; if that is what you want, add a column of nulls"
+            f"option 'writeTombstones': expected a value column besides the column of keyColumn, got only "
+            f"{options.key_column}. Then every row would delete its key; if you want that, add a column of nulls"
         )

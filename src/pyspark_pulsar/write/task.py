@@ -1,4 +1,4 @@
-"""What one writing task does: encode, send, and wait for every receipt. Executor only."""
+"""The work of a writing task: encode, send, and wait for every receipt. Executor only."""
 
 from __future__ import annotations
 
@@ -25,10 +25,15 @@ def write_rows(
     *,
     awaits_receipts: bool = True,
 ) -> int:
-    """Store all rows; returns how many. When it returns, every one has the broker's receipt, where they are awaited.
+    """Store all rows, and return their number.
 
-    When it raises, or the process dies, some rows may be stored: Spark runs the task again, so readers may
-    see rows twice (at-least-once). Raises `SendError`, `SchemaError` for a row that does not fit.
+    When it returns, the broker has confirmed every row, if receipts are awaited. If it raises, or the process dies,
+    some rows may be stored. Spark runs the task again, so readers may see rows twice (at-least-once).
+
+    Raises:
+        SendError: A broker did not store a row.
+        SchemaError: A row does not fit the schema.
+
     """
     with pooled_client(options) as client:
         return send_rows(
@@ -43,7 +48,7 @@ def send_rows(
     client: BrokerClient,
     terms: DeliveryTerms,
 ) -> RowDigest:
-    """`write_rows` by `client`, as `terms` says; without digests only counted."""
+    """Send the rows by `client` on these `terms`, and return their digest; without digests, only their number."""
     if options.producer_name is not None and (partition := present_partition()):
         refuse_rows(batches, partition)
         return RowDigest()

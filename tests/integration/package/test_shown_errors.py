@@ -104,7 +104,7 @@ def test_the_log_follows_the_level_of_the_session(spoilt: str, pulsar: LocalPuls
             line.split()[2]
             for line in part.splitlines()
             # The last word of a query may be written by another process behind the next query's first.
-            if " pyspark_pulsar." in line and "has read all that its topics hold" not in line
+            if " pyspark_pulsar." in line and "has read all messages of its topics" not in line
         }
         for part in parts[1:]
     }

@@ -119,7 +119,7 @@ def test_a_broker_that_stands_still_at_a_step(
     assert pid is not None
     given, journal = options(pulsar, topic), f"{topic}-journal"
     if not patient:
-        monkeypatch.setattr(ExactlyOnce, "_patience_seconds", 0.0)
+        monkeypatch.setattr(ExactlyOnce, "_retry_seconds", 0.0)
     freezers: list[Freezer] = []
 
     def freeze() -> WriteOptions:

@@ -143,7 +143,7 @@ def test_the_former_run_is_fenced(pulsar: LocalPulsar, topic: str) -> None:
         take_over(second, Writer("owner", "b"))
         with pytest.raises(WriterFenced, match=r"has taken over, as the journal .* \(run b\)"):
             take_over(first, Writer("owner", "a"))
-        with pytest.raises(WriterFenced, match="Let only one query run on a checkpoint"):
+        with pytest.raises(WriterFenced, match="run only one query per checkpoint"):
             commit_epoch(first, Writer("owner", "a"), 0, [])
         commit_epoch(second, Writer("owner", "b"), 0, [])
 

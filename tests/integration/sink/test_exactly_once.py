@@ -123,7 +123,7 @@ def test_a_checkpoint_that_is_made_anew_needs_no_hand(
     run_stream(topic, tmp_path / "checkpoint")
     shutil.rmtree(tmp_path / "checkpoint")
     run_stream(topic, tmp_path / "checkpoint", send_more=False)
-    with pytest.raises(Exception, match=r"is empty: .* or the query wrote to another topic"):
+    with pytest.raises(Exception, match=r"is empty: .* Or the query wrote to another topic"):
         run_stream(f"{topic}-other", tmp_path / "checkpoint")
     assert values(official, topic) == expected(5) + expected(5)
 
@@ -141,16 +141,17 @@ def test_a_named_journal_belongs_to_one_query(
     run_stream(first, tmp_path / "first", **journal)
     query = json.loads((tmp_path / "first" / "metadata").read_text())["id"]
     with pytest.raises(
-        Exception, match=f"JournalTaken: .*journal: expected .*, got that of streaming query {query} to"
+        Exception,
+        match=f"JournalTaken: .*journal: expected .*, got the journal of streaming query {query} to",
     ):
         run_stream(f"{topic}-second", tmp_path / "second", send_more=False, **journal)
     with pytest.raises(
-        Exception, match=f"got that of streaming query {query} to {first}, which is left as it is"
+        Exception, match=f"got the journal of streaming query {query} to {first}, which is left as it is"
     ):
         write(numbers(spark, 3), pulsar, f"{topic}-second", **journal)
     # The same query to another topic.
     with pytest.raises(
-        Exception, match=f"expected the journal of streaming query {query} to .*-second, got that"
+        Exception, match=f"expected the journal of streaming query {query} to .*-second, got the journal"
     ):
         run_stream(f"{topic}-second", tmp_path / "first", **journal)
     forget(tmp_path / "first", "commits/1")

@@ -38,7 +38,7 @@ def test_another_query_is_told_before_it_changes_anything(pulsar: LocalPulsar, t
         sink.journal.write_marker(transaction)
         with sink.journal.exclusive() as decider:
             for writer in others:
-                with pytest.raises(JournalTaken, match="got that of streaming query owner to topic-a"):
+                with pytest.raises(JournalTaken, match="got the journal of streaming query owner to topic-a"):
                     take_over(intruder, writer)
             # What Spark calls when all tasks of a job have failed.
             ExactlyOnce(options(pulsar, topic), JournalName(topic, journal), others[2]).abort(0, [None])
@@ -72,14 +72,14 @@ def test_only_the_journal_of_the_named_query_is_resolved(
     name = journal_of_stream(given, f"/{topic}/checkpoint")
     with BrokerClient(given) as client:
         for owner in ("query", "other"):
-            take_over(Sink.open(client, name.of(owner)), Writer(owner, "a", topic))
+            take_over(Sink.open(client, name.name_for(owner)), Writer(owner, "a", topic))
     (tmp_path / "metadata").write_text('{"id": "query"}')
     resolve = ["transactions", "resolve", topic, "--service-url", pulsar.service_url, "--abort-open"]
     for arguments, line in (
-        (["--query-id", "query"], f"{name.of('query')}: nothing is decided."),
-        (["--checkpoint", str(tmp_path)], f"{name.of('query')}: nothing is decided."),
-        (["--query-id", "nobody"], f"{name.of('nobody')}: nothing was ever written with this journal."),
-        (["--query-id", "query", "--journal", name.of("other")], "was left alone"),
+        (["--query-id", "query"], f"{name.name_for('query')}: nothing is decided."),
+        (["--checkpoint", str(tmp_path)], f"{name.name_for('query')}: nothing is decided."),
+        (["--query-id", "nobody"], f"{name.name_for('nobody')}: nothing was ever written with this journal."),
+        (["--query-id", "query", "--journal", name.name_for("other")], "was not changed"),
     ):
         done = CliRunner().invoke(cli, [*resolve, *arguments], catch_exceptions=False)
         assert line in done.output, done.output
@@ -93,7 +93,7 @@ def test_a_journal_is_removed_with_all_that_it_holds_open(
     query = "00000000-1111-2222-3333-444444444444"
     (tmp_path / "metadata").write_text(json.dumps({"id": query}))
     given = options(pulsar, topic)
-    journal = journal_of_stream(given, str(tmp_path)).of(query)
+    journal = journal_of_stream(given, str(tmp_path)).name_for(query)
     urls = ["--service-url", pulsar.service_url, "--admin-url", pulsar.admin_url]
     arguments = ["transactions", "remove-journal", topic, "--checkpoint", str(tmp_path), *urls]
     admin.create(topic)
@@ -114,7 +114,7 @@ def test_a_journal_is_removed_with_all_that_it_holds_open(
             query,
             *urls,
         ]
-        assert "and was left alone" in CliRunner().invoke(cli, [*foreign, "--yes"]).output
+        assert "and was not changed" in CliRunner().invoke(cli, [*foreign, "--yes"]).output
         done = CliRunner().invoke(cli, [*arguments, "--yes"], catch_exceptions=False)
         assert f"{journal}: removed." in done.output
         assert sink.coordinators.still_open([transaction], topic) == []

@@ -189,7 +189,7 @@ def test_what_is_refused_before_any_row(
     ):
         assert text in refused(lambda name=key_column: save(frame, pulsar, topic=topic, keyColumn=name), kind)
     both = frame.selectExpr("*", "'k' AS __key")
-    assert "there is a column __key" in refused(
+    assert "the DataFrame has a column __key" in refused(
         lambda: save(both, pulsar, topic=topic, keyColumn="user"), "OptionError"
     )
     assert admin.schema(topic) is None

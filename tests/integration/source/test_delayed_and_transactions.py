@@ -158,7 +158,7 @@ def test_what_no_consumer_sees_is_no_message(
         assert plan_batch(blind).splits == []
         assert rows_now(blind) == 0
         return
-    with pytest.raises(MessagesHidden, match=r"a transaction may be open .*'admin.url'"):
+    with pytest.raises(MessagesHidden, match=r"a transaction is open since the first message.*'admin.url'"):
         plan_batch(blind)
     with pytest.raises(MessagesHidden):
         rows_now(blind)

@@ -287,7 +287,7 @@ def test_what_retention_removes_while_the_broker_is_read(
     assert ids[:5] == rows[:5]
     assert len(rows) < len(ids)
     assert [row for row in rows if row[0] == ids[-1][0]] == [each for each in ids if each[0] == ids[-1][0]]
-    assert "the query goes on with what is left" in caplog.text
+    assert "the query continues with the remaining messages" in caplog.text
 
 
 def test_a_stream_notices_too_but_counts_what_it_had_seen(

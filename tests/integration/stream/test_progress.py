@@ -198,7 +198,7 @@ def test_a_cursor_ahead_of_the_checkpoint_is_told_and_stays(
     planned = plan(behind)
     assert planned["from"] == {filled: "earliest"}
     (text,) = [each.getMessage() for each in caplog.records if "subscription" in each.getMessage()]
-    assert f"stands at {end['positions'][filled]}, but the query goes on at earliest" in text
+    assert f"is at {end['positions'][filled]}, but the query continues at earliest" in text
     assert backlog(admin, filled) == 0
     behind.stop()
     caplog.clear()

@@ -1,4 +1,4 @@
-"""An error between leaves no subscription behind that was begun: a retry would meet its own exclusive consumer."""
+"""An error in the middle leaves no open subscription. Otherwise a retry would meet its own exclusive consumer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FIRST = Position(1, 0)
 
 
 class Broker:
-    """A connection, on which something fails for topic b: the sending of a request, or its answer."""
+    """A connection that fails for topic b: while a request is sent, or by its answer."""
 
     is_open = True
     is_full = False
@@ -107,7 +107,7 @@ class Client:
         return attempt()
 
 
-def ask_log_ends(client: BrokerClient) -> None:
+def request_log_ends_of_all(client: BrokerClient) -> None:
     log_ends = LogEnds(client)
     try:
         log_ends.ends([A, B, C])
@@ -116,7 +116,7 @@ def ask_log_ends(client: BrokerClient) -> None:
 
 
 ASKING: dict[str, Callable[[BrokerClient], object]] = {
-    "log ends": ask_log_ends,
+    "log ends": request_log_ends_of_all,
     "first entries": lambda client: first_entries_once(client, [(each, FIRST) for each in (A, B, C)]),
     "unseen entries": lambda client: pass_unseen(
         client, {each: (FIRST, Position(1, 5)) for each in (A, B, C)}, 0.0
@@ -140,7 +140,7 @@ ASKING: dict[str, Callable[[BrokerClient], object]] = {
         *((asking, "asking") for asking in ("log ends", "unseen entries", "a durable subscription")),
     ],
 )
-def test_nothing_is_left_behind(asking: str, fails: str, fault: PulsarError) -> None:
+def test_a_failure_leaves_no_subscription(asking: str, fails: str, fault: PulsarError) -> None:
     broker = Broker(fails, fault)
     with pytest.raises(type(fault)):
         ASKING[asking](cast(BrokerClient, Client(broker)))

@@ -1,5 +1,6 @@
-"""Offsets that checkpoints hold: each is read as it was written, and written again as it was. A form once written stays
-in golden_offsets.json for ever; new ones are added."""
+"""Offsets in checkpoints: each is read as it was written, and written again unchanged.
+
+Every form that was ever written stays in golden_offsets.json, and new forms are added."""
 
 from __future__ import annotations
 
@@ -23,12 +24,12 @@ AUDIT = TopicPartition.parse("persistent://shop/eu/audit")
 
 
 @pytest.mark.parametrize("name", list(_DOCUMENTS))
-def test_a_document_stays_what_it_was(name: str) -> None:
+def test_a_document_is_written_again_unchanged(name: str) -> None:
     document = _DOCUMENTS[name]
     assert StreamOffset.from_json(document).to_json() == document
 
 
-def test_what_the_documents_mean() -> None:
+def test_the_documents_have_the_expected_meaning() -> None:
     assert StreamOffset.from_json(_DOCUMENTS["1: first micro-batch"]) == StreamOffset(
         {ORDERS: Position(12, 7), MORE_ORDERS: Position(13, 0, 3), AUDIT: EARLIEST},
         {ORDERS: Position(12, 2), MORE_ORDERS: EARLIEST},

@@ -1,4 +1,4 @@
-"""What a stream asks of brokers at each trigger, counted, and what it concludes from where its cursors stand."""
+"""The number of a stream's requests at each trigger, and its conclusions from the positions of its cursors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ A = TopicPartition.parse("a")
 
 
 class Broker:
-    """One connection; answers at once, and counts."""
+    """A connection that answers immediately, and counts requests."""
 
     is_open = True
 
@@ -90,7 +90,7 @@ def _id(behind: Position) -> wire.MessageIdData:
 
 
 class Client:
-    """The part of `BrokerClient` that `LogEnds` uses; topics that end in an even number are the second broker's."""
+    """The part of `BrokerClient` that `LogEnds` uses. The second broker owns topics that end in an even number."""
 
     request_seconds = 1.0
     patience_seconds = 1.0
@@ -130,7 +130,7 @@ def log_ends(client: Client) -> LogEnds:
     return LogEnds(client)  # type: ignore[arg-type]
 
 
-def test_a_trigger_asks_each_end_once_in_one_piece_for_each_broker(client: Client, log_ends: LogEnds) -> None:
+def test_a_trigger_requests_each_end_once_and_together_per_broker(client: Client, log_ends: LogEnds) -> None:
     partitions = [TopicPartition.parse(f"t{index}") for index in range(300)]
     ends = log_ends.ends(partitions)
     assert set(ends) == set(partitions)
@@ -145,7 +145,7 @@ def test_a_trigger_asks_each_end_once_in_one_piece_for_each_broker(client: Clien
             assert broker.ranges == 1
 
 
-def test_a_consumer_that_the_broker_has_closed_is_made_again(broker: Broker, log_ends: LogEnds) -> None:
+def test_a_consumer_that_the_broker_closed_is_replaced(broker: Broker, log_ends: LogEnds) -> None:
     log_ends.ends([A])
     closed = wire.CommandCloseConsumer(consumer_id=next(iter(broker.consumers)), request_id=0)
     next(iter(broker.consumers.values())).on_command(
@@ -156,7 +156,7 @@ def test_a_consumer_that_the_broker_has_closed_is_made_again(broker: Broker, log
     assert len(broker.consumers) == 1
 
 
-def test_partitions_that_are_no_longer_asked_for_are_let_go(client: Client, log_ends: LogEnds) -> None:
+def test_consumers_of_dropped_partitions_are_closed(client: Client, log_ends: LogEnds) -> None:
     b = TopicPartition.parse("b0")
     log_ends.ends([A, b])
     log_ends.ends([A])
@@ -164,7 +164,7 @@ def test_partitions_that_are_no_longer_asked_for_are_let_go(client: Client, log_
     assert not client.brokers[1].consumers
 
 
-def test_a_topic_that_is_gone(broker: Broker, log_ends: LogEnds) -> None:
+def test_a_deleted_topic_is_reported(broker: Broker, log_ends: LogEnds) -> None:
     broker.refuses = TopicNotFoundError("no such topic")
     assert log_ends.present_ends([A], {A: Position(5, 3)}) == {}
     assert log_ends.removed({A: Position(5, 3)}) == {A: RemovedEntries(None, None)}
@@ -172,7 +172,7 @@ def test_a_topic_that_is_gone(broker: Broker, log_ends: LogEnds) -> None:
         log_ends.ends([A])
 
 
-def test_a_topic_that_goes_after_the_look(broker: Broker, log_ends: LogEnds) -> None:
+def test_a_topic_that_is_deleted_after_the_lookup_is_reported(broker: Broker, log_ends: LogEnds) -> None:
     log_ends.present_ends([A], {A: Position(5, 3)})
     broker.refuses = TopicNotFoundError("no such topic")
     for listener in list(broker.consumers.values()):
@@ -180,7 +180,7 @@ def test_a_topic_that_goes_after_the_look(broker: Broker, log_ends: LogEnds) -> 
     assert log_ends.removed({A: Position(5, 3)}) == {A: RemovedEntries(None, None)}
 
 
-def test_passing_failures_are_retried_for_what_failed_only(client: Client, log_ends: LogEnds) -> None:
+def test_only_failed_requests_are_retried(client: Client, log_ends: LogEnds) -> None:
     b = TopicPartition.parse("b0")
     client.brokers[1].refuses = ConnectionFailed("moves")
     with pytest.raises(ConnectionFailed, match="moves"):
@@ -195,7 +195,7 @@ def moved(broker: Broker, mark_delete: Position) -> None:
     broker.cursors[consumer] = mark_delete
 
 
-def test_the_cursor_stands_where_the_query_stands(broker: Broker, log_ends: LogEnds) -> None:
+def test_the_cursor_follows_the_query(broker: Broker, log_ends: LogEnds) -> None:
     log_ends.present_ends([A], {A: Position(5, 3)})
     assert list(broker.cursors.values()) == [Position(5, 3)]
     log_ends.present_ends([A], {A: Position(5, 8, 2)})
@@ -213,7 +213,7 @@ def test_entries_removed_unread_are_counted(broker: Broker, log_ends: LogEnds) -
     assert log_ends.removed({A: start}) == {A: RemovedEntries(Position(9, 0), 4)}
 
 
-def test_a_cursor_that_somebody_skipped_is_no_loss(broker: Broker, log_ends: LogEnds) -> None:
+def test_a_cursor_that_was_skipped_on_request_is_no_loss(broker: Broker, log_ends: LogEnds) -> None:
     start = Position(5, 3)
     log_ends.present_ends([A], {A: start})
     moved(broker, Position(7, 2))
@@ -222,14 +222,16 @@ def test_a_cursor_that_somebody_skipped_is_no_loss(broker: Broker, log_ends: Log
     assert broker.asked[SUBSCRIBE] == 2
 
 
-def test_the_next_ledger_is_no_loss_to_a_cursor_that_was_there(broker: Broker, log_ends: LogEnds) -> None:
+def test_a_move_to_the_next_ledger_is_no_loss_for_a_cursor_at_the_end(
+    broker: Broker, log_ends: LogEnds
+) -> None:
     start = Position(5, 3)
     log_ends.present_ends([A], {A: start})
     moved(broker, Position(9, 0))
     broker.fresh = Position(9, 0)
     log_ends.present_ends([A], {A: start})
     assert log_ends.removed({A: start}) == {}
-    # A new consumer is put there, and what the former one knew still holds; further on it does not.
+    # A new consumer is put there, and the proof of the earlier one still holds. Later it does not.
     for listener in list(broker.consumers.values()):
         listener.on_closed(ConnectionFailed("moves"))
     log_ends.present_ends([A], {A: start})
@@ -241,16 +243,14 @@ def test_the_next_ledger_is_no_loss_to_a_cursor_that_was_there(broker: Broker, l
     assert log_ends.removed({A: start}) == {A: RemovedEntries(Position(12, 0), None)}
 
 
-def test_a_new_cursor_cannot_know_what_was_in_a_ledger_that_is_gone(
-    broker: Broker, log_ends: LogEnds
-) -> None:
+def test_a_new_cursor_cannot_know_the_content_of_a_removed_ledger(broker: Broker, log_ends: LogEnds) -> None:
     start = Position(5, 3)
     broker.fresh = Position(9, 0)
     assert log_ends.removed({A: start}) == {A: RemovedEntries(Position(9, 0), None)}
     assert log_ends.removed({A: EARLIEST}) == {}
 
 
-def test_what_compaction_has_removed_is_not_missed(client: Client, broker: Broker) -> None:
+def test_entries_that_compaction_removed_are_no_loss(client: Client, broker: Broker) -> None:
     log_ends = LogEnds(client, read_compacted=True)  # type: ignore[arg-type]
     broker.fresh = Position(9, 0)
     assert log_ends.removed({A: Position(5, 3)}) == {}
@@ -261,7 +261,7 @@ def with_firsts(client: Client) -> LogEnds:
     return LogEnds(client, tells_firsts=True)  # type: ignore[arg-type]
 
 
-def test_the_answer_that_tells_the_end_tells_where_the_first_ledger_begins(
+def test_the_answer_with_the_end_shows_the_start_of_the_first_ledger(
     broker: Broker, with_firsts: LogEnds
 ) -> None:
     broker.fresh = Position(3, 0)
@@ -270,13 +270,15 @@ def test_the_answer_that_tells_the_end_tells_where_the_first_ledger_begins(
     assert broker.asked == {SUBSCRIBE: 1, GET_LAST_MESSAGE_ID: 1}
 
 
-def test_brokers_that_tell_no_cursor_tell_no_first(broker: Broker, with_firsts: LogEnds) -> None:
+def test_without_a_cursor_position_the_first_ledger_is_unknown(broker: Broker, with_firsts: LogEnds) -> None:
     broker.fresh = EARLIEST
     with_firsts.ends([A])
     assert with_firsts.firsts() == {}
 
 
-def test_ends_alone_tell_no_first(client: Client, broker: Broker, log_ends: LogEnds) -> None:
+def test_ends_without_the_setting_show_no_first_ledger(
+    client: Client, broker: Broker, log_ends: LogEnds
+) -> None:
     log_ends.ends([A])
     assert log_ends.firsts() == {}
     compacted = LogEnds(client, read_compacted=True, tells_firsts=True)  # type: ignore[arg-type]
@@ -286,7 +288,7 @@ def test_ends_alone_tell_no_first(client: Client, broker: Broker, log_ends: LogE
 
 
 @pytest.mark.parametrize("first", [Position(3, 0), Position(5, 0), Position(9, 0)])
-def test_a_cursor_at_the_first_entry_does_not_prove_that_a_later_start_is_there(
+def test_a_cursor_at_the_first_entry_does_not_prove_that_a_later_start_exists(
     broker: Broker, with_firsts: LogEnds, first: Position
 ) -> None:
     """The ledger of the start may be of another topic."""
@@ -301,7 +303,7 @@ def test_a_cursor_at_the_first_entry_does_not_prove_that_a_later_start_is_there(
 SEGMENT = TopicPartition.parse("segment://public/default/orders/0000-ffff-1")
 
 
-def test_the_end_of_a_segment_is_where_a_new_cursor_is_put(broker: Broker, log_ends: LogEnds) -> None:
+def test_a_new_cursor_shows_the_end_of_a_segment(broker: Broker, log_ends: LogEnds) -> None:
     assert log_ends.ends([SEGMENT]) == {SEGMENT: Position(5, 10)}
     broker.tells = EARLIEST
     broker.end = Position(5, 20)
@@ -314,7 +316,7 @@ def test_a_segment_without_a_message_ends_at_earliest(broker: Broker, log_ends: 
     assert log_ends.ends([SEGMENT]) == {SEGMENT: EARLIEST}
 
 
-def test_a_segment_that_ends_where_a_ledger_begins_has_messages_before(
+def test_a_segment_that_ends_at_the_start_of_a_ledger_has_earlier_messages(
     broker: Broker, log_ends: LogEnds
 ) -> None:
     broker.end = Position(5, 0)

@@ -1,4 +1,4 @@
-"""A query with TLS asks bookies for nothing in plain text unless it was told to, whichever room of it asks."""
+"""A query with TLS sends no plain text to bookies unless an option allows it, from tasks and from the planner."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ OPTIONS = ReadOptions(
 
 @pytest.fixture
 def bookie() -> Iterator[socket.socket]:
-    """Listens and answers nothing: only what it is asked for is of interest."""
+    """A listener that never answers, because only the requests matter."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
         yield server
@@ -51,8 +51,8 @@ def ledger_on(bookie: socket.socket) -> Ledger:
     )
 
 
-def asked_for(bookie: socket.socket) -> list[bytes]:
-    """What was sent on each connection, all of which are closed by now."""
+def sent_bytes(bookie: socket.socket) -> list[bytes]:
+    """Return the bytes that were sent on each connection. All connections are closed by now."""
     found: list[bytes] = []
     with contextlib.suppress(BlockingIOError):
         while True:
@@ -73,7 +73,7 @@ START_TLS = BookieChannel(BookieSecurity(Tls()), BookieAddress("h", 1)).begin()
 
 
 @pytest.mark.parametrize("striped", [True, False])
-def test_a_task_asks_for_tls_alone(bookie: socket.socket, striped: bool) -> None:
+def test_a_task_connects_only_by_tls(bookie: socket.socket, striped: bool) -> None:
     ledger = ledger_on(bookie)
     [name] = ledger.metadata.ensembles[0].bookies if ledger.metadata else ()
     given = ledger if striped else replace(ledger, metadata=None)
@@ -81,10 +81,10 @@ def test_a_task_asks_for_tls_alone(bookie: socket.socket, striped: bool) -> None
     for location in (FromBookies(given, (name,)), view):
         with pytest.raises(LedgerUnavailable, match="did not answer during the TLS handshake within"):
             read(OPTIONS, location)
-    assert set(asked_for(bookie)) == {START_TLS}
+    assert set(sent_bytes(bookie)) == {START_TLS}
 
 
-def test_a_planner_asks_for_tls_alone(bookie: socket.socket) -> None:
+def test_a_planner_connects_only_by_tls(bookie: socket.socket) -> None:
     ledger = ledger_on(bookie)
     offloaded = replace(ledger, id=6, offload_id="u")
     [name] = ledger.metadata.ensembles[0].bookies if ledger.metadata else ()
@@ -93,14 +93,14 @@ def test_a_planner_asks_for_tls_alone(bookie: socket.socket) -> None:
     with AdminClient(OPTIONS) as admin:
         placement, _ = find_placement(OPTIONS, admin, wanted, views=True)
     assert {placement.of(A, each).name for each in (offloaded, ledger)} == {"broker"}
-    assert set(asked_for(bookie)) == {START_TLS}
+    assert set(sent_bytes(bookie)) == {START_TLS}
 
 
-def test_an_option_allows_it(bookie: socket.socket) -> None:
+def test_an_option_allows_plain_text(bookie: socket.socket) -> None:
     ledger = ledger_on(bookie)
     with pytest.raises(LedgerUnavailable, match="did not answer within"):
         read(replace(OPTIONS, bookie_tls=False), FromBookies(ledger))
-    assert START_TLS not in asked_for(bookie)
+    assert START_TLS not in sent_bytes(bookie)
 
 
 @pytest.mark.parametrize(
@@ -112,6 +112,8 @@ def test_an_option_allows_it(bookie: socket.socket) -> None:
         ("pulsar://h:1", True, True),
     ],
 )
-def test_who_demands_tls(service_url: str, bookie_tls: bool | None, uses_tls: bool) -> None:
+def test_the_service_url_or_an_option_demands_tls(
+    service_url: str, bookie_tls: bool | None, uses_tls: bool
+) -> None:
     options = ReadOptions(service_url=service_url, topic="a", bookie_tls=bookie_tls)
     assert options.bookies_use_tls == uses_tls

@@ -1,4 +1,4 @@
-"""What a guarantee needs, and the journal's name: the same after a restart, another one for another query."""
+"""The needs of a guarantee, and the journal's name, which is stable over restarts and differs between queries."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def test_only_exactly_once_has_a_journal(guarantee: str, awaits_receipts: bool) 
     options = replace(OPTIONS, delivery_guarantee=guarantee)
     without = WithoutTransactions(options, awaits_receipts)
     assert delivery_of_query(options, None) == delivery_of_job(options) == without
-    # Nothing is asked of a broker, and no checkpoint is needed.
+    # No broker receives a request, and no checkpoint is needed.
     without.prepare()
     without.commit(0, [None])
     without.abort(0, [None])
 
 
-def test_an_exactly_once_job_is_a_writer_of_its_own() -> None:
+def test_an_exactly_once_job_is_a_separate_writer() -> None:
     delivery, other = delivery_of_job(OPTIONS), delivery_of_job(OPTIONS)
     assert isinstance(delivery, ExactlyOnce)
     assert isinstance(other, ExactlyOnce)
@@ -45,7 +45,7 @@ def test_an_exactly_once_job_is_a_writer_of_its_own() -> None:
     assert delivery.job.target == "persistent://t/n/orders"
 
 
-def test_of_an_exactly_once_query_only_tasks_know_the_writer() -> None:
+def test_only_tasks_know_the_writer_of_an_exactly_once_query() -> None:
     assert delivery_of_query(OPTIONS, "/a/b") == ExactlyOnce(OPTIONS, journal_of_stream(OPTIONS, "/a/b"))
 
 
@@ -54,34 +54,34 @@ def test_the_default_is_at_least_once() -> None:
     assert options.delivery_guarantee == "at-least-once"
 
 
-def test_an_unknown_guarantee() -> None:
+def test_an_unknown_guarantee_is_refused() -> None:
     given = {"service.url": "pulsar://h:6650", "topic": "t", "deliveryGuarantee": "twice"}
     with pytest.raises(OptionError, match="at-least-once, exactly-once, none"):
         parse_options(WriteOptions, given)
 
 
-def test_a_query_has_a_journal_wherever_its_checkpoint_is() -> None:
+def test_a_query_keeps_its_journal_when_its_checkpoint_moves() -> None:
     here, there = (journal_of_stream(OPTIONS, place) for place in ("/a/b", "s3a://c/d"))
-    assert here.of("query") == there.of("query")
-    assert here.of("query").startswith("persistent://t/n/__pyspark-pulsar-query-")
-    assert here.of("query") != here.of("other")
+    assert here.name_for("query") == there.name_for("query")
+    assert here.name_for("query").startswith("persistent://t/n/__pyspark-pulsar-query-")
+    assert here.name_for("query") != here.name_for("other")
 
 
 def test_another_topic_has_another_journal() -> None:
     here = journal_of_stream(OPTIONS, "/a/b")
     there = journal_of_stream(replace(OPTIONS, topic="t/n/others"), "/a/b")
-    assert here.of("query") != there.of("query")
+    assert here.name_for("query") != there.name_for("query")
 
 
-def test_a_stream_without_a_checkpoint_is_told_what_to_give() -> None:
+def test_the_error_without_a_checkpoint_names_the_options() -> None:
     with pytest.raises(OptionError, match="checkpointLocation"):
         journal_of_stream(OPTIONS, None)
 
 
-def test_a_journal_of_the_users_own() -> None:
+def test_an_option_names_the_journal() -> None:
     options = replace(OPTIONS, transaction_journal="t/n/mine")
     for name in (journal_of_stream(options, None), journal_of_batch(options)):
-        assert name.of("query") == name.of("other") == "persistent://t/n/mine"
+        assert name.name_for("query") == name.name_for("other") == "persistent://t/n/mine"
     with pytest.raises(OptionError, match="persistent"):
         journal_of_batch(replace(OPTIONS, transaction_journal="non-persistent://t/n/mine"))
 
@@ -91,7 +91,7 @@ def test_jobs_to_one_topic_share_a_journal() -> None:
     assert journal_of_batch(OPTIONS) != journal_of_batch(replace(OPTIONS, topic="t/n/other"))
 
 
-def test_rows_that_name_topics_need_a_journal_of_the_users_own() -> None:
+def test_rows_that_name_topics_require_a_named_journal() -> None:
     options = replace(OPTIONS, topic=None)
     for journal in (lambda: journal_of_stream(options, "/a/b"), lambda: journal_of_batch(options)):
         with pytest.raises(OptionError, match="transactionJournal where column __topic names the topics"):

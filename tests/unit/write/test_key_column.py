@@ -44,7 +44,7 @@ def pair(*, separated: bool) -> SchemaInfo:
         (pa.array([], pa.int32()), []),
     ],
 )  # fmt: skip
-def test_keys_are_the_texts_of_spark(column: pa.Array, keys: list[bytes | None]) -> None:
+def test_keys_equal_spark_s_text(column: pa.Array, keys: list[bytes | None]) -> None:
     found = key_bytes(column)
     assert found.type == pa.binary()
     assert found.to_pylist() == keys
@@ -72,42 +72,42 @@ def test_a_column_is_added_to_the_schema_and_to_each_batch() -> None:
     ],
     ids=str,
 )  # fmt: skip
-def test_types_that_make_no_key(kind: pa.DataType) -> None:
+def test_types_without_a_text_are_refused(kind: pa.DataType) -> None:
     with pytest.raises(SchemaError, match="expected string, binary, boolean, date or a whole"):
         keyed_columns(pa.schema([("id", kind)]), "id")
 
 
-def test_columns_that_are_no_keys() -> None:
+def test_columns_that_cannot_be_keys_are_refused() -> None:
     with pytest.raises(
         OptionError, match=r"'Name': expected one of the value columns id, name; did you mean name\?"
     ):
         keyed_columns(COLUMNS, "Name")
     with pytest.raises(OptionError, match="'__topic': expected one of the value columns id, name"):
         keyed_columns(COLUMNS, "__topic")
-    with pytest.raises(OptionError, match="there is a column __key"):
+    with pytest.raises(OptionError, match="the DataFrame has a column __key"):
         keyed_columns(COLUMNS.append(pa.field("__key", pa.string())), "id")
     with pytest.raises(SchemaError, match="expected one column id, got 2"):
         keyed_columns(COLUMNS.append(pa.field("id", pa.string())), "id")
 
 
-def test_the_driver_refuses_before_rows_are_sent_also_where_they_name_topics() -> None:
+def test_the_driver_refuses_before_rows_are_sent_even_if_they_name_topics() -> None:
     found = settle_target(options(keyColumn="id"), COLUMNS)
     assert found == RowTargets(keyed_columns(COLUMNS, "id"), None)
     with pytest.raises(OptionError, match="did you mean name"):
         settle_target(options(keyColumn="nam"), COLUMNS)
 
 
-def test_a_separated_pair_has_a_key_of_its_own() -> None:
+def test_a_topic_with_separated_keys_is_refused() -> None:
     with pytest.raises(OptionError, match="contradicts keyValueEncoding=separated"):
         options(keyColumn="key", keyValueEncoding="separated")
-    with pytest.raises(OptionError, match=f"got {TOPIC} with a KEY_VALUE schema of separated keys"):
+    with pytest.raises(OptionError, match=rf"got {TOPIC}\. In its KEY_VALUE schema of separated keys"):
         refuse_separated(pair(separated=True), "key", TOPIC)
     refuse_separated(pair(separated=True), None, TOPIC)
     refuse_separated(pair(separated=False), "key", TOPIC)
     refuse_separated(None, "key", TOPIC)
 
 
-def test_tombstones_name_their_key() -> None:
+def test_tombstones_require_a_key() -> None:
     columns = pa.schema([("id", pa.int64()), ("name", pa.string()), ("n", pa.int32())])
     batch = pa.record_batch([[1, 2, None], [None, "x", None], [None, None, None]], schema=columns)
     [rows] = keyed(iter([batch]), "id")
@@ -125,8 +125,10 @@ def test_tombstones_name_their_key() -> None:
     assert told == [(b"1", None, True), (b"2", 2, False), (None, None, False)]
 
 
-def test_tombstones_need_a_column_beside_the_key() -> None:
+def test_tombstones_require_a_column_besides_the_key() -> None:
     columns = pa.schema([("id", pa.int64()), ("__topic", pa.string())])
-    with pytest.raises(OptionError, match="expected a value column besides that of keyColumn, got id alone"):
+    with pytest.raises(
+        OptionError, match="expected a value column besides the column of keyColumn, got only id"
+    ):
         settle_target(options(keyColumn="id", writeTombstones="true"), columns)
     assert settle_target(options(keyColumn="id"), columns)

@@ -29,20 +29,20 @@ def test_rows_go_to_their_topics_in_order() -> None:
     }
 
 
-def test_spellings_of_one_topic_are_one() -> None:
+def test_spellings_of_one_topic_are_joined() -> None:
     batch = pa.record_batch({"n": [1, 2, 3, 4], "__topic": ["a", "b", f"{PREFIX}a", "a"]})
     found = {name: rows.column("n").to_pylist() for name, rows in rows_by_topic(batch)}
     assert found == {f"{PREFIX}a": [1, 3, 4], f"{PREFIX}b": [2]}
 
 
-def test_rows_without_a_topic_or_with_a_bad_one() -> None:
+def test_rows_with_no_topic_or_an_invalid_one_are_refused() -> None:
     with pytest.raises(SchemaError, match="row 1 of the record batch"):
         list(rows_by_topic(pa.record_batch({"__topic": ["a", None, "b"]})))
     with pytest.raises(TopicNameError):
         list(rows_by_topic(pa.record_batch({"__topic": ["a", "x://y"]})))
 
 
-def test_what_the_driver_looks_at() -> None:
+def test_the_driver_checks_the_columns() -> None:
     options = parse_options(WriteOptions, SERVICE)
     columns = pa.schema([("n", pa.int64()), ("__topic", pa.string())])
     assert settle_target(options, columns) == RowTargets(columns, None)

@@ -1,4 +1,4 @@
-"""A sender's producers, without a broker."""
+"""The producers of a sender, without a broker."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def sender(first_producer_id: int) -> TopicSender:
     return TopicSender(client, options, target, DeliveryTerms(), first_producer_id)
 
 
-def test_partitions_of_all_topics_wait_for_their_brokers_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_producers_of_all_topics_are_opened_concurrently(monkeypatch: pytest.MonkeyPatch) -> None:
     senders = [sender(1), sender(1 + PARTITIONS)]
     meeting = threading.Barrier(2 * PARTITIONS)
     met: list[tuple[str, int]] = []

@@ -1,20 +1,21 @@
-"""The plan of a micro-batch, and the proof that nothing of it was removed unread. Driver only.
+"""The plan of a micro-batch, and the proof that none of its messages was removed unread. Driver only.
 
-    step      makes                                                asks
-    requests  the range of each topic partition, from the          -
+    step      result                                             requests to
+    requests  the range of each topic partition, from the        -
               micro-batch's offsets
-    removed   what was removed after the starts of ranges that     the tables' catalog, broker
-              no table holds; tables are loaded again before
-              that counts
-    loss      an error for what was removed                        -
-    rights    an error where this role may not consume a topic     broker, for what is read past it
-    plan      splits                                               as `planning.planner` says
-    again     all of that once more, where ledgers went between    broker
-              the answer of the broker and the list of ledgers
+    removed   what was removed after the starts of ranges that   the tables' catalog, brokers
+              no table contains; tables are loaded again before
+              a removal counts
+    loss      an error for removed messages                      -
+    rights    an error if this role may not consume a topic      brokers, for ranges read from elsewhere
+    plan      splits                                             see `planning.planner`
+    again     all steps once more, if ledgers were removed       brokers
+              between the broker's answer and the list of
+              ledgers
 
-A broker does not know how many entries a removed ledger held (`RemovedEntries.is_unclear`). The planner may have seen
-that ledger before, so its own check decides about such a range; where the planner does not know the ledgers either, it
-counts as loss.
+A broker does not know the number of entries in a removed ledger (`RemovedEntries.is_unclear`). The planner may have
+seen that ledger before. So the planner's check decides about such a range. If the planner does not know the ledgers
+either, the range counts as loss.
 """
 
 from __future__ import annotations
@@ -36,23 +37,23 @@ from pyspark_pulsar.read.planning.planner import SplitPlanner
 
 
 class CheckedPlanner:
-    """Plans the micro-batches of one query. Used by one thread."""
+    """A planner of the micro-batches of one query. Used by one thread."""
 
     def __init__(
         self, options: ReadOptions, log_ends: LogEnds, readable_ends: ReadableEnds, planner: SplitPlanner
     ) -> None:
-        """Take the parts of one query, which closes them."""
+        """Store the parts of one query. The query closes them."""
         self._options = options
         self._log_ends = log_ends
         self._readable_ends = readable_ends
         self._planner = planner
 
     def plan(self, former: StreamOffset, reached: StreamOffset) -> list[PartitionPlan]:
-        """Return the plan of a micro-batch between two offsets.
+        """Return the plan of the micro-batch between two offsets.
 
         Raises:
-            DataLossError: Messages were removed before they were read. With `failOnDataLoss=false` it is logged.
-            PulsarError: And the errors of `SplitPlanner.plan`.
+            DataLossError: Messages were removed before they were read. With `failOnDataLoss=false`, the loss is logged.
+            PulsarError: As `SplitPlanner.plan` raises it.
 
         """
         starts = self._readable_ends.skip_unseen(reached.starts_from(former), former)
@@ -88,11 +89,11 @@ class CheckedPlanner:
     def _removed(
         self, requests: Sequence[RangeRequest]
     ) -> tuple[dict[TopicPartition, Position], dict[TopicPartition, RemovedEntries]]:
-        """Return the starts of the ranges that are read from the topics' ledgers, and what was removed after them."""
+        """Return the starts of the ranges that are read from ledgers, and the entries that were removed after them."""
         ends = {request.partition: request.end for request in requests}
         starts = {request.partition: request.start for request in requests}
         removed: dict[TopicPartition, RemovedEntries] = {}
-        # Tables that were loaded earlier may hold by now what was removed.
+        # A table that was loaded earlier may contain removed entries by now.
         for at_once in (False, True):
             skipped = self._planner.skip_tables(starts, at_once=at_once)
             starts = {partition: start for partition, start in skipped.items() if start < ends[partition]}
@@ -102,8 +103,10 @@ class CheckedPlanner:
         return starts, removed
 
     def _were_removed_since(self, starts: Positions, plans: Sequence[PartitionPlan]) -> bool:
-        """Return whether ledgers were removed after brokers had answered that nothing is removed after these starts,
-        and before the planner listed the ledgers."""
+        """Return whether ledgers were removed between the brokers' answers and the planner's list of ledgers.
+
+        Brokers had answered that nothing is removed after these starts.
+        """
         ledgers = {plan.partition: plan.ledgers for plan in plans}
         cut_off = {
             partition: start

@@ -1,15 +1,15 @@
-"""How far a stream may read at a trigger, before its limits: from its last offset to the present ends. Driver only.
+"""The goal of a stream at a trigger: the part from its last offset to the present ends, before limits. Driver only.
 
     step       a query that begins                       a query that continues
-    settle     the ends that options give become positions (`microbatch.ends.stream_end`)
+    settle     the ends in the options become positions (`microbatch.ends.stream_end`)
     start      `startingOffsets`, the subscription       its last offset, without abandoned and deleted topics
-    end        the present end of each topic partition   likewise; its own position where the topic is empty, and
-                                                         earliest again where the topic was made again
+    end        the present end of each topic partition   likewise; the query's position if the topic is empty, and
+                                                         earliest if the topic was created again
     search     for an end by event time, the next messages are searched for it
-    limit      no further than the ends that options give, and not back
+    limit      to the ends in the options, and never back
     order      a segment of a scalable topic waits for its ancestors (`microbatch.admission.segment_order`)
 
-What was deleted, made again or removed unread is an error, or with `failOnDataLoss=false` a warning.
+A topic that was deleted, created again, or removed unread is an error. With `failOnDataLoss=false` it is a warning.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from pyspark_pulsar.read.planning.planner import SplitPlanner
 
 
 class StreamGoal:
-    """Finds the goal of each trigger of one query. Used by one thread."""
+    """The steps that find the goal of each trigger of one query. Used by one thread."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class StreamGoal:
         log_ends: LogEnds,
         planner: SplitPlanner,
     ) -> None:
-        """Take the parts of one query, which closes them."""
+        """Store the parts of one query. The query closes them."""
         self._options = options
         self._starts = starts
         self._checkpoint_topics = checkpoint_topics
@@ -55,12 +55,12 @@ class StreamGoal:
         self._end = end
 
     def find_goal(self, former: StreamOffset, present: PresentEnds) -> StreamOffset:
-        """Return the offset that a micro-batch without limits ends at. `former`: where it begins.
+        """Return the offset at which a micro-batch without limits ends; it begins at `former`.
 
         Raises:
             DataLossError: A topic was deleted, or ends before the position that the query has reached.
             OptionError: The bounds do not fit the topics.
-            PulsarError: And the errors of `QueryStarts.find_starts` and `StreamEnd.search`.
+            PulsarError: As `QueryStarts.find_starts` and `StreamEnd.search` raise it.
 
         """
         self._end.settle(present.positions)
@@ -82,7 +82,7 @@ class StreamGoal:
         return replace(goal, positions=held)
 
     def _first(self, former: StreamOffset, present: PresentEnds) -> tuple[Positions, Positions]:
-        """Return the positions and starts of the goal of a query that begins."""
+        """Return the positions and starts of the goal for a query that begins."""
         ends, partitions = present.positions, sorted(present.positions)
         check_names(STARTING_TIMES, former.published_from, partitions)
         starts = self._starts.find_starts(former.start or FROM_LATEST, partitions, ends)
@@ -94,7 +94,7 @@ class StreamGoal:
         return positions, starts
 
     def _next(self, former: StreamOffset, present: PresentEnds) -> tuple[Positions, Positions]:
-        """Return the positions and starts of the goal of a query that continues."""
+        """Return the positions and starts of the goal for a query that continues."""
         ends, fail = present.positions, self._options.fail_on_data_loss
         if self._options.read_compacted:
             # Compaction may have removed the last messages that the query has read.
@@ -112,7 +112,7 @@ class StreamGoal:
         return self._end.limited(positions, reached), starts
 
     def _search(self, starts: Positions, ends: Positions, published_from: TimeBound | None) -> None:
-        """Search for ends by event time, from where the messages begin that the query's time lets it read."""
+        """Search for ends by event time, beginning at the first messages that the query's time bound includes."""
         if not self._end.searches:
             return
         if published_from is not None:

@@ -1,11 +1,11 @@
-"""How often a query without news asks brokers: less and less, down to once a second. Driver only.
+"""The pauses of an idle query: it sends requests to brokers less and less often, down to once a second. Driver only.
 
-With Spark's default trigger a query asks again at once, a hundred times a second. Over thousands of topics that alone
-keeps brokers busy. So `latestOffset` waits before it asks, a tenth of the time that there was no news, at most a
-second. It never answers from memory: `processAllAvailable` counts on what it says.
+With Spark's default trigger, a query calls `latestOffset` a hundred times a second. For thousands of topics, that alone
+keeps brokers busy. So `latestOffset` waits before its requests: a tenth of the time without news, at most a second. It
+never answers from memory, because `processAllAvailable` relies on its answers.
 
-A query of several sources that has a micro-batch is not idle, even if this source has nothing for it: Spark commits
-each source's offset then (`news`). So a quiet source does not hold up a busy one.
+A query of several sources that has a micro-batch is not idle, even if this source has no messages for it. Then Spark
+commits the offset of each source (`note_news`). So a quiet source does not slow down a busy one.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ _SHARE: Final = 0.1
 
 
 class IdlePause:
-    """Used by one thread."""
+    """The pause before the next requests of one query. Used by one thread."""
 
     def __init__(
         self, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep
     ) -> None:
         self._clock = clock
         self._sleep = sleep
-        self._asked: float | None = None
+        self._requested: float | None = None
         self._last_news = clock()
 
-    def before_asking(self) -> None:
-        """Waits, at most `MOST_SECONDS`, until brokers may be asked again."""
-        if self._asked is not None:
-            pause = min(MOST_SECONDS, _SHARE * (self._asked - self._last_news))
-            wait = self._asked + pause - self._clock()
+    def wait_before_request(self) -> None:
+        """Wait until requests to brokers are allowed again, at most `MOST_SECONDS`."""
+        if self._requested is not None:
+            pause = min(MOST_SECONDS, _SHARE * (self._requested - self._last_news))
+            wait = self._requested + pause - self._clock()
             if wait > 0:
                 self._sleep(wait)
-        self._asked = self._clock()
+        self._requested = self._clock()
 
-    def news(self) -> None:
-        """There is something to read, or the query had a micro-batch."""
+    def note_news(self) -> None:
+        """Note that messages are available, or that the query had a micro-batch."""
         self._last_news = self._clock()

@@ -1,26 +1,26 @@
-"""Spark's streaming offset: JSON, versioned, one position per topic partition, readable by a person.
+"""Spark's streaming offset: versioned JSON that people can read, with one position per topic partition.
 
-`{"version": 1, "positions": {"persistent://public/default/t-partition-0": "12:7:0"}}` says that the next
-message to read is at 12:7:0. Two additions solve the trap that Spark asks for the initial offset twice and
-keeps neither answer (only end offsets reach the checkpoint):
-- the initial offset is a *symbol*, `{"version": 1, "start": "latest"}`;
-- the end offset of the first micro-batch, and of any in which partitions appear, carries under `"from"` the
-  positions at which those partitions really start. A partition with neither a former position nor an entry
+`{"version": 1, "positions": {"persistent://public/default/t-partition-0": "12:7:0"}}` means that the next message to
+read is at 12:7:0. Spark requests the initial offset twice and keeps neither answer, because only end offsets reach the
+checkpoint. Two additions solve this:
+- The initial offset is a *symbol*, `{"version": 1, "start": "latest"}`.
+- The end offset of the first micro-batch has a key `"from"` with the actual start of each partition. If new partitions
+  appear in a micro-batch, its end offset has this key, too. A partition with neither an earlier position nor an entry
   in `"from"` starts at earliest.
 
-A query that begins at a time keeps it as `"publishedFrom"`: Unix milliseconds, or an object from topic or topic
-partition to them. All its micro-batches leave out what was published before. One that ends at a time has it as
-`"publishedBefore"`, exclusive. Such an offset is of version 2, so that a reader that would not leave it out refuses it.
+A query that begins at a time keeps the time as `"publishedFrom"`. The value is Unix milliseconds, or an object with
+the time of each topic or topic partition. All its micro-batches leave out earlier messages. A query that ends at a time
+has `"publishedBefore"`, exclusive. Such an offset has version 2. So a reader that would ignore the times refuses it.
 
-Where scalable topics are read, `"drained"` names the segments that are read to their end and get no more messages, for
-as long as the topic has them. Such an offset is of version 3, whether it has times or not.
+For scalable topics, `"drained"` names the segments that are completely read and receive no more messages. A segment
+stays there while the topic has it. Such an offset has version 3, with or without times.
 
-`"passed"` says of topic partitions that nothing is left to read between the position and another one in a later ledger:
-retention may remove the ledger of the position (`microbatch.ends.readable_ends`).
+`"passed"` maps topic partitions to a position in a later ledger. Nothing remains to be read between the partition's
+position and the later one, so retention may remove the ledger of the position (`microbatch.ends.readable_ends`).
 
-`"ended"` says that every partition has reached the end that the query was given, for `pyspark_pulsar.stop_at_end`.
-It is another text in each run: Spark then commits one empty micro-batch, which tells listeners of a query that was
-started again where it had ended.
+`"ended"` states that every partition has reached the end in the options, for `pyspark_pulsar.stop_at_end`. Its text
+differs in each run. So Spark commits one empty micro-batch when a query is started again at its end. That micro-batch
+informs listeners.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ class StreamOffset:
     published_from: TimeBound | None = None
     published_before: TimeBound | None = None
     drained: frozenset[TopicPartition] = frozenset()
-    """Of `positions`, the segments of scalable topics that are read to an end that does not move."""
+    """Segments of scalable topics in `positions` that are read up to an end that does not move."""
     passed: Mapping[TopicPartition, Position] = field(default_factory=dict)
-    """Where the query stands in those of `positions` behind which nothing is in their ledgers."""
+    """The query's actual position, for those `positions` that are followed by no entry in their ledgers."""
     ended: str | None = None
-    """The run that has reached the ends of the query; None while it goes on."""
+    """The run that has reached the ends of the query; None while the query continues."""
 
     def to_json(self) -> dict[str, Any]:
-        """What Spark stores; keys sorted, so that equal offsets are equal texts."""
+        """Return the JSON that Spark stores. Its keys are sorted, so equal offsets have equal texts."""
         document: dict[str, Any] = {"version": VERSION}
         bounds = {"publishedFrom": self.published_from, "publishedBefore": self.published_before}
         times = {key: _times(bound) for key, bound in bounds.items() if bound is not None}
@@ -80,7 +80,13 @@ class StreamOffset:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> StreamOffset:
-        """Raises `ProtocolError` for an offset that this version does not understand, `OptionError` for a start."""
+        """Parse an offset that Spark has stored.
+
+        Raises:
+            ProtocolError: This version does not understand the offset.
+            OptionError: The start is no valid value of `startingOffsets`.
+
+        """
         version = document.get("version")
         if version not in (VERSION, VERSION_WITH_TIME, VERSION_WITH_SEGMENTS):
             raise ProtocolError(
@@ -92,7 +98,8 @@ class StreamOffset:
         )
         if version == VERSION_WITH_TIME and from_text is None and before_text is None:
             raise ProtocolError(
-                f"checkpoint: expected a time in an offset of version {VERSION_WITH_TIME}, got {document!r}"
+                f"checkpoint: expected a time in an offset of version {VERSION_WITH_TIME}, got {document!r}; "
+                f"start with a new checkpoint"
             )
         start, ended = document.get("start"), document.get("ended")
         return cls(
@@ -109,17 +116,17 @@ class StreamOffset:
         )
 
     def start_of(self, partition: TopicPartition, former: StreamOffset) -> Position:
-        """Where the micro-batch that ends here begins in `partition`; `former` is its start offset."""
+        """Return the start in `partition` of the micro-batch from the offset `former` to this one."""
         if partition in self.starts:
             return self.starts[partition]
         return former.positions.get(partition, EARLIEST)
 
     def starts_from(self, former: StreamOffset) -> dict[TopicPartition, Position]:
-        """Return where the micro-batch from `former` up to here begins in each of `positions`."""
+        """Return the start in each of `positions` of the micro-batch from the offset `former` to this one."""
         return {partition: self.start_of(partition, former) for partition in self.positions}
 
     def window_of(self, partition: TopicPartition) -> TimeWindow:
-        """The publish times that the query reads of `partition`."""
+        """Return the window of publish times that the query reads in `partition`."""
         first, last = self.published_from, self.published_before
         return TimeWindow(
             published_from=None if first is None else first.of(partition),
@@ -127,7 +134,7 @@ class StreamOffset:
         )
 
     def goes_no_further_than(self, former: StreamOffset) -> bool:
-        """Whether a micro-batch from `former` up to here reads nothing, and need not be."""
+        """Return whether a micro-batch from `former` to this offset reads nothing and is not needed."""
         return former.start is None and self == replace(former, starts={})
 
 
@@ -140,7 +147,8 @@ def _positions(document: Any) -> dict[TopicPartition, Position]:
         return {TopicPartition.parse(name): Position.parse(text) for name, text in document.items()}
     except (AttributeError, TypeError, OptionError) as fault:
         raise ProtocolError(
-            f"checkpoint: expected positions 'topic': 'ledger:entry:batchIndex', got {document!r} ({fault})"
+            f"checkpoint: expected positions 'topic': 'ledger:entry:batchIndex', got {document!r} ({fault}); "
+            f"start with a new checkpoint"
         ) from None
 
 
@@ -148,7 +156,9 @@ def _segments(document: Any) -> frozenset[TopicPartition]:
     try:
         return frozenset(TopicPartition.parse(name) for name in document)
     except (AttributeError, TypeError, OptionError) as fault:
-        raise ProtocolError(f"checkpoint: expected names of segments, got {document!r} ({fault})") from None
+        raise ProtocolError(
+            f"checkpoint: expected names of segments, got {document!r} ({fault}); start with a new checkpoint"
+        ) from None
 
 
 def _times(bound: TimeBound) -> int | dict[str, int] | None:
@@ -163,5 +173,6 @@ def _time_bound(document: Any) -> TimeBound:
         return TimeBound(all=int(document))
     except (TypeError, ValueError) as fault:
         raise ProtocolError(
-            f"checkpoint: expected a time in Unix milliseconds, or one for each topic, got {document!r} ({fault})"
+            f"checkpoint: expected a time in Unix milliseconds, or one for each topic, got {document!r} ({fault}); "
+            f"start with a new checkpoint"
         ) from None

@@ -1,4 +1,4 @@
-"""The parts of one streaming query in its driver process: connections, and what reads through them. Driver only."""
+"""The connections and parts of one streaming query, in its driver process. Driver only."""
 
 from __future__ import annotations
 
@@ -23,11 +23,14 @@ from pyspark_pulsar.schema.read_schema import ReadSchema
 
 
 class StreamQuery:
-    """Made at the first call of Spark that needs a broker, and kept until the query stops. Used by one thread."""
+    """The parts of a query, created at Spark's first call that needs a broker and kept until the query stops.
+
+    Used by one thread.
+    """
 
     def __init__(self, options: ReadOptions, schema: ReadSchema, run: str) -> None:
-        """Open the admin client if there is one; brokers are connected to at first use."""
-        # A query outlives a broker that is away as long as a task does.
+        """Create the admin client if `admin.url` is set. Brokers are connected at first use."""
+        # A query waits for an absent broker as long as a task does.
         patience_ms = max(options.operation_timeout_ms, options.poll_timeout_ms)
         self._client = client = BrokerClient(options, patience_ms)
         self._admin = admin = (

@@ -1,8 +1,8 @@
-"""A stream that cannot be read as asked.
+"""A reader for a stream that cannot be read.
 
-Spark's conversation with a stream's reader (`pyspark.sql.streaming.python_streaming_source_runner`) stops the reader
-when anything fails, one that could not be made among them; what the user then sees is that a variable `reader` has no
-value. So there a reader is made in any case, and this one says what is wrong as soon as it is asked anything.
+Spark calls a stream's reader in a process of its own (`pyspark.sql.streaming.python_streaming_source_runner`). That
+code stops the reader after any failure, even if the reader could not be created. Then the user sees only that a
+variable `reader` has no value. So a reader is always created, and this one raises the fault at the first call.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pyspark_pulsar.spark.tracebacks import hides_tracebacks
 
 @hides_tracebacks
 class RefusedStream(Shipped, DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Every call but `stop` raises the fault that it is made with. Driver only."""
+    """A reader that raises its fault at every call except `stop`. Driver only."""
 
     def __init__(self, fault: PulsarError) -> None:
         self._fault = fault
@@ -37,7 +37,7 @@ class RefusedStream(Shipped, DataSourceStreamReader, SupportsTriggerAvailableNow
         start: dict[str, Any] | None = None,  # noqa: ARG002
         limit: ReadLimit | None = None,  # noqa: ARG002
     ) -> dict[str, Any]:
-        """Spark 4.1 gives no arguments."""
+        """Raise the fault. Spark 4.1 passes no arguments."""
         self._raise()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802

@@ -1,18 +1,18 @@
-"""`spark.readStream.format("pulsar")`: the methods that Spark calls, offsets in and out.
+"""The stream reader of `spark.readStream.format("pulsar")`: the methods that Spark calls, with offsets as JSON.
 
 Every micro-batch is a bounded range, planned like a batch:
 
-    Spark calls       which asks                                       in
-    latestOffset      how far the next micro-batch reads               microbatch.trigger
-                      how far the query is behind, and moves its       microbatch.progress
-                      subscription to where that micro-batch begins
-    partitions        its splits, or the error that some of it was     microbatch.checked_plan
-                      removed
-    read              the rows of a task, on an executor               read.task
-    commit            nothing new: the next trigger acts on it
+    Spark calls       purpose                                          module
+    latestOffset      find the end of the next micro-batch             microbatch.trigger
+                      measure the query's lag, and move its            microbatch.progress
+                      subscription to the start of that micro-batch
+    partitions        plan its splits, or raise the error that some    microbatch.checked_plan
+                      messages were removed
+    read              yield the rows of a task, on an executor         read.task
+    commit            acknowledge; the next trigger does the rest
 
-The reader lives in one driver process for each query; only end offsets reach Spark's checkpoint (see
-`microbatch.offset` for what follows from that).
+The reader is in one driver process per query. Only end offsets reach Spark's checkpoint. `microbatch.offset` describes
+the consequences.
 """
 
 from __future__ import annotations
@@ -50,7 +50,10 @@ from pyspark_pulsar.spark.tracebacks import hides_tracebacks
 
 @hides_tracebacks
 class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """`read` runs on executors, everything else in the query's driver process. Connects at first use."""
+    """The reader of one streaming query. It connects to brokers at first use.
+
+    `read` runs on executors, and all other methods in the query's driver process.
+    """
 
     def __init__(self, options: ReadOptions, schema: ReadSchema, changes: Changes | None = None) -> None:
         show_warnings()
@@ -63,20 +66,22 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         self._places = PlaceLog()
 
     def shipped_state(self) -> dict[str, Any]:
-        """Return what a task needs: neither the driver's connections nor its view of the ends."""
+        """Return the part that a task needs, without the driver's connections and its knowledge of the ends."""
         kept = ("_options", "_schema", "_changes", "_run")
         return {name: getattr(self, name) for name in kept}
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        """Return a symbol: Spark asks twice, and each answer must mean the same."""
+        """Return a symbol, because Spark calls this method twice and both answers must mean the same."""
         published_from = self._options.published_from
         default = FROM_LATEST if published_from is None else FROM_EARLIEST
         start = self._options.starting_offsets or default
         return StreamOffset(start=start, published_from=published_from).to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        """Return one limit, because Spark knows one at a time. Spark passes it back to `latestOffset`, where any but
-        "all" stands for all limits of the options."""
+        """Return one limit, because Spark accepts only one. Spark passes it back to `latestOffset`.
+
+        There, any limit except "all" means all limits of the options.
+        """
         options = self._options
         if options.max_records_per_trigger is not None:
             return ReadMaxRows(options.max_records_per_trigger)
@@ -90,16 +95,16 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         self._opened().trigger.freeze()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        """Return where the next micro-batch ends; `start` itself when there is nothing to read, or not enough.
+        """Return the end of the next micro-batch, or `start` itself if nothing, or not enough, is available.
 
         Args:
             start: The last offset of the query.
-            limit: "All" reads up to the present ends, or up to those seen when Trigger.AvailableNow began; any other
+            limit: "All" reads up to the present ends, or up to the ends at the begin of Trigger.AvailableNow. Any other
                 limit applies the limits of the options.
 
         Raises:
             DataLossError: A topic was deleted, or ends before the position that the query has reached.
-            OptionError: The checkpoint holds topics that the options do not name.
+            OptionError: The checkpoint contains topics that the options do not name.
 
         """
         former = StreamOffset.from_json(start)
@@ -112,13 +117,18 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         return start if batch.is_empty else batch.end.to_json()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
-        """Return the ends that were just seen; under `"lag"`, how far the query is behind them (`progress.lag`);
-        under `"readers"`, the number of ranges of the last micro-batch that are read from each place."""
+        """Return the ends that were just found, with two additions.
+
+        `"lag"` is the query's lag (`progress.lag`). `"readers"` has the number of ranges of the last micro-batch that
+        are read from each place.
+        """
         return None if self._latest is None else self._latest | {"readers": self._places.by_place}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Return the tasks between two offsets. Spark also calls it for the last planned micro-batch after a
-        restart."""
+        """Return the tasks between two offsets.
+
+        After a restart, Spark also calls it for the last planned micro-batch.
+        """
         former, reached = StreamOffset.from_json(start), StreamOffset.from_json(end)
         query = self._opened()
         query.checkpoint_topics.check({**former.positions, **reached.positions})
@@ -135,8 +145,11 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         return rows if self._changes is None else self._changes.rows(rows)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Acknowledge what Spark has committed. Spark calls it when it plans the next micro-batch, after
-        `latestOffset`, and so never for the last one: `latestOffset` does all that must be done."""
+        """Acknowledge the messages that Spark has committed.
+
+        Spark calls it when it plans the next micro-batch, after `latestOffset`. So Spark never calls it for the last
+        micro-batch, and `latestOffset` does everything necessary.
+        """
         query = self._opened()
         query.trigger.note_micro_batch()
         query.progress.commit(StreamOffset.from_json(end).positions)

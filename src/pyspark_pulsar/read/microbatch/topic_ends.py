@@ -1,18 +1,19 @@
-"""Which topic partitions a stream reads, and where each of them ends now. Driver only.
+"""The topic partitions that a stream reads, and their present ends. Driver only.
 
 At each trigger, in this order:
 
-    step      makes                                              asks
+    step      result                                             requests to
     topics    the topic partitions that exist, and the layouts   broker, admin REST API
-              of scalable topics: a sealed segment's end does
-              not move after that
-    starts    where the query is, past what is not in ledgers    the tables' catalog
+              of scalable topics; the end of a sealed segment
+              does not move after that
+    starts    the query's positions, past entries that are no    the tables' catalog
+              longer in ledgers
     ends      the end of each, from a cursor at its start        broker
-    tables    the end of its table, where that is later:         the tables' catalog
+    tables    the end of its table, if that is later:            the tables' catalog
               brokers may have removed the entries
     schemas   an error for a new topic that the query cannot     broker
-              read; after the ends, as a message before them
-              has its schema registered
+              read; this follows the ends, because the schema
+              of a message before them is registered
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class PresentEnds:
 
 
 class TopicEnds:
-    """Looks up the ends at each trigger. Used by one thread."""
+    """A lookup of the ends at each trigger. Used by one thread."""
 
     def __init__(
         self,
@@ -54,7 +55,7 @@ class TopicEnds:
         readable_ends: ReadableEnds,
         planner: SplitPlanner,
     ) -> None:
-        """Take the parts of one query, which closes them. `schema`: the schema that the query started with."""
+        """Store the parts of one query, which the query closes. The query started with `schema`."""
         self._topics = topics
         self._log_ends = log_ends
         self._readable_ends = readable_ends
@@ -67,11 +68,11 @@ class TopicEnds:
 
         Args:
             former: The last offset of the query.
-            comes_again: As in `LogEnds.ends`.
+            comes_again: See `LogEnds.ends`.
 
         Raises:
-            PulsarError: Those of `TopicWatch.present`, `LogEnds.present_ends`, `SchemaWatch.check` and
-                `KnownTables.refresh`.
+            PulsarError: As `TopicWatch.present`, `LogEnds.present_ends`, `SchemaWatch.check` and
+                `KnownTables.refresh` raise it.
 
         """
         present = self._topics.present()
@@ -81,6 +82,6 @@ class TopicEnds:
         starts = self._planner.skip_tables(self._readable_ends.skip_unseen(former.positions, former))
         visible = self._log_ends.present_ends(present.partitions, starts, comes_again=comes_again)
         ends = self._planner.skip_tables(visible)
-        self._readable_ends.look(former.positions, ends)
+        self._readable_ends.observe(former.positions, ends)
         self._schemas.check(present.topics)
         return PresentEnds(ends, present.layouts)

@@ -1,15 +1,14 @@
-"""What one trigger of a stream decides: where its next micro-batch ends. Driver only.
+"""A trigger of a stream: it decides where the next micro-batch ends. Driver only.
 
-    step      makes                                              in
+    step      result                                             module
     ends      the topic partitions that exist, and their ends    microbatch.topic_ends
-    goal      how far the query may read                         microbatch.goal
-    limits    how far its next micro-batch reads                 microbatch.admission.limits
-    notes     what the offset says besides: segments that are    microbatch.ends.passed_ledgers
-              drained, ledgers that are passed, that the query
-              has ended
+    goal      the offset that the query may read up to           microbatch.goal
+    limits    the offset that its next micro-batch reads up to   microbatch.admission.limits
+    notes     further content of the offset: drained segments,   microbatch.ends.passed_ledgers
+              passed ledgers, and the end of the query
 
-Each step takes the last offset of the query and what the steps before it made, and changes neither. A trigger moves no
-subscription and plans no split: its caller does, with the `MicroBatch` that it returns.
+Each step reads the last offset of the query and the results of the steps before it, and changes neither. A trigger
+moves no subscription and plans no split. Its caller does both, with the `MicroBatch` that the trigger returns.
 """
 
 from __future__ import annotations
@@ -31,23 +30,23 @@ from pyspark_pulsar.read.microbatch.topic_ends import PresentEnds, TopicEnds
 
 @dataclass(frozen=True, slots=True)
 class MicroBatch:
-    """The next micro-batch of a query, and what is known when it is decided."""
+    """The next micro-batch of a query, and the facts known when it was decided."""
 
     end: StreamOffset
     is_empty: bool
-    """There is nothing to read, or not enough: the query stays at its last offset."""
+    """Whether nothing, or not enough, is available, so that the query stays at its last offset."""
     committed: Positions
-    """Where the micro-batch begins. Spark has committed the messages before these positions."""
+    """The start of the micro-batch. Spark has committed all messages before these positions."""
     goal: Positions
-    """Where the query's lag is measured to."""
+    """The positions that the query's lag is measured to."""
     counted_from: Positions
-    """Where the query's lag is measured from."""
+    """The positions that the query's lag is measured from."""
     present_ends: Positions
-    """The ends of all topic partitions, now or when Trigger.AvailableNow began."""
+    """The ends of all topic partitions: now, or at the begin of Trigger.AvailableNow."""
 
 
 class Trigger:
-    """Decides the micro-batches of one query. Used by one thread."""
+    """The object that decides the micro-batches of one query. Used by one thread."""
 
     def __init__(
         self,
@@ -58,7 +57,7 @@ class Trigger:
         micro_batches: MicroBatches,
         passed_ledgers: PassedLedgers,
     ) -> None:
-        """Take the parts of one query, which closes them. `run`: its id for this start of the query."""
+        """Store the parts of one query, which the query closes. `run` is the id of this start of the query."""
         self._run = run
         self._topic_ends = topic_ends
         self._goal = goal
@@ -69,24 +68,29 @@ class Trigger:
         self._frozen: PresentEnds | None = None
 
     def note_micro_batch(self) -> None:
-        """Spark plans a micro-batch of the query, maybe for another of its sources: the query is not idle."""
-        self._idle_pause.news()
+        """Note that Spark plans a micro-batch, maybe for another source of the query: the query is not idle."""
+        self._idle_pause.note_news()
 
     def freeze(self) -> None:
-        """Fix the present ends: Trigger.AvailableNow reads no further. Raises the errors of `TopicEnds.look_up`."""
+        """Fix the present ends, because Trigger.AvailableNow reads no further.
+
+        Raises:
+            PulsarError: As `TopicEnds.look_up` raises it.
+
+        """
         self._frozen = self._topic_ends.look_up(StreamOffset(), comes_again=False)
 
     def next_micro_batch(self, former: StreamOffset, *, is_limited: bool) -> MicroBatch:
         """Return the micro-batch that follows `former`.
 
-        Waits up to a second where there was nothing to read for long (`idle_pause`).
+        If no messages arrived for long, it waits up to a second first (`idle_pause`).
 
         Args:
             former: The last offset of the query.
-            is_limited: The limits of the options apply.
+            is_limited: Whether the limits of the options apply.
 
         Raises:
-            PulsarError: Those of the steps.
+            PulsarError: As the steps raise it.
 
         """
         present = self._frozen or self._present_ends(former)
@@ -96,12 +100,12 @@ class Trigger:
         end = self._with_notes(former, reached, present, is_final=is_final)
         is_empty = end.goes_no_further_than(former)
         if not is_empty:
-            self._idle_pause.news()
-        # Spark has committed what is before this micro-batch. A subscription keeps the messages from there on, before
-        # they are planned.
+            self._idle_pause.note_news()
+        # Spark has committed the messages before this micro-batch. The subscription keeps the messages of
+        # this micro-batch, although they are not planned yet.
         begin = goal.starts_from(former)
         if self._frozen is not None or is_final:
-            # The run ends by itself. Its last progress must not count what its last micro-batch reads.
+            # The run ends by itself. Its last progress report must not count the messages of its last micro-batch.
             return MicroBatch(end, is_empty, begin, goal.positions, reached.positions, present.positions)
         ends = {
             partition: position for partition, position in present.positions.items() if partition in begin
@@ -109,8 +113,8 @@ class Trigger:
         return MicroBatch(end, is_empty, begin, ends, begin, present.positions)
 
     def _present_ends(self, former: StreamOffset) -> PresentEnds:
-        self._idle_pause.before_asking()
-        # Messages that a topic partition hides now are read later, unless the query starts at its end.
+        self._idle_pause.wait_before_request()
+        # Messages that a topic partition hides now are read later, unless the query starts at the end.
         comes_again = former.start is None or former.start == FROM_EARLIEST
         return self._topic_ends.look_up(former, comes_again=comes_again)
 

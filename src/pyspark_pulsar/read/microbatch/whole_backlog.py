@@ -1,19 +1,20 @@
-"""A stream's reader for Spark 4.1 without the jar of this package. There Spark asks a source in Python for the end of a
-micro-batch, and says nothing: not where the query stands, no limit, not which trigger it has.
+"""A stream's reader for Spark 4.1 without the jar of this package.
+
+Then Spark requests the end of a micro-batch without arguments: no position of the query, no limit, no trigger.
 
     a query begins      latestOffset(), initialOffset(), partitions(initial, end)
-    it goes on          latestOffset(), partitions(former end, end)
+    it continues        latestOffset(), partitions(last end, end)
     it is restarted     partitions(last end, last end), then as before
-    it is wrapped       latestOffset(), and only then all of the above
+    it is wrapped       latestOffset(), and only then all calls above
 
-So where the query stands is the last end that `partitions` was given. Before that, the answer is what a query gets
-that begins.
+So the query's position is the last end that was passed to `partitions`. Before the first such call, the answer is the
+answer for a new query.
 
-Trigger.AvailableNow is one micro-batch of all that is there, as Trigger.Once, unless a setting has Spark wrap the
-source (`spark.sql.streaming.triggerAvailableNowWrapper.enabled`). Then that first answer is wrong for a query that was
-restarted, which shows as soon as Spark says more: the query fails, and nothing has been done for it yet.
+Trigger.AvailableNow is one micro-batch of all messages, like Trigger.Once. But a setting makes Spark wrap the source
+(`spark.sql.streaming.triggerAvailableNowWrapper.enabled`). Then that first answer is wrong for a query that was
+restarted. Spark's next call shows it: the query fails before it has read or changed anything.
 
-Driver only, as all but `read`.
+All methods except `read` run on the driver only.
 """
 
 from __future__ import annotations
@@ -36,57 +37,59 @@ from pyspark_pulsar.spark.tracebacks import hides_tracebacks
 
 @hides_tracebacks
 class WholeBacklogReader(PulsarStreamReader):
-    """Each micro-batch reads all that is there. Raises `OptionError` where options limit it."""
+    """A reader whose micro-batches read all available messages. Options that limit them raise `OptionError`."""
 
     def __init__(self, options: ReadOptions, schema: ReadSchema, changes: Changes | None = None) -> None:
         options.check_without_limits()
         super().__init__(options, schema, changes)
-        self._stands: dict[str, Any] | None = None
-        """An offset; None while Spark has given none."""
-        self._asked = False
-        self._unbegun: tuple[Positions, Positions, Positions] | None = None
+        self._position: dict[str, Any] | None = None
+        """The offset that the query has reached; None before Spark has passed one."""
+        self._was_called = False
+        self._delayed_begin: tuple[Positions, Positions, Positions] | None = None
 
     def latestOffset(  # noqa: N802
         self,
-        start: dict[str, Any] | None = None,  # noqa: ARG002 -- of later versions of Spark
+        start: dict[str, Any] | None = None,  # noqa: ARG002 -- Later versions of Spark pass it.
         limit: ReadLimit | None = None,  # noqa: ARG002
     ) -> dict[str, Any]:
-        """Raises `OptionError` where Spark wraps the source, else as the method of every reader."""
-        if self._stands is None and self._asked:
+        """Return the offset that the next micro-batch ends at. Raise `OptionError` if Spark wraps the source."""
+        if self._position is None and self._was_called:
             raise _wrapped()
-        self._asked = True
-        return super().latestOffset(self._stands or self.initialOffset(), ReadAllAvailable())
+        self._was_called = True
+        return super().latestOffset(self._position or self.initialOffset(), ReadAllAvailable())
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Raises `OptionError` where Spark wraps the source, else as the method of every reader."""
+        """Return the tasks between two offsets. Raise `OptionError` if Spark wraps the source."""
         begins = StreamOffset.from_json(start).start is not None
-        if self._stands is None and self._asked and not begins:
+        if self._position is None and self._was_called and not begins:
             raise _wrapped()
-        self._stands = end
+        self._position = end
         if start == end:
             return []
-        if self._unbegun is not None:
-            super()._begin(*self._unbegun)
-            self._unbegun = None
+        if self._delayed_begin is not None:
+            super()._begin(*self._delayed_begin)
+            self._delayed_begin = None
         return super().partitions(start, end)
 
     def _begin(self, committed: Positions, ends: Positions, counted_from: Positions) -> dict[str, Any]:
-        """Not before it is known that the query begins here: the subscription would be moved."""
-        if self._stands is not None:
+        """Delay the begin until it is known to be the query's begin, because it moves the subscription."""
+        if self._position is not None:
             return super()._begin(committed, ends, counted_from)
-        self._unbegun = committed, ends, counted_from
+        self._delayed_begin = committed, ends, counted_from
         return {}
 
 
 def stream_reader_class(*, is_conversation: bool) -> type[PulsarStreamReader]:
-    """Return the class of the reader for this version of Spark. `is_conversation`: Spark calls it without the jar of
-    this package."""
+    """Return the class of the reader for this version of Spark.
+
+    `is_conversation` means that Spark calls the reader without the jar of this package.
+    """
     return WholeBacklogReader if is_conversation and not SPARK_ASKS_FOR_LIMITS else PulsarStreamReader
 
 
 def _wrapped() -> OptionError:
     return OptionError(
         "spark.sql.streaming.triggerAvailableNowWrapper.enabled is on: expected it to be off with Spark 4.1 without "
-        "the jar of this package, as Spark then asks how far to read before it says where the query stands; turn it "
+        "the jar of this package. Otherwise Spark requests an end before it passes the query's position; turn it "
         "off, start the session with pyspark_pulsar.configure, or use Spark 4.2 or later"
     )

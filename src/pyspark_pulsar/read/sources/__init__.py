@@ -1,1 +1,1 @@
-"""Where a split's entries come from: a file for each kind of `read.location.Location`, and what they share."""
+"""Sources of a split's entries: a module per kind of `read.location.Location`, and shared modules."""

@@ -1,6 +1,6 @@
-"""Entries of a closed ledger straight from the bookies that store it, past the broker.
+"""Entries of a closed ledger, read directly from the bookies that store it.
 
-The right to read the topic was proven at the broker when the read was planned; bookies ask nobody.
+The broker has checked the permission to read the topic when the read was planned, because bookies check no permissions.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class FromBookies(ClosedLedger):
     title: ClassVar[str] = "bookies"
 
     bookies: tuple[str, ...] = ()
-    """The ids of all bookies that are known, for a ledger whose striping is not."""
+    """The ids of all known bookies, for a ledger with unknown striping."""
 
     def stored_entries(
         self, access: PartitionAccess, first: int, last: int
@@ -49,10 +49,20 @@ def bookie_entries(
     first: int,
     last: int,
 ) -> Generator[EntryBatch, None, None]:
-    """The entries `first` to `last` (inclusive) of the ledger, in order. `bookies`: those to ask if its striping is not
-    known. Driver and executors.
+    """Yield the entries `first` to `last` (inclusive) of the ledger, in order. For the driver and executors.
 
-    Raises `LedgerUnavailable`, and `OptionError` for a bookie whose address nobody knows.
+    Args:
+        options: Addresses, security and timeouts of bookies.
+        partition: The topic partition, for errors.
+        ledger: The ledger.
+        bookies: The bookies to search if the striping of the ledger is unknown.
+        first: The first entry.
+        last: The last entry.
+
+    Raises:
+        LedgerUnavailable: The bookies do not return an entry.
+        OptionError: The address of a bookie is unknown.
+
     """
     striping = ledger.metadata
     if striping is not None:
@@ -61,7 +71,10 @@ def bookie_entries(
         )
     addresses = _addresses(options, bookies, guessed=striping is None)
     if not addresses:
-        raise LedgerUnavailable(f"{partition}, ledger {ledger.id}: expected bookies to ask for it, got none")
+        raise LedgerUnavailable(
+            f"{partition}, ledger {ledger.id}: expected the ids of bookies, got none; read it from another place "
+            f"(option readFrom)"
+        )
     entry_range = ledger_entry_range(partition, ledger, first, last)
     timeout_seconds = options.bookie_timeout_ms / 1000
     with BookieConnections(addresses, timeout_seconds, bookie_security(options)) as connections:
@@ -74,7 +87,7 @@ def bookie_entries(
 
 
 def ledger_entry_range(partition: TopicPartition, ledger: Ledger, first: int, last: int) -> EntryRange:
-    """The entries `first` to `last` (inclusive), as bookies are asked for them."""
+    """Return the range of the entries `first` to `last` (inclusive), for requests to bookies."""
     return EntryRange(
         where=str(partition),
         ledger=ledger.id,
@@ -86,8 +99,11 @@ def ledger_entry_range(partition: TopicPartition, ledger: Ledger, first: int, la
 
 
 def _addresses(options: ReadOptions, bookies: tuple[str, ...], *, guessed: bool) -> dict[str, BookieAddress]:
-    """`guessed`: all bookies that there are, most of which have nothing to do with the ledger; those among them whose
-    addresses nobody knows are not asked, unless there are no others."""
+    """Return the addresses of the bookies.
+
+    `guessed` means that these are all bookies of the cluster, and most of them do not store the ledger. Then bookies
+    with an unknown address are skipped, unless all addresses are unknown.
+    """
     mapping = dict(options.bookie_addresses)
     addresses: dict[str, BookieAddress] = {}
     for bookie in bookies:

@@ -1,27 +1,27 @@
-"""Entries of a range through the broker that owns the topic partition. Executor only, but for what a driver counts.
+"""Entries of a range from the broker that owns the topic partition. For executors, and for the driver's searches.
 
-The broker pushes, as far as it has permits (FLOW), and tells a consumer nothing of what it leaves out. `BrokerEntries`
-keeps the position of the next entry (`_next`) and goes through these states until that is the end of the range:
+The broker pushes entries, as far as permits allow (FLOW). It does not inform a consumer about entries that it leaves
+out. `BrokerEntries` keeps the position of the next entry (`_next`), and ends when that is the end of the range:
 
-    state        holds                     what happens                           goes on in
-    NONE         no consumer               it takes the one that the task has     RECEIVING
-                                           made (`ahead`), or subscribes, at
+    state        resource                  event and action                       next state
+    NONE         no consumer               use the consumer that the task has     RECEIVING
+                                           prepared (`ahead`), or subscribe at
                                            `_next`
-    RECEIVING    a consumer with permits   entries come; `_next` is behind them   RECEIVING
-                                           ids are missing, and are there         NONE, at the first of them (`skipped`)
-                                           `_next` is at the border of a part     RECEIVING, the next one (`prefetch`)
-                                           nothing comes for a second             ASKING
-    ASKING       the same                  the topic ends behind `_next`          RECEIVING; NONE after some seconds of
-                                                                                  nothing, each time twice as many
-                                           it shows no message at all, but the    the same
-                                           cursor stands inside the topic
-                                           else, and the view is compacted        over: compaction has removed the rest
-                                           else                                   `DataLossError`
+    RECEIVING    a consumer with permits   entries arrive; `_next` is after them  RECEIVING
+                                           ids are missing, but still exist       NONE, at the first of them (`skipped`)
+                                           `_next` is at the border of a part     RECEIVING, next consumer (`prefetch`)
+                                           no entry for a second                  CHECKING
+    CHECKING     the same                  the topic ends after `_next`           RECEIVING; NONE after some seconds
+                                                                                  without entries, doubled each time
+                                           the topic shows no message, but the    the same
+                                           cursor is inside the topic
+                                           otherwise, in a compacted view         end: compaction has removed the rest
+                                           otherwise                              `DataLossError`
     any          -                         the connection fails                   NONE; the owner is looked up again
     any          -                         no entry for `poll_seconds`            `DeadlineExceeded`
 
-Nothing is lost between two consumers, since each begins at `_next`. Entries may come twice then, or lie outside the
-range; the caller drops them by position (`task.audit.RangeTally.take`).
+No entry is lost between two consumers, because each begins at `_next`. Entries may arrive twice then, or be outside the
+range. The caller drops these by position (`task.audit.RangeTally.take`).
 """
 
 from __future__ import annotations
@@ -57,29 +57,38 @@ from pyspark_pulsar.read.sources.prefetch import EntrySize, PrefetchingConsumers
 from pyspark_pulsar.read.sources.skipped import cut_where_skipped
 
 _LOOK_AGAIN_SECONDS = 1.0
-# Brokers move consumers to the topic's end when someone clears backlogs or truncates, and do not tell them. Doubled
-# each time, so that a broker that is slow is not asked to begin anew for ever.
+# Brokers move consumers to the topic's end without notice, when a backlog is cleared or a topic truncated. The time
+# doubles, so that a slow broker does not receive new subscriptions without end.
 _STARVED_SECONDS = 4.0
 _HIDDEN = " (the broker shows no message of the topic at all; if that lasts, unload the topic)"
 
 
 @dataclass(frozen=True, slots=True)
 class FromBroker(EntryLocation):
-    """The broker that owns the topic partition. It knows where everything lies now, and sends only what consumers may
-    see: neither markers nor what aborted transactions wrote."""
+    """The broker that owns the topic partition.
+
+    It knows where all entries are now, and sends only entries for consumers: no markers, no messages of
+    aborted transactions.
+    """
 
     name: ClassVar[str] = "broker"
     title: ClassVar[str] = "the broker"
     is_broker: ClassVar[bool] = True
 
     entries: int | None = None
-    """How many entries lie in the range, also those that consumers do not see; None where that is not known."""
+    """Number of entries in the range, including entries that consumers never see; None if it is unknown."""
 
     def open(
         self, access: PartitionAccess, start: Position, end: Position
     ) -> Generator[EntryBatch, None, None]:
-        """The first entry may begin before the range, and the last end behind it. Raises the errors of `BrokerEntries`;
-        with `failOnDataLoss=false` it ends where something is gone."""
+        """Yield the entries. The first may begin before the range, and the last may end after it.
+
+        With `failOnDataLoss=false`, the iteration ends where entries were removed.
+
+        Raises:
+            PulsarError: As `BrokerEntries` raises it.
+
+        """
         options = access.options
         entries = BrokerEntries(
             access.client,
@@ -96,8 +105,11 @@ class FromBroker(EntryLocation):
             yield from entries
 
     def missing(self, start: Position, end: Position, progress: RangeProgress) -> Missing | None:
-        """What consumers do not see lacks too; but retention removes from the front, so that nothing is lost of a range
-        while the ledger is there in which it begins: it had entries of it when it was planned."""
+        """Return what may be lost.
+
+        Entries that consumers do not see are missing, too. But retention removes from the front. So nothing is lost
+        while the first ledger of the range exists, because that ledger had entries of the range when it was planned.
+        """
         if start.is_earliest or (self.entries is not None and progress.entries >= self.entries):
             return None
         if progress.first is None or progress.first[0] > start.ledger:
@@ -119,7 +131,7 @@ class FromBroker(EntryLocation):
         return FromBroker(entries)
 
     def joined(self, following: Location, *, adjacent: bool) -> Location | None:
-        """The broker reads over the ends of ledgers."""
+        """Return the location for both ranges, because the broker reads across the ends of ledgers."""
         del adjacent
         if not isinstance(following, FromBroker):
             return None
@@ -129,7 +141,10 @@ class FromBroker(EntryLocation):
 
 
 class BrokerEntries:
-    """Iterate once. Raises `DeadlineExceeded` when `poll_seconds` pass without progress."""
+    """An iterable over the entries of a range, for one iteration.
+
+    It raises `DeadlineExceeded` if `poll_seconds` pass without progress.
+    """
 
     def __init__(
         self,
@@ -144,8 +159,21 @@ class BrokerEntries:
         consumers: int = 1,
         ahead: ConsumersAhead | None = None,
     ) -> None:
-        """`permits`: messages that may wait for a consumer. `consumers`: how many may read parts of the range at a
-        time, where that is faster; of a compacted view never more than one. `ahead`: who may have one already."""
+        """Store the arguments.
+
+        Args:
+            client: The connections to brokers.
+            partition: The topic partition.
+            start: The first position of the range (inclusive).
+            end: The end of the range (exclusive).
+            permits: Maximum number of messages that wait for one consumer.
+            poll_seconds: Maximum time without progress.
+            read_compacted: Whether to read the compacted view.
+            consumers: Maximum number of concurrent consumers for parts of the range, used if they are faster. A
+                compacted view has only one.
+            ahead: Consumers that the task may already have for this range.
+
+        """
         self._client = client
         self._partition = partition
         self._end = end
@@ -155,10 +183,10 @@ class BrokerEntries:
         self._ahead = ahead
         self._next = start
         self._consumer: EntryConsumer | None = None
-        self._begun = start
-        """Where the consumer began."""
+        self._subscribed_at = start
+        """The position at which the consumer was subscribed."""
         self._granted = 0
-        """Messages that the broker may still send; below 0 when an entry had more."""
+        """Messages that the broker may still send; negative if an entry had more."""
         self._entries = 0
         self._messages = 0
         self._nbytes = 0
@@ -166,16 +194,19 @@ class BrokerEntries:
         self._starved_seconds = _STARVED_SECONDS
         self._fault: ConnectionFailed | None = None
         self._unproven: tuple[Position, tuple[int, int]] | None = None
-        """What should have come, and what did, when nobody could say whether there is something between."""
+        """The expected position and the first received entry, while it is unknown whether entries between them
+        exist."""
         self._is_hidden = False
-        """The topic knows our position and shows no message: its transaction buffer is not there yet. Brokers (seen on
-        4.0.8) may never have it again when they unload a topic twice within a moment."""
+        """Whether the topic knows the position and shows no message, because its transaction buffer is not loaded.
+
+        Brokers (seen on 4.0.8) may never load it again after two quick unloads of a topic.
+        """
         self._prefetch = PrefetchingConsumers(
             client, partition.name, end, permits=permits, most=0 if read_compacted else consumers - 1
         )
 
     def __iter__(self) -> Generator[EntryBatch, None, None]:
-        """Entries in order; the first may begin before the range and the last end behind it."""
+        """Yield the entries in order. The first may begin before the range, and the last may end after it."""
         deadline = time.monotonic() + self._poll_seconds
         try:
             while self._next < self._end:
@@ -183,7 +214,7 @@ class BrokerEntries:
                 if entries is not None:
                     yield entries
                     deadline = time.monotonic() + self._poll_seconds
-                elif not self._can_come(deadline):
+                elif not self._may_continue(deadline):
                     return
         finally:
             self._drop_consumer()
@@ -204,7 +235,7 @@ class BrokerEntries:
             if entries is not None and self._skipped(consumer, entries, deadline):
                 self._drop_consumer()
         except ConnectionFailed as fault:
-            # What fails because the time is over says nothing of the cause.
+            # A failure after the deadline does not show the cause.
             if self._fault is None or time.monotonic() < deadline:
                 self._fault = fault
             self._drop_consumer()
@@ -222,18 +253,18 @@ class BrokerEntries:
         self._nbytes += entries.nbytes
         if self._consumer is not None:
             self._prefetch.refill(consumer.connection, self._next, self._mean_entry())
-            # What was received counts all the same; the next call finds the consumer gone and comes again.
+            # The received entries count in any case. The next call finds the consumer closed and subscribes again.
             with contextlib.suppress(ConnectionFailed):
                 self._grant(consumer)
         return entries
 
     def _skipped(self, consumer: EntryConsumer, entries: EntryBatch, deadline: float) -> bool:
-        """Whether the broker has skipped something; then `entries` are those before it."""
+        """Return whether the broker has skipped entries. Then `entries` are cut to the entries before them."""
 
         def mark_delete() -> Position:
             return consumer.log_end(deadline - time.monotonic(), self._make_room).mark_delete
 
-        def first_behind(start: Position) -> Position | None:
+        def first_after(start: Position) -> Position | None:
             with self._client.another() as client, client.until(deadline):
                 entry = first_entry(
                     client, self._partition, start, read_compacted=self._read_compacted, deadline=deadline
@@ -243,10 +274,11 @@ class BrokerEntries:
         if entries.first is None:
             return False
         attempt = self._next, entries.first
-        # A consumer that began there got the same: connections that break at each question must not stop us.
+        # The previous consumer began at this position and received the same entry. A connection that fails at each
+        # check must not repeat that without end.
         following = Position(*entries.first) if attempt == self._unproven else self._next
         self._unproven = attempt
-        is_cut = cut_where_skipped(entries, following, mark_delete, first_behind)
+        is_cut = cut_where_skipped(entries, following, mark_delete, first_after)
         self._unproven = None
         return is_cut
 
@@ -258,52 +290,56 @@ class BrokerEntries:
             self._consumer.close()
             with self._client.until(deadline):
                 self._consumer, self._granted = self._prefetch.take_over(self._next) or (None, 0)
-            self._begun = EARLIEST
+            self._subscribed_at = EARLIEST
             if self._consumer is not None:
                 self._idle_since = time.monotonic()
                 self._grant(self._consumer)
         if self._consumer is None:
             with self._client.until(deadline):
-                self._consumer, self._granted = self._taken_ahead() or (self._made(deadline), 0)
-            self._begun = self._next
+                self._consumer, self._granted = self._take_prepared() or (self._new_consumer(deadline), 0)
+            self._subscribed_at = self._next
             self._idle_since = time.monotonic()
             self._grant(self._consumer)
         return self._consumer
 
-    def _taken_ahead(self) -> tuple[EntryConsumer, int] | None:
+    def _take_prepared(self) -> tuple[EntryConsumer, int] | None:
         return None if self._ahead is None else self._ahead.take(self._partition, self._next)
 
-    def _made(self, deadline: float) -> EntryConsumer:
+    def _new_consumer(self, deadline: float) -> EntryConsumer:
         return self._client.retrying(self._subscribe, max(0.1, deadline - time.monotonic()))
 
     def _subscribe(self) -> EntryConsumer:
         return subscribe(self._client, self._partition.name, self._next, read_compacted=self._read_compacted)
 
     def _grant(self, consumer: EntryConsumer) -> None:
-        """Let the broker send as much as it may, but hardly more than the range still holds."""
+        """Grant the permitted number of messages, but hardly more than remain in the range."""
         permits = max(1, min(self._permits, self._expected()))
         if self._granted <= permits // 2 and self._next < self._prefetch.border:
             consumer.add_permits(permits - self._granted)
             self._granted = permits
 
     def _expected(self) -> int:
-        """Messages that may still come, by those that came; no bound where the part ends in another ledger."""
+        """Estimate the remaining messages from the received ones; `_permits` if the part ends in another ledger."""
         border = self._prefetch.border
         if self._next.ledger != border.ledger:
             return self._permits
         entries = border.entry - self._next.entry + 1
         return entries if self._entries == 0 else entries * -(-self._messages // self._entries)
 
-    def _can_come(self, deadline: float) -> bool:
-        """The range was planned up to a message that consumers could see; whether the rest can still come.
+    def _may_continue(self, deadline: float) -> bool:
+        """Return whether the rest of the range may still arrive.
 
-        False when compaction has removed it since. Raises `DataLossError` when it is gone for another reason:
-        the topic now ends before it.
+        The range was planned up to a message that consumers could see. If compaction has removed the rest since then,
+        the answer is False.
+
+        Raises:
+            DataLossError: The topic now ends before the rest, so something else has removed it.
+
         """
         if self._consumer is None:
             return True
         try:
-            # What waits for those ahead may fill the buffer.
+            # Entries that wait for later consumers may fill the buffer.
             self._prefetch.drop()
             if self._ahead is not None and self._consumer.connection.is_full:
                 self._ahead.make_room()
@@ -314,48 +350,49 @@ class BrokerEntries:
             self._drop_consumer()
             return True
         if self._partition.is_segment:
-            return self._can_come_of_segment(tail.mark_delete)
-        # A cursor that begins at earliest stands at the first ledger that is there.
-        stand = self._end if self._next.is_earliest else self._next
-        self._is_hidden = tail.end.is_earliest and EARLIEST < tail.mark_delete <= stand
+            return self._segment_may_continue(tail.mark_delete)
+        # A cursor that begins at earliest is at the first existing ledger.
+        latest = self._end if self._next.is_earliest else self._next
+        self._is_hidden = tail.end.is_earliest and EARLIEST < tail.mark_delete <= latest
         if tail.end > self._next or self._is_hidden:
-            self._begin_anew_if_starved()
+            self._resubscribe_if_starved()
             return True
         if self._read_compacted:
             return False
         raise DataLossError(
             f"{self._partition}: expected messages from {self._next} up to {self._end}, but the topic "
-            f"now ends at {tail.end}: they were removed (retention, truncation, or the topic was made again) "
-            f"after the read was planned"
+            f"now ends at {tail.end}. The messages were removed after the read was planned (retention or truncation), "
+            f"or the topic was created again"
         )
 
-    def _can_come_of_segment(self, mark_delete: Position) -> bool:
-        """The range was planned up to the last entry, which may be of a transaction that is open or aborted.
+    def _segment_may_continue(self, mark_delete: Position) -> bool:
+        """Return whether the rest of a segment's range may still arrive.
 
-        A broker moves a cursor past aborted entries that nothing is before. So a consumer that began behind what came
-        tells by its cursor that all the rest was aborted.
+        The range was planned up to the last entry. Its transaction may be open or aborted. A broker moves a cursor past
+        aborted entries if no other entry is before them. So the cursor of a consumer that began after the received
+        entries shows that all later ones are aborted.
         """
-        if self._begun < self._next:
+        if self._subscribed_at < self._next:
             self._drop_consumer()
             return True
         if mark_delete < self._end:
-            self._begin_anew_if_starved()
+            self._resubscribe_if_starved()
             return True
         if mark_delete.ledger == self._end.ledger:
             return False
         raise DataLossError(
             f"{self._partition}: expected messages from {self._next} up to {self._end}, but the broker has moved on to "
-            f"{mark_delete}: they were removed (retention, truncation, or the topic was made again) after the read was "
-            f"planned"
+            f"{mark_delete}. The messages were removed after the read was planned (retention or truncation), or the "
+            f"topic was created again"
         )
 
     def _make_room(self) -> None:
-        """The buffer is full, and what is waited for does not come."""
+        """Drop later consumers, because the buffer is full and the awaited entries do not arrive."""
         self._prefetch.drop()
         if self._ahead is not None:
             self._ahead.make_room()
 
-    def _begin_anew_if_starved(self) -> None:
+    def _resubscribe_if_starved(self) -> None:
         if time.monotonic() - self._idle_since > self._starved_seconds:
             self._starved_seconds *= 2
             self._drop_consumer()

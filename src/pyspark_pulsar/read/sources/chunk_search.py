@@ -1,8 +1,9 @@
-"""Entries before an entry, further and further back, for the chunks of a message that began before a range.
+"""A search for entries before an entry, in growing steps, to find the first chunks of a message. Executor only.
 
-Executor only. A message's chunks mostly lie close together, so the reach grows from a few entries over the
-ledger to earlier ledgers. Their ids are not known; brokers begin at the next ledger there is when asked for
-one that is not, and so ids are halved in until an earlier ledger answers.
+The message begins before the range that a task reads. The chunks of a message are mostly close together. So the search
+grows from a few entries to the whole ledger, and then to earlier ledgers. The ids of earlier ledgers are unknown. But
+if a position's ledger does not exist, brokers begin at the next existing ledger. So the search goes back by growing
+differences of ids until an earlier ledger answers.
 """
 
 from __future__ import annotations
@@ -20,20 +21,24 @@ from pyspark_pulsar.read.sources.broker import BrokerEntries
 
 _FIRST_REACH = 16
 _GROWTH = 8
-# Chunks are as large as messages may be; more than these would only wait in memory.
+# A chunk may be as large as the largest message. More chunks would only wait in memory.
 _PERMITS = 100
 
 
 def earlier_entries(
     options: ReadOptions, partition: TopicPartition, ledger: int, entry: int, chunks: int
 ) -> Generator[Iterator[EntryBatch], None, None]:
-    """Yield iterators over the entries before (ledger, entry), each from further back; see `codec.intake.Intake`.
+    """Yield iterators over the entries before (ledger, entry). Each begins farther back; see `codec.intake.Intake`.
 
     The last of `chunks` chunks is in that entry, and an iterator may continue after it. The compacted view is never
-    read, because the chunks of a message are messages of one key there. Raises the errors of `BrokerEntries`.
+    read, because the chunks of a message are messages of one key there.
+
+    Raises:
+        PulsarError: As `BrokerEntries` raises it.
+
     """
     seconds = options.poll_timeout_ms / 1000
-    # Connections of its own: what waits for the split's consumer may fill the buffer of the split's connection.
+    # The search opens its own connections, because entries for the split's consumer may fill that one's buffer.
     with BrokerClient(options) as client:
         before = Position(ledger, entry)
         first_at = partial(_first_at, client, partition, before, seconds)
@@ -46,9 +51,14 @@ def earlier_entries(
 def starts_before(
     ledger: int, entry: int, reach: int, first_at: Callable[[Position], Position]
 ) -> Iterator[Position]:
-    """Where to begin looking, each position before the one before it, the last before all entries.
+    """Yield positions to begin at, each before the previous one. The last is before all entries.
 
-    `reach`: how many entries to go back at first. `first_at`: the first entry at a position or behind it.
+    Args:
+        ledger: The ledger of the known entry.
+        entry: The known entry.
+        reach: The number of entries to go back at first.
+        first_at: Returns the first entry at or after a position.
+
     """
     while reach < entry:
         yield Position(ledger, entry - reach)
@@ -64,7 +74,7 @@ def starts_before(
         if first < reached:
             reached = first
             yield reached
-        # Not asked sooner: the first ledger may be kept where reading is slow.
+        # The first ledger is looked up late, because reading it may be slow.
         beginning = beginning or first_at(EARLIEST)
         if reached <= beginning:
             return
@@ -76,7 +86,7 @@ def starts_before(
 def _first_at(
     client: BrokerClient, partition: TopicPartition, before: Position, poll_seconds: float, start: Position
 ) -> Position:
-    """Raises the errors of `BrokerEntries`: there is such an entry, the one from which we look back."""
+    """Return the first entry at or after `start`. There is one at `before` at the latest."""
     location = BrokerEntries(client, partition, start, before, permits=1, poll_seconds=poll_seconds)
     with closing(iter(location)) as batches:
         entries = next(batches, None)

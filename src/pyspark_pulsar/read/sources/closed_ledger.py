@@ -1,8 +1,8 @@
-"""What a closed ledger gives that is read past the broker: each entry of the range, once, in order.
+"""A closed ledger that is read without the broker: it returns each entry of the range, once and in order.
 
-An object in tiered storage can lack entries without a sign of it, and a ledger ends where it was closed. So gaps in
-such a read are faults, which they are not for consumers. And nobody has left anything out yet: markers and what aborted
-transactions wrote are among the entries (`EntryBatch.unfiltered`); the decoder drops them.
+An object in tiered storage can lack entries without any sign of it, and a ledger ends where it was closed. So gaps in
+such a read are faults, although gaps are normal for consumers. No broker has filtered the entries: they include markers
+and messages of aborted transactions (`EntryBatch.unfiltered`). The decoder drops these.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pyspark_pulsar.read.location import (
 
 @dataclass(frozen=True, slots=True)
 class ClosedLedger(EntryLocation):
-    """A place that holds one closed ledger with the ids that its entries have in the topic."""
+    """A location with one closed ledger, whose entries have the same ids as in the topic."""
 
     ledger: Ledger
 
@@ -42,12 +42,12 @@ class ClosedLedger(EntryLocation):
     def stored_entries(
         self, access: PartitionAccess, first: int, last: int
     ) -> Generator[EntryBatch, None, None]:
-        """The entries `first` to `last`, both inclusive, as the place has them. Raises as `open`."""
+        """Yield the entries `first` to `last`, both inclusive, as they are stored. Raise the errors of `open`."""
 
     def open(
         self, access: PartitionAccess, start: Position, end: Position
     ) -> Generator[EntryBatch, None, None]:
-        """Exactly the entries of the range. Raises `LedgerUnavailable` behind the last before a gap."""
+        """Yield exactly the entries of the range. Raise `LedgerUnavailable` after the last entry before a gap."""
         first, last = entry_range(self.ledger, start, end)
         source = self.stored_entries(access, first, last)
         return contiguous(source, access.partition, self.ledger, (first, last), self.name)
@@ -59,7 +59,7 @@ class ClosedLedger(EntryLocation):
         return max(0, last - first + 1)
 
     def missing(self, start: Position, end: Position, progress: RangeProgress) -> Missing | None:
-        """All that did not come: nobody has left out anything of it yet."""
+        """Return all entries that did not arrive, because no broker has filtered them."""
         first, last = entry_range(self.ledger, max(start, progress.reached), end)
         if first > last:
             return None
@@ -84,8 +84,19 @@ def contiguous(
     entries: tuple[int, int],
     place: str,
 ) -> Generator[EntryBatch, None, None]:
-    """What the source gives, as long as it is the `entries` (first and last, inclusive) of the ledger, each once and in
-    order. `place`: the name of the location, for errors. Raises `LedgerUnavailable`."""
+    """Yield the batches of the source, and check that they are the expected entries, each once and in order.
+
+    Args:
+        source: The batches.
+        partition: The topic partition, for errors.
+        ledger: The ledger.
+        entries: The first and the last expected entry, inclusive.
+        place: The name of the location, for errors.
+
+    Raises:
+        LedgerUnavailable: An entry is missing, or is not the expected one.
+
+    """
     expected, last = entries
 
     def gap(got: str) -> LedgerUnavailable:
@@ -106,4 +117,4 @@ def contiguous(
             batch.unfiltered = True
             yield batch
     if expected <= last:
-        raise gap(f"nothing behind entry {expected - 1}")
+        raise gap(f"nothing after entry {expected - 1}")

@@ -1,9 +1,9 @@
-"""Rows of a topic's table: its history as columns (`columnar`), which tasks read without brokers and bookies.
+"""Rows of a topic's table, its history as columns (`columnar`). Tasks read them without brokers and bookies.
 
-A table has rows and no entries, so nothing is decoded here. The rows of a range are the same, and in the same order,
-as decoding its entries would give. When a data file cannot be read the broker goes on behind the last row that was
-given, if the ledgers are still there; what retention has removed is in the table alone, so then the fault is the
-query's.
+A table has rows and no entries, so nothing is decoded here. The rows of a range are the same, in the same order, as
+decoding its entries would yield. If a data file cannot be read, the broker continues after the last returned row, as
+long as the ledgers exist. Rows of ledgers that retention has removed are only in the table. Then the fault ends the
+query.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from pyspark_pulsar.read.location import (
 
 @dataclass(frozen=True, slots=True)
 class FromColumns(RowLocation):
-    """Data files that hold all rows of the range; none where it has no rows."""
+    """Data files with all rows of the range; no files if the range has no rows."""
 
     name: ClassVar[str] = "columns"
     title: ClassVar[str] = "the topic's table"
@@ -46,7 +46,7 @@ class FromColumns(RowLocation):
         return reader.rows(self.files, RowRange(access.partition.index, start, end))
 
     def missing(self, start: Position, end: Position, progress: RangeProgress) -> Missing | None:
-        """All of it, if the first ledger is gone that the range has rows of. None where nobody tells which that is."""
+        """Return the whole range, which is lost if the range's first ledger is gone; None if the range has no rows."""
         del progress
         ledgers = [file.ledgers[0] for file in self.files if file.ledgers is not None]
         if not self.files:
@@ -68,6 +68,6 @@ class FromColumns(RowLocation):
         )
 
     def copy_url(self, partition: TopicPartition) -> str | None:
-        """The first data file."""
+        """Return the URL of the first data file."""
         del partition
         return self.files[0].url if self.files else None

@@ -1,4 +1,4 @@
-"""The compacted view of a topic, straight from the bookies that store it."""
+"""The compacted view of a topic, read directly from the bookies that store it."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from pyspark_pulsar.read.sources.bookkeeper import bookie_entries, ledger_entry_
 class FromCompactedLedger(EntryLocation):
     """The compacted view of the topic up to its compaction horizon, on bookies.
 
-    `ledger.id` is not one of the topic's own: its entries wrap messages with the ids that they had there. Compaction
-    reads through the broker, so what aborted transactions wrote is left out of it. When a later compaction has put
-    another view in its place, nothing is lost: what did not come of this one may be gone.
+    `ledger.id` is not a ledger of the topic: its entries wrap messages with the ids that they had there. Compaction
+    reads through the broker, so it leaves out messages of aborted transactions. A later compaction may replace the
+    view. Nothing is lost then: the entries that did not arrive may have been compacted away.
     """
 
     name: ClassVar[str] = "compacted"
@@ -36,7 +36,7 @@ class FromCompactedLedger(EntryLocation):
 
     ledger: Ledger
     bookies: tuple[str, ...] = ()
-    """The ids of all bookies that are known: nobody tells which of them hold the view."""
+    """The ids of all known bookies, because the bookies that store the view are unknown."""
 
     @property
     def ledger_id(self) -> int:
@@ -45,7 +45,7 @@ class FromCompactedLedger(EntryLocation):
     def open(
         self, access: PartitionAccess, start: Position, end: Position
     ) -> Generator[EntryBatch, None, None]:
-        """All entries of the view: which of them lie in the range shows when they are there."""
+        """Yield all entries of the view. Only their contents show which of them are in the range."""
         del start, end
         last = self.ledger.entries - 1
         source = bookie_entries(access.options, access.partition, self.ledger, self.bookies, 0, last)
@@ -56,7 +56,7 @@ class FromCompactedLedger(EntryLocation):
         return self.ledger.entries
 
     def missing(self, start: Position, end: Position, progress: RangeProgress) -> Missing | None:
-        """Nothing: a later compaction may have put another view in the place of this one."""
+        """Return None: nothing is lost, because a later compaction may have replaced this view."""
         del start, end, progress
         return None
 

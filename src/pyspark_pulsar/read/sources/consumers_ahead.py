@@ -1,23 +1,23 @@
-"""Consumers of the ranges that a task comes to next. Executor only.
+"""Consumers for the next ranges of a task, prepared while it reads the present one. Executor only.
 
-A task of many small splits would wait for a broker three times in each: to be told who owns the topic partition, for
-the subscription, and for the entries. So the owners of many are looked up in one piece, and while one range is read,
-the consumers of the next ones are made. Each goes through these states:
+A task of many small splits would wait for a broker three times per split: for the partition's owner, the subscription,
+and the entries. So the owners of many are looked up together. While the task reads one range, the
+consumers of the next ones are created. Each goes through these states:
 
-    state         what the broker may send           goes on when
-    SUBSCRIBING   nothing                            it has answered, which `advance` and `take` see: SENDING
-    SENDING       the messages of a range in one     the task comes to the range: `take` gives the consumer to its
-                  ledger, once; of others nothing    reader (`broker.BrokerEntries`), which gives it more permits
-    dropped       -                                  what fails or fills the connection's buffer, and what the task has
-                                                     passed over
+    state         the broker may send                next state
+    SUBSCRIBING   nothing                            SENDING, when it has answered and `advance` or `take` sees it
+    SENDING       once, the messages of a range in   used: when the task begins the range, `take` passes the consumer
+                  one ledger; otherwise nothing      to its reader (`broker.BrokerEntries`), which grants permits
+    dropped       -                                  after a failure, when the connection's buffer is full, and when
+                                                     the task has passed the range
 
-Nobody waits for them, except `take` for the answer to a subscription, and `advance` for lookups, some seconds at most.
-What fails here is as if it had not been tried: the reader of the range looks up and subscribes itself, with all its
-patience, and what it raises is what counts.
+The task does not wait for these consumers, with two exceptions. `take` waits for the answer to a subscription.
+`advance` waits for lookups, a few seconds at most. Failures here have no effect: the reader of the range repeats the
+lookup and the subscription with its full timeout. Only the reader's errors count.
 
-What waits for all of them is about `MOST_BYTES`, by what the plan knows of their sizes. Where it is wrong, the
-connection's buffer is full, and nothing is received any more. The reader that starves then has all of them dropped
-(`make_room`), and for the rest of the task none sends before it is taken.
+About `MOST_BYTES` wait for all of them together, by the sizes in the plan. If these sizes are wrong, the connection's
+buffer fills up, and nothing more is received. Then the reader that receives nothing drops all of them (`make_room`).
+For the rest of the task, no further one sends before it is used.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.split import ENTRY_BYTES, Split
 
 AT_ONCE: Final = 8
-"""Consumers ahead; the broker is done with one while the task decodes another."""
+"""Number of prepared consumers. The broker serves one while the task decodes another one's entries."""
 FOR_LIMIT: Final = 2
-"""The same where few rows are wanted, which the present range may have already."""
+"""Number of prepared consumers for a query with a limit, because the present range may already suffice."""
 MOST_BYTES: Final = 4 << 20
-"""Of entries that wait for all of them."""
+"""Maximum bytes of entries that wait for all prepared consumers together."""
 LOOKUPS: Final = 64
-"""Topic partitions whose owners are looked up in one piece."""
+"""Number of topic partitions whose owners are looked up together."""
 
 _LOOKUP_SECONDS: Final = 2.0
 
@@ -54,13 +54,13 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _ConsumerAhead:
-    """The consumer of one split's first range, SUBSCRIBING or SENDING."""
+    """The consumer of one split's first range, in state SUBSCRIBING or SENDING."""
 
     subscribing: Subscribing
     messages: int
-    """What the broker may send before the range is read; 0 of a range of which nobody knows how much it is."""
+    """Number of messages that the broker may send before the range is read; 0 if the range's size is unknown."""
     size: int
-    """Bytes, about."""
+    """Estimated bytes."""
     consumer: EntryConsumer | None = None
     granted: int = 0
 
@@ -72,30 +72,29 @@ class _ConsumerAhead:
 
 
 class ConsumersAhead:
-    """Of the splits of one task, which reads them in order. Used by its thread; close it."""
+    """The prepared consumers of one task. The task reads its splits in order. Used by its thread, which closes it."""
 
     def __init__(self, client: BrokerClient, options: ReadOptions, splits: Sequence[Split]) -> None:
-        """Those that begin anywhere but at the broker are passed over."""
+        """Store the arguments. Splits that begin at another location than the broker get no consumer."""
         self._client = client
         self._permits = options.receiver_queue_size
         self._read_compacted = options.read_compacted
         self._most = AT_ONCE if options.limit is None else FOR_LIMIT
         self._splits = splits
         self._next = 0
-        """The first split that was not tried."""
+        """The first split without an attempt."""
         self._looked_up = 0
-        """The first split whose owner was not looked up."""
+        """The first split with an unknown owner."""
         self._connections: dict[str, Connection] = {}
         self._ahead: dict[int, _ConsumerAhead] = {}
-        """By the number of the split, in order."""
-        self._sends = True
+        """The prepared consumers, in order, by the number of the split."""
+        self._may_send = True
 
     def advance(self, number: int) -> None:
-        """The task begins with this split: begin further ones, and let those send that were answered. Never raises for
-        what happens ahead."""
+        """Prepare consumers for the splits after this one, which the task begins now. Raise no error of theirs."""
         for passed in [index for index in self._ahead if index < number]:
             self._ahead.pop(passed).close()
-        # A single split has nothing ahead, and is best left to its reader.
+        # A single split has no later ones, and its reader subscribes as fast.
         if len(self._splits) < 2:  # noqa: PLR2004
             return
         self._next = max(self._next, number)
@@ -104,13 +103,15 @@ class ConsumersAhead:
                 self._begin(self._next)
                 self._next += 1
         except PulsarError as fault:
-            _log.debug("no consumer of a further range: %s", fault)
+            _log.debug("preparing a consumer for a later range failed: %s", fault)
             self._next += 1
-        self._let_send()
+        self._grant_permits()
 
     def take(self, partition: TopicPartition, start: Position) -> tuple[EntryConsumer, int] | None:
-        """The consumer of the range that begins there, and how many messages it may be sent in all; None where there is
-        none, or its subscription failed. Waits for that, as long as a request may take."""
+        """Return the consumer of the range that begins at `start`, and the number of messages that it may receive.
+
+        It waits for the answer to the subscription. None means that no consumer was prepared, or that it failed.
+        """
         number = next(iter(self._ahead), None)
         if number is None or not _begins(self._splits[number], partition, start):
             return None
@@ -118,22 +119,22 @@ class ConsumersAhead:
         try:
             consumer = ahead.consumer or ahead.subscribing.consumer()
         except PulsarError as fault:
-            _log.debug("%s: the consumer ahead failed: %s", partition, fault)
+            _log.debug("a prepared consumer failed: %s: %s", fault, partition)
             ahead.close()
             return None
         if not consumer.is_open:
             consumer.close()
             return None
-        self._let_send()
+        self._grant_permits()
         return consumer, ahead.granted
 
     def make_room(self) -> None:
-        """What waits for consumers ahead may fill the connection's buffer: let go of it."""
-        self._sends = False
+        """Drop all prepared consumers, because their entries may fill the connection's buffer."""
+        self._may_send = False
         self.close()
 
     def close(self) -> None:
-        """All that were not taken."""
+        """Close all consumers that were not used."""
         while self._ahead:
             self._ahead.popitem()[1].close()
 
@@ -152,11 +153,11 @@ class ConsumersAhead:
         self._ahead[number] = _ConsumerAhead(subscribing, messages, size)
 
     def _follows(self, number: int) -> bool:
-        """Whether the split goes on where the one before it ends: brokers may limit the subscriptions of a topic."""
+        """Return whether the split continues the previous one: brokers may limit the subscriptions of a topic."""
         return number > 0 and self._splits[number - 1].partition == self._splits[number].partition
 
     def _connection(self, number: int) -> Connection | None:
-        """To the owner of the split's topic partition; None where it is not known."""
+        """Return a connection to the owner of the split's topic partition; None if the owner is unknown."""
         if number >= self._looked_up:
             window = self._splits[number : number + LOOKUPS]
             self._looked_up = number + len(window)
@@ -169,9 +170,9 @@ class ConsumersAhead:
             )
         return self._connections.get(self._splits[number].partition.name)
 
-    def _let_send(self) -> None:
-        """Those that were answered, as far as there is room."""
-        if not self._sends:
+    def _grant_permits(self) -> None:
+        """Grant permits to subscribed consumers, as long as there is room."""
+        if not self._may_send:
             return
         room = MOST_BYTES - sum(ahead.size for ahead in self._ahead.values() if ahead.granted)
         for number, ahead in list(self._ahead.items()):
@@ -184,7 +185,7 @@ class ConsumersAhead:
                 ahead.consumer = ahead.subscribing.consumer()
                 ahead.consumer.add_permits(ahead.messages)
             except PulsarError as fault:
-                _log.debug("a consumer of a further range failed: %s", fault)
+                _log.debug("a prepared consumer failed: %s", fault)
                 self._ahead.pop(number).close()
                 continue
             ahead.granted = ahead.messages
@@ -195,7 +196,7 @@ def _begins(split: Split, partition: TopicPartition, start: Position) -> bool:
 
 
 def _messages(split: Split, permits: int) -> int:
-    """Permits for a range in one ledger: the broker sends no more entries than these, which is all, or one more."""
+    """Return the permits for a range in one ledger. The broker sends no more entries than that: all, or one more."""
     split_range = split.ranges[0]
     if split_range.start.ledger != split_range.end.ledger:
         return 0

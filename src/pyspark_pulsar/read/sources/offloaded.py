@@ -1,8 +1,8 @@
-"""Entries of a closed ledger from its copy in tiered storage, in ranges of a few MiB.
+"""Entries of a closed ledger, read from its copy in tiered storage in ranges of a few MiB.
 
-A copy that is gone, damaged or lacks entries is `LedgerUnavailable`, which names topic, ledger, and bucket and key or
-folder; never a silent end. Then bookies may be asked, which may hold the ledger for hours after it was offloaded;
-nobody tells whether they still do.
+A copy that is absent, damaged or incomplete raises `LedgerUnavailable`, and never ends silently. The error names the
+topic, the ledger, and the bucket and key or the folder. Then the bookies are tried. They may keep the ledger for hours
+after it was offloaded, but no list shows whether they do.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from pyspark_pulsar.read.sources.closed_ledger import ClosedLedger
 
 _log: Final = logging.getLogger(__name__)
 
-_REPLICA_PATIENCE_MS: Final = 2_000
+_REPLICA_TIMEOUT_MS: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +54,15 @@ class FromTieredStorage(ClosedLedger):
     def stored_entries(
         self, access: PartitionAccess, first: int, last: int
     ) -> Generator[EntryBatch, None, None]:
-        """Raises what `open_copy` and `TieredCopy.entries` raise."""
+        """Yield the entries of the copy. Raise the errors of `open_copy` and `TieredCopy.entries`."""
         if first <= last:
             yield from open_copy(self.store, access.partition, self.ledger).entries(first, last)
 
     def replica(self, access: PartitionAccess) -> EntryLocation | None:
-        """Bookies, asked for it before the broker: where brokers read tiered storage first, they read the copy that has
-        failed. None where nobody tells which bookies there are."""
+        """Return the bookies, or None if no list of bookies is available.
+
+        They are tried before the broker. Brokers that prefer tiered storage would read the copy that has failed.
+        """
         bookies = _bookies(access.options, access.partition)
         return FromBookies(self.ledger, bookies) if bookies else None
 
@@ -70,25 +72,31 @@ class FromTieredStorage(ClosedLedger):
 
 @dataclass(frozen=True, slots=True)
 class TieredCopy:
-    """A ledger's copy whose index has been read."""
+    """A ledger's copy after its index was read."""
 
     where: str
     source: StoredBytes
     data_name: str
     index: ObjectIndex | MapFile
     size: int
-    """Bytes of the data object or file, as its index says where it does."""
+    """Bytes of the data object or file; from the index, if it contains the number."""
 
     def check(self) -> None:
-        """Raises `LedgerUnavailable` where entries are missing, as far as the index and the data's size tell; that no
-        entry is missing inside is seen when they are read. Meant for the driver."""
+        """Check that no entry is missing, as far as the index and the size of the data show it. For the driver.
+
+        An entry that is missing inside the data is found only when the entries are read.
+
+        Raises:
+            LedgerUnavailable: Entries are missing.
+
+        """
         if not isinstance(self.index, ObjectIndex):
             return
         if self.index.first_missing is not None:
             raise LedgerUnavailable(
-                f"{self.where}, entry {self.index.first_missing}: expected it in the copy in tiered storage, but the "
-                f"offloader left it and all that follow out: it is longer than a block; read the ledger from elsewhere "
-                f"(readFrom=auto, bookie or broker), and offload it anew with a larger block size"
+                f"{self.where}, entry {self.index.first_missing}: expected it in the copy in tiered storage. The "
+                f"offloader left it and all later entries out, because it is longer than a block. Read the ledger from "
+                f"elsewhere (readFrom=auto, bookie or broker), and offload it again with a larger block size"
             )
         size = self.source.size(self.data_name, self.where)
         if size < self.size:
@@ -98,8 +106,12 @@ class TieredCopy:
             )
 
     def entries(self, first: int, last: int) -> Generator[EntryBatch, None, None]:
-        """Exactly the entries `first` to `last`, both inclusive, in order. Raises `LedgerUnavailable`, after the
-        entries before the one that is missing or damaged."""
+        """Yield exactly the entries `first` to `last`, both inclusive, in order.
+
+        Raises:
+            LedgerUnavailable: After the entries before the one that is missing or damaged.
+
+        """
         stored = range_of(self.index, first, last, self.where)
         end = self.size if stored.end is None else stored.end
         chunks = in_steps(
@@ -110,7 +122,12 @@ class TieredCopy:
 
 
 def open_copy(store: TieredStore, partition: TopicPartition, ledger: Ledger) -> TieredCopy:
-    """Read the index of the ledger's copy. Raises `LedgerUnavailable`, `PrerequisiteMissing`, `OptionError`."""
+    """Read the index of the ledger's copy.
+
+    Raises:
+        LedgerUnavailable, PrerequisiteMissing, OptionError: The copy cannot be opened.
+
+    """
     source, name = stored_bytes(store), store.name_of(partition, ledger)
     where = f"{partition}, ledger {ledger.id}"
     place = f"{where} in {store.url}/{name}"
@@ -123,23 +140,23 @@ def open_copy(store: TieredStore, partition: TopicPartition, ledger: Ledger) -> 
     whole_index = object_index(ledger.id, source.whole(f"{name}-index", where), place)
     if whole_index.last_entry != ledger.entries - 1:
         raise LedgerUnavailable(
-            f"{place}: expected entries 0 to {ledger.entries - 1} as the broker says, got a copy of entries 0 to "
+            f"{place}: expected entries 0 to {ledger.entries - 1} as in the broker's list, got a copy of entries 0 to "
             f"{whole_index.last_entry}; read the ledger from elsewhere (readFrom=auto, bookie or broker)"
         )
     return TieredCopy(where, source, name, whole_index, whole_index.data_length)
 
 
 def _bookies(options: ReadOptions, partition: TopicPartition) -> tuple[str, ...]:
-    """The ids of all bookies, or where only a superuser may ask for them those of the topic partition's ledgers."""
+    """Return the ids of all bookies. If only a superuser may list them, return those with the topic's ledgers."""
     if options.admin_url is None:
         return ()
-    patience_ms = min(options.operation_timeout_ms, _REPLICA_PATIENCE_MS)
-    with AdminClient(options, patience_ms=patience_ms) as admin:
-        for ask in (admin.bookies.ids, partial(_bookies_of_topic, admin, partition)):
+    timeout_ms = min(options.operation_timeout_ms, _REPLICA_TIMEOUT_MS)
+    with AdminClient(options, patience_ms=timeout_ms) as admin:
+        for list_bookies in (admin.bookies.ids, partial(_bookies_of_topic, admin, partition)):
             try:
-                bookies = ask()
+                bookies = list_bookies()
             except PulsarError as fault:
-                _log.info("%s: which bookies there are is not known: %s", partition, fault)
+                _log.info("listing the bookies failed: %s: topic partition %s", fault, partition)
                 continue
             if bookies:
                 known = find_addresses(options, admin, bookies).addresses
@@ -148,7 +165,7 @@ def _bookies(options: ReadOptions, partition: TopicPartition) -> tuple[str, ...]
 
 
 def _bookies_of_topic(admin: AdminClient, partition: TopicPartition) -> tuple[str, ...]:
-    """Those that the other ledgers of the topic partition lie on. Whoever may consume the topic may ask for them."""
+    """Return the bookies with other ledgers of the topic partition. Consumers of the topic may request them."""
     stats = admin.topics.internal_stats(partition, metadata=True)
     texts = (ledger.get("metadata") for ledger in stats.get("ledgers", ()) if isinstance(ledger, dict))
     stripings = (parse_ledger_metadata(text) for text in texts if isinstance(text, str))

@@ -1,7 +1,6 @@
-"""The first entry at a position: where it is, how old it is, and how much it holds. Driver and executors.
+"""The first entry at a position: its position, age and size. For the driver and executors.
 
-Everybody who wants to see one entry asks here. A consumer is opened at the position, is sent one message, which brings
-its whole entry, and is closed.
+A consumer is opened at the position, receives one message with its whole entry, and is closed.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from pyspark_pulsar.model.topic import TopicPartition
 _TAKE_SECONDS: Final = 1.0
 _TAKE_ALL_SECONDS: Final = 3.0
 _AT_ONCE: Final = 100
-"""So many entries may be under way; each is whole."""
+"""Number of entries that may be in flight. Each arrives whole."""
 
 PartitionPosition = tuple[TopicPartition, Position]
 """A position in one of several topic partitions."""
@@ -38,9 +37,9 @@ class FirstEntry:
     position: Position
     messages: int
     bytes: int
-    """As stored, compressed."""
+    """Stored bytes, compressed."""
     published_ms: int | None
-    """Of all its messages: Unix milliseconds by the producer's clock. None where damage hides it."""
+    """Publish time of all its messages: Unix milliseconds by the producer's clock; None if it is unreadable."""
 
 
 def first_entry(
@@ -51,23 +50,37 @@ def first_entry(
     read_compacted: bool = False,
     deadline: float | None = None,
 ) -> FirstEntry | None:
-    """One attempt; None when none comes within a second. With `deadline` (of `time.monotonic`) None only when the topic
-    has none there, which nobody knows of a segment, and `DeadlineExceeded` when neither was certain by then.
+    """Return the first entry at or after a position, in one attempt.
 
-    Raises `ConnectionFailed`, `PermissionDenied`.
+    Args:
+        client: The connections to brokers.
+        partition: The topic partition.
+        position: The position.
+        read_compacted: Whether to read the compacted view.
+        deadline: Time limit by `time.monotonic`. None means a second.
+
+    Returns:
+        The entry. Without `deadline`, None means that none arrived within a second. With `deadline`, None means that
+        the topic has no such entry, which is never certain for a segment.
+
+    Raises:
+        ConnectionFailed, PermissionDenied: The broker did not answer, or refused.
+        DeadlineExceeded: At `deadline`, it was unknown whether such an entry exists.
+
     """
     consumer = subscribe(client, partition.name, position, read_compacted=read_compacted)
     try:
         consumer.add_permits(1)
         while (entries := consumer.take(_TAKE_SECONDS)) is None and deadline is not None:
-            # Of a segment the broker may tell an end of former times (`read.log_end`).
+            # For a segment, the broker may report an outdated end (`read.log_end`).
             if not partition.is_segment and consumer.end(deadline - time.monotonic()) <= position:
                 return None
             if time.monotonic() > deadline:
                 raise DeadlineExceeded(
-                    f"no entry of {partition.name} came in time: expected the first one at {position} or behind it"
+                    f"no entry of {partition.name} arrived before the deadline: expected the first one at or after "
+                    f"{position}; try again, or raise pollTimeoutMs"
                 )
-        return _seen(entries)
+        return _first_of(entries)
     finally:
         consumer.close()
 
@@ -75,30 +88,34 @@ def first_entry(
 def first_entries(
     client: BrokerClient, positions: Sequence[PartitionPosition]
 ) -> dict[PartitionPosition, FirstEntry | None]:
-    """Return the first entry at each of many positions. Requests a hundred at a time, and retries a passing failure.
+    """Return the first entry at each of many positions, by a hundred requests at a time with retries.
 
-    Raises `ConnectionFailed`, `PermissionDenied`, `TopicNotFoundError`.
+    Raises:
+        ConnectionFailed, PermissionDenied, TopicNotFoundError: A broker did not answer, or refused.
+
     """
     entries: dict[PartitionPosition, FirstEntry | None] = {}
     for begin in range(0, len(positions), _AT_ONCE):
         window = positions[begin : begin + _AT_ONCE]
-        client.retrying(partial(_ask_rest, client, window, entries, _TAKE_ALL_SECONDS))
+        client.retrying(partial(_request_rest, client, window, entries, _TAKE_ALL_SECONDS))
     return entries
 
 
 def first_entries_once(
     client: BrokerClient, positions: Sequence[PartitionPosition]
 ) -> dict[PartitionPosition, FirstEntry | None]:
-    """Return the first entry at each of a few positions, in one attempt: None if no entry arrives within a second.
+    """Return the first entry at each of a few positions, in one attempt; None if no entry arrives within a second.
 
-    Raises `ConnectionFailed`, `PermissionDenied`, `TopicNotFoundError`, also of one of them.
+    Raises:
+        ConnectionFailed, PermissionDenied, TopicNotFoundError: A request failed, even for one position.
+
     """
     entries: dict[PartitionPosition, FirstEntry | None] = {}
-    _ask_rest(client, positions, entries, _TAKE_SECONDS)
+    _request_rest(client, positions, entries, _TAKE_SECONDS)
     return entries
 
 
-def _ask_rest(
+def _request_rest(
     client: BrokerClient,
     positions: Sequence[PartitionPosition],
     entries: dict[PartitionPosition, FirstEntry | None],
@@ -118,7 +135,7 @@ def _ask_rest(
             consumers[-1].add_permits(1)
         deadline = time.monotonic() + seconds
         for where, consumer in zip(rest, consumers, strict=True):
-            entries[where] = _seen(consumer.take(max(0.0, deadline - time.monotonic())))
+            entries[where] = _first_of(consumer.take(max(0.0, deadline - time.monotonic())))
 
 
 def _connected(connection: Connection | PulsarError) -> Connection:
@@ -127,8 +144,8 @@ def _connected(connection: Connection | PulsarError) -> Connection:
     return connection
 
 
-def _seen(entries: EntryBatch | None) -> FirstEntry | None:
-    """Takes the entries over."""
+def _first_of(entries: EntryBatch | None) -> FirstEntry | None:
+    """Return the first of the entries, and release the others."""
     if entries is None or entries.first is None:
         return None
     ledger, entry = entries.first

@@ -1,38 +1,40 @@
-"""Consumers that begin further ahead in a range while a part of it is read. Executor only.
+"""Consumers that begin farther ahead in a range while an earlier part of it is read. Executor only.
 
-A broker reads at most a hundred entries for a consumer (`dispatcherMaxReadBatchSize`), sends them, and only then asks
-the bookies for the next ones. With small entries these turns take longer than the messages, whoever receives them; so
-several consumers, each one a part ahead of the one before it, get more (docs/decisions/0027).
+A broker reads at most a hundred entries for a consumer (`dispatcherMaxReadBatchSize`) and sends them. Only then it
+requests the next ones from the bookies. With small entries, these turns take longer than the transfer of the messages.
+So several consumers are faster, each one a part ahead of the one before it (docs/decisions/0027).
 
-The range is cut into parts while it is read, since only what came tells how large entries are (`EntrySize.part`):
+The range is cut into parts while it is read, because only received entries show their size (`EntrySize.part`):
 
     reached            border                                                        end
        |------ read -----|----- ahead 1 -----|----- ahead 2 -----|-- not begun yet ----|
 
-Whoever reads the range (`broker.BrokerEntries`) reads its own consumer up to the border, and then takes over the next
+The reader of the range (`broker.BrokerEntries`) reads its own consumer up to the border, and then takes over the next
 one. Each consumer ahead goes through these states:
 
-    state         what the broker may send          goes on when
-    SUBSCRIBING   nothing                           it has answered, which `refill` or `take_over` sees: SENDING. A
-                                                    refusal: all are dropped, and no more begin for this range
-    SENDING       one part's messages, once;        the border is reached: `take_over` gives it to the reader, who
-                  nobody takes them yet             gives it more permits from then on
-    dropped       -                                 what fails, fills the connection's buffer, or waits when the reader
-                                                    begins anew. Those ahead of it go with it
+    state         the broker may send               next state
+    SUBSCRIBING   nothing                           SENDING, when it has answered and `refill` or `take_over` sees it.
+                                                    After a refusal all are dropped, and no more begin for this range
+    SENDING       one part's messages, once; they   used: at the border, `take_over` passes it to the reader, which
+                  wait                              grants more permits from then on
+    dropped       -                                 after a failure, when the connection's buffer is full, and when the
+                                                    reader subscribes again. Later ones are dropped with it
 
-Nobody waits for them, except `take_over` for the answer to a subscription. Where they are dropped the reader goes on
-alone, its border is the end of the range again, and what they had been sent is sent once more to it. So that this does
-not go on for ever, none begin before the reader has come to where the last of them was to begin (`_not_before`).
+The reader does not wait for these consumers. Only `take_over` waits for the answer to a subscription. If they are
+dropped, the reader continues alone. Its border is the end of the range again, and it receives their entries once more.
+To prevent an endless repetition, none begin before the reader has reached the start of the last of them
+(`_not_before`).
 
-Why no entry is lost: the consumer ahead subscribes at the border, and the one before is read until it has reached it.
-Why no row comes twice: what one consumer gave from beyond the border is dropped by position when the next one gives it
-(`task.audit.RangeTally.take`). It is seldom much, since the reader grants hardly more permits than reach the border.
+No entry is lost, because a consumer ahead subscribes at the border, and the one before it is read up to that border. No
+row appears twice: entries from beyond the border are dropped by position when the next consumer returns them
+again (`task.audit.RangeTally.take`). These are few, because the reader grants hardly more permits than reach the
+border.
 
-Where a part begins is a guess: entry ids of the present ledger are counted on, and if the ledger ends sooner the broker
-begins with the next ledger. The consumer before gets there too, so those entries are sent twice, up to a part of them
-at each end of a ledger. That is little for long ledgers. In a topic of short ones (`_short_ledgers`, learnt from where
-entries really came) consumers begin ahead only in the last ledger of the range, whose end is known. And where a
-consumer begins behind one whose real beginning is not known yet, nothing is begun until its first entry is here.
+The start of a part is a guess: the entry ids of the present ledger are extrapolated. If the ledger ends sooner, the
+broker begins with the next ledger. The consumer before it arrives there, too. So these entries are sent twice, up to a
+part at each end of a ledger. For long ledgers that is little. In a topic of short ledgers, consumers begin ahead only
+in the last ledger of the range, whose end is known. Received positions show it (`_short_ledgers`). If the
+actual beginning of the last consumer is unknown, no further one begins until its first entry has arrived.
 """
 
 from __future__ import annotations
@@ -50,15 +52,15 @@ from pyspark_pulsar.errors import ConnectionFailed, PulsarError
 from pyspark_pulsar.model.position import EARLIEST, Position
 
 PART_BYTES: Final = 4 * 1024 * 1024
-"""Of entries that wait for each consumer ahead, by the size of those that came."""
+"""Maximum bytes of waiting entries per consumer ahead, estimated from the size of received entries."""
 MOST_ENTRIES: Final = 10_000
-"""A ledger ends somewhere in a part, and the rest of that part is then sent twice ..."""
+"""Maximum entries of a part. A ledger may end inside a part, and the rest of that part is then sent twice."""
 LEAST_PARTS: Final = 4
-"""... so in a topic of shorter ledgers, consumers begin ahead only in the last one of a range, whose end is known."""
+"""Minimum parts of a ledger. In a topic of shorter ledgers, consumers begin ahead only in a range's last ledger."""
 LEAST_ENTRIES: Final = 500
-"""With fewer, a part is too soon over for the subscription that it takes; so it is where entries are large."""
+"""Minimum entries of a part. A smaller part, usual for large entries, would not be worth a subscription."""
 
-# An answer can be stuck behind what waits for others ahead.
+# The answer may wait in the connection until the entries before it are read.
 _SETTLE_SECONDS: Final = 1.0
 
 _log: Final = logging.getLogger(__name__)
@@ -66,13 +68,13 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class EntrySize:
-    """The mean entry of those that came."""
+    """The mean size of the received entries."""
 
     messages: float
     nbytes: float
 
     def part(self, permits: int) -> int:
-        """How many such entries make a part: those that a consumer may be sent while nobody takes them."""
+        """Return the number of entries in a part: the entries that may wait for one consumer."""
         by_messages = permits / max(1.0, self.messages)
         by_bytes = PART_BYTES / max(1.0, self.nbytes)
         return int(min(by_messages, by_bytes, MOST_ENTRIES))
@@ -80,18 +82,18 @@ class EntrySize:
 
 @dataclass(slots=True)
 class _PrefetchingConsumer:
-    """One consumer, SUBSCRIBING or SENDING."""
+    """A consumer in state SUBSCRIBING or SENDING."""
 
     start: Position
     entries: int
-    """Of a part."""
+    """Number of entries in its part."""
     messages: int
-    """What the broker may send before somebody takes from it."""
+    """Number of messages that the broker may send before the reader takes over."""
     subscribing: Subscribing
     consumer: EntryConsumer | None = None
 
     def settle(self) -> EntryConsumer:
-        """Waits for the broker's answer. Raises as `Subscribing.consumer` does."""
+        """Wait for the broker's answer, and grant the permits. Raise the errors of `Subscribing.consumer`."""
         if self.consumer is None:
             self.consumer = self.subscribing.consumer(_SETTLE_SECONDS)
             self.consumer.add_permits(self.messages)
@@ -105,10 +107,19 @@ class _PrefetchingConsumer:
 
 
 class PrefetchingConsumers:
-    """Used by the one thread that reads the range up to `end` (exclusive)."""
+    """The consumers ahead in the range up to `end` (exclusive). Used by the thread that reads the range."""
 
     def __init__(self, client: BrokerClient, topic: str, end: Position, *, permits: int, most: int) -> None:
-        """`permits`: messages that may wait for one consumer. `most`: consumers ahead at a time; 0 is none."""
+        """Store the arguments.
+
+        Args:
+            client: The connections to brokers.
+            topic: The name of the topic partition.
+            end: The end of the range.
+            permits: Maximum number of messages that wait for one consumer.
+            most: Maximum number of consumers ahead; 0 means none.
+
+        """
         self._client = client
         self._topic = topic
         self._end = end
@@ -120,12 +131,14 @@ class PrefetchingConsumers:
 
     @property
     def border(self) -> Position:
-        """Where the part of the consumer that is read ends: where the next one begins, or at the end of the range."""
+        """The end of the current consumer's part: the start of the next consumer, or the end of the range."""
         return self._consumers[0].start if self._consumers else self._end
 
     def refill(self, connection: Connection, reached: Position, size: EntrySize) -> None:
-        """Let those send whose subscription is answered, and begin another one if there should be more. Call after each
-        delivery, with what is the next to be read; never waits, and never raises for what happens ahead."""
+        """Grant permits to subscribed consumers, and begin further ones if needed.
+
+        Call it after each delivery, with the next position to read. It never waits and raises no error.
+        """
         try:
             for ahead in self._consumers:
                 if ahead.subscribing.is_answered:
@@ -137,29 +150,31 @@ class PrefetchingConsumers:
             self._drop_after(fault)
 
     def _next_start(self, reached: Position, entries: int) -> Position | None:
-        """Where one more consumer should begin; None where none should, or not yet. `entries`: of a part."""
+        """Return the start of one more consumer; None if none should begin now. `entries` is the size of a part."""
         if len(self._consumers) >= self._most or entries < LEAST_ENTRIES or reached < self._not_before:
             return None
         last = self._last_beginning() if self._consumers else reached
         if last is None or (self._short_ledgers and last.ledger != self._end.ledger):
             return None
-        # Where the ledger ends sooner, the broker begins with the next one, and the consumer before gets there too.
+        # If the ledger ends sooner, the broker begins with the next one, and the consumer before arrives there, too.
         start = Position(last.ledger, last.entry + entries)
         return start if Position(start.ledger, start.entry + LEAST_ENTRIES) <= self._end else None
 
     def _last_beginning(self) -> Position | None:
-        """Where the last consumer really began; None before that is known: which ledger follows on another, only
-        entries tell."""
+        """Return the actual beginning of the last consumer; None if it is unknown.
+
+        Only received entries show which ledger follows another.
+        """
         last = self._consumers[-1]
         if last.start.ledger == self._end.ledger:
             return last.start
         first = None if last.consumer is None else last.consumer.first_waiting()
         if first is not None:
-            self._learn(last, first)
+            self._note_first(last, first)
         return first
 
-    def _learn(self, ahead: _PrefetchingConsumer, first: Position) -> None:
-        """`first`: what came first at its start."""
+    def _note_first(self, ahead: _PrefetchingConsumer, first: Position) -> None:
+        """Note the first position that a consumer received, to recognize short ledgers."""
         if first.ledger > ahead.start.ledger and ahead.start.entry < LEAST_PARTS * ahead.entries:
             self._short_ledgers = True
 
@@ -169,10 +184,13 @@ class PrefetchingConsumers:
         self._consumers.append(_PrefetchingConsumer(start, entries, messages, subscribing))
 
     def take_over(self, reached: Position) -> tuple[EntryConsumer, int] | None:
-        """The consumer of the next part, and how many messages it may be sent in all; None where its subscription
-        failed. Waits for that. Call when `reached` is at the border and not at the end."""
+        """Return the consumer of the next part, and the number of messages that it may receive.
+
+        It waits for the subscription; None means that this failed. Call it when `reached` is at the border and before
+        the end.
+        """
         following = self._consumers.popleft()
-        self._learn(following, reached)
+        self._note_first(following, reached)
         try:
             return following.settle(), following.messages
         except PulsarError as fault:
@@ -183,12 +201,14 @@ class PrefetchingConsumers:
     def _drop_after(self, fault: PulsarError) -> None:
         self.drop()
         if not isinstance(fault, ConnectionFailed):
-            # Such as a limit to the subscriptions of a topic.
-            _log.debug("%s: read by one consumer, since another was refused: %s", self._topic, fault)
+            # For example, the number of subscriptions of a topic may be limited.
+            _log.debug(
+                "reading by one consumer, because a broker refused another one: %s: %s", fault, self._topic
+            )
             self._most = 0
 
     def drop(self) -> None:
-        """Close all; the border is the end again. None begin before what they had reached has been read."""
+        """Close all consumers, so that the border is the end again. Later ones begin only after the last start."""
         if self._consumers:
             self._not_before = self._consumers[-1].start
         while self._consumers:

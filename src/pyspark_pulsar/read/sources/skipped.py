@@ -1,12 +1,12 @@
-"""Entries that a broker has skipped although they are there. Executor only.
+"""A check for entries that a broker has skipped although they exist. Executor only.
 
-A broker moves the cursors of all subscriptions of a topic, whatever its retention keeps: every five minutes to the
-first message that has not expired, where a namespace has a message TTL, and when somebody expires messages or clears
-the backlog. It then goes on behind, without a word to the consumer.
+A broker may move the cursors of all subscriptions of a topic, whatever its retention keeps. In a namespace with a
+message TTL, it moves them every five minutes to the first message that has not expired. It also moves them when a user
+expires messages or clears the backlog. Then it continues after that position, without notice to the consumer.
 
-Ids are also missing for good: what consumers do not see (markers, aborted transactions, what compaction removed), and
-ledgers that are gone. So a cursor that stands where it began proves that nothing was skipped, and else a second
-consumer is asked for what is missing.
+Other ids are missing permanently: entries that consumers do not see (markers, aborted transactions, compacted entries),
+and ledgers that no longer exist. So a cursor that is still at its first position proves that
+nothing was skipped. Otherwise a second consumer reads at the missing ids.
 """
 
 from __future__ import annotations
@@ -18,31 +18,36 @@ from pyspark_pulsar.client.broker.connection.transport import EntryBatch
 from pyspark_pulsar.model.position import EARLIEST, Position
 
 _MOST_LOOKS: Final = 8
-"""More gaps are cheaper to read again."""
+"""Maximum number of gaps to check, because reading again is cheaper than checking more."""
 
-FirstBehind = Callable[[Position], Position | None]
+FirstAfter = Callable[[Position], Position | None]
 
 
 def cut_where_skipped(
-    entries: EntryBatch, following: Position, mark_delete: Callable[[], Position], first_behind: FirstBehind
+    entries: EntryBatch, following: Position, mark_delete: Callable[[], Position], first_after: FirstAfter
 ) -> bool:
-    """Whether the broker has skipped something: then `entries` are only those before it, and the consumer has to
-    begin anew there.
+    """Return whether the broker has skipped entries, and cut `entries` to the part before them.
 
-    `entries` are the next that the consumer took, and `following` is what should come. `mark_delete`: asks where its
-    cursor stands. `first_behind`: asks what another consumer gets first that begins at a position; None where nothing
-    comes.
+    If so, the consumer must begin again after that part.
+
+    Args:
+        entries: The next entries that the consumer received.
+        following: The position that was expected.
+        mark_delete: Requests the position of the consumer's cursor.
+        first_after: Requests the first position that another consumer receives when it begins at a position; None if
+            it receives nothing.
+
     """
     gaps = entries.gaps((following.ledger, following.entry))
     if not gaps:
         return False
-    # None but the broker moves it: it is never acknowledged to.
-    stands = mark_delete()
+    # Only the broker moves the cursor, because the consumer never acknowledges.
+    cursor = mark_delete()
     for number, (begin, end) in enumerate(gaps):
         start = Position(*begin)
-        if stands <= start:
+        if cursor <= start:
             return False
-        first = None if number == _MOST_LOOKS else first_behind(start)
+        first = None if number == _MOST_LOOKS else first_after(start)
         if number == _MOST_LOOKS or (first is not None and first < Position(*end)):
             entries.trim(EARLIEST.as_tuple(), start.as_tuple())
             return True

@@ -1,29 +1,30 @@
-"""Aborting transactions whose tasks may still send: Spark has killed them, or does so a moment later.
+"""Abort of transactions whose tasks may still send. Spark has killed these tasks, or will kill them a moment later.
 
-What brokers do (4.0.8, `TopicTransactionBuffer`): each topic partition has a transaction buffer. It notes that a
-transaction is aborted only when it is Ready, which it becomes when the partition gets its first transactional message
-ever, and stays.
+Each topic partition has a transaction buffer (Pulsar 4.0.8, `TopicTransactionBuffer`). The buffer notes the abort of a
+transaction only while it is Ready. It becomes Ready with the first transactional message of the partition, and stays
+so.
 
-| a message of an aborted transaction comes | the broker |
-|---|---|
-| to a buffer that was Ready when the transaction was aborted | stores it; nobody ever sees it |
-| to one that was not, or that waits for its first snapshot | takes the transaction for an open one |
+    a message of an aborted transaction arrives at     the broker
+    a buffer that was Ready at the abort               stores the message; no reader ever sees it
+    a buffer that was not, or that waits for its       treats the transaction as open
+      first snapshot
 
-In the second case nobody ends it: no reader of the partition gets past it, until another transaction of the same
-coordinator ends there. So before anything is aborted here, a message is sent to each partition that these transactions
-may have, in a transaction of its own, which is aborted too. When its receipt is there, the buffer is Ready. That
-transaction is not aborted while the receipt of a message that was sent is missing, as the same would come of it: then
-it times out.
+In the second case, no process ends the transaction. No reader of the partition passes it, until another transaction of
+the same coordinator ends there. So before an abort, this module sends a message to each partition that these
+transactions may have. The message is in a separate transaction, which is aborted, too. When its receipt arrives, the
+buffer is Ready. That separate transaction is not aborted while the receipt of a sent message is missing, because its
+abort would have the same effect. It times out instead.
 
-Partitions are written down in `-begun` before a transaction takes them in, and are there then; so one that is not there
-was deleted, and is not made anew. A task may take in more while buffers are made ready: `-begun` is read until it names
-none that is new. What it takes in between the last reading and the abort, a round trip, may be missed.
+Partitions are written to `-begun` before a transaction adds them, and exist at that time. So a partition that does not
+exist was deleted, and is not created again. A task may add more partitions while buffers become Ready. So `-begun` is
+read until it contains no new ones. Partitions that a task adds between the last reading and the abort, a round trip
+later, may be missed.
 
-Where a partition cannot be made ready the transactions are aborted all the same: open, they would hold its readers up
-for certain.
+If a partition's buffer cannot be made Ready, the transactions are aborted nevertheless. Open transactions would
+certainly stop its readers.
 
-Transactions that are prepared have all their receipts, so they need none of this. A task sends nothing new any more
-when its transaction times out (`OpenTransaction.require_time`), which nobody is asked about.
+Prepared transactions have all their receipts, so they need none of this. A task sends nothing more when its own clock
+shows that its transaction has timed out (`OpenTransaction.require_time`).
 """
 
 from __future__ import annotations
@@ -54,37 +55,45 @@ from pyspark_pulsar.write.exactly_once.state import BegunTransaction
 _log = logging.getLogger(__name__)
 
 _FIRST_PRODUCER_ID: Final = PROBE_ID + 100
-"""Behind those of the journal."""
+"""The first producer id after the ids of the journal's producers."""
 _READINGS: Final = 10
 _PARTITIONS_AT_A_TIME: Final = 500
 _MOST_SECONDS: Final = 15.0
 _TIMEOUT_MS: Final = 20_000
 
 IN_THE_WAY_SECONDS: Final = _TIMEOUT_MS / 1000
-"""For how long empty messages are in the way of readers when the process that has sent them dies."""
+"""Maximum time for which empty messages stop readers, if the process that has sent them dies."""
 
 
 def abort_running(
     sink: Sink, read_begun: Callable[[], Sequence[BegunTransaction]], require_alone: Callable[[], None]
 ) -> None:
-    """Abort what `read_begun` gives, so that no reader waits for what the tasks still send. It is asked until it names
-    no new partition; then, if there is anything to abort, `require_alone` comes right before that. Raises what these
-    two raise, and asking the coordinators."""
+    """Abort the transactions from `read_begun`, so that no reader waits for messages that tasks still send.
+
+    Args:
+        sink: The journal and the coordinators.
+        read_begun: Reads the transactions. It is called until it returns no new partition.
+        require_alone: Called immediately before the abort, if there is anything to abort.
+
+    Raises:
+        PulsarError: As `read_begun`, `require_alone` and the coordinators raise it.
+
+    """
     for _ in range(_READINGS):
         begun = read_begun()
-        partitions = _of_open(sink, begun) - sink.ready
+        partitions = _partitions_of_open(sink, begun) - sink.ready
         if not partitions:
             break
         _make_ready(sink, sorted(partitions))
-        # Also of those that cannot be: whoever is thrown out meanwhile and comes again must get further than before.
+        # Failed partitions are included. So a writer that is fenced and tries again gets farther than before.
         sink.ready.update(partitions)
     if begun:
         require_alone()
         sink.coordinators.abort_all(sorted({attempt.transaction for attempt in begun}))
 
 
-def _of_open(sink: Sink, begun: Sequence[BegunTransaction]) -> set[str]:
-    """The partitions of transactions that are open, that of markers among them. Of all where nobody can say."""
+def _partitions_of_open(sink: Sink, begun: Sequence[BegunTransaction]) -> set[str]:
+    """Return the partitions of open transactions, with the marker partition. If unsure, assume that all are open."""
     names = sorted({attempt.transaction for attempt in begun})
     try:
         open_ones = set(sink.coordinators.still_open(names, sink.journal.marker_partition))
@@ -97,8 +106,10 @@ def _of_open(sink: Sink, begun: Sequence[BegunTransaction]) -> set[str]:
 
 
 def _make_ready(sink: Sink, partitions: Sequence[str]) -> None:
-    """Make the transaction buffers of those partitions Ready that are there. Raises nothing: what is aborted next must
-    be aborted."""
+    """Make the transaction buffers of the existing partitions Ready.
+
+    It raises no error, because the transactions must be aborted in any case.
+    """
     faults: list[Exception] = []
     for window in in_windows(partitions, _PARTITIONS_AT_A_TIME):
         try:
@@ -107,15 +118,15 @@ def _make_ready(sink: Sink, partitions: Sequence[str]) -> None:
             faults += [message.fault for message in messages if message.fault is not None]
             if transaction is not None and not any(message.is_unconfirmed for message in messages):
                 sink.coordinators.abort_all([transaction])
-        except Exception as fault:  # noqa: BLE001 -- whatever it is
+        except Exception as fault:  # noqa: BLE001 -- any error
             faults.append(fault)
     if faults:
         _log.warning(
-            "%s: not all topic partitions of the transactions that are aborted next could be written to before, so a "
-            "row that arrives late may hide what follows it; if readers of a topic get nothing new, run "
-            "pyspark-pulsar transactions unblock TOPIC: %s",
-            sink.journal.prefix,
+            "writing to some topic partitions failed before their transactions are aborted, so a late row may hide "
+            "the rows after it; if readers of a topic receive nothing new, run pyspark-pulsar transactions unblock "
+            "TOPIC: %s, journal %s",
             faults[0],
+            sink.journal.prefix,
         )
 
 
@@ -131,10 +142,10 @@ def send_nothing(
         client: Opens the producers.
         coordinators: Begin the transaction.
         partitions: Full names of topic partitions.
-        coordinator: The number of the coordinator whose transaction it is; None for any.
+        coordinator: The number of the transaction's coordinator; None means any.
 
     Returns:
-        The transaction, or None where no partition exists, and the messages with their faults.
+        The transaction, or None if no partition exists; and the messages with their faults.
 
     """
     schemas = _schemas(client, partitions)
@@ -146,23 +157,23 @@ def send_nothing(
         EmptyMessage(client, transaction, _FIRST_PRODUCER_ID + number, name, info)
         for number, (name, info) in enumerate(schemas.items())
     ]
-    # A broker that cannot be reached is waited for once, and not once for each of its topics.
+    # All owners are looked up together, so an unreachable broker delays this once, not once per topic.
     owners = client.owner_connections(schemas)
     map_concurrently(lambda message: message.send(owners[message.topic]), messages)
     return transaction, messages
 
 
 def _schemas(client: BrokerClient, partitions: Sequence[str]) -> dict[str, SchemaInfo | None]:
-    """The partitions that are there, and the schema of each topic: namespaces may refuse producers without."""
+    """Return the existing partitions with their topics' schemas. Namespaces may refuse producers without a schema."""
     names = {name: TopicName.parse(name) for name in partitions}
     counts = client.present_partitions({name.without_partition() for name in names.values()})
-    there = {text: name for text, name in names.items() if _is_there(name, counts[name.without_partition()])}
+    there = {text: name for text, name in names.items() if _exists(name, counts[name.without_partition()])}
     schemas = client.schemas({name.without_partition() for name in there.values()})
     return {text: schemas[name.without_partition()] for text, name in there.items()}
 
 
-def _is_there(name: TopicName, count: int | None) -> bool:
-    """Also where the topic was made again meanwhile."""
+def _exists(name: TopicName, count: int | None) -> bool:
+    """Return whether the partition exists, even if the topic was created again."""
     if count is None:
         return False
     return name.partition < count if name.partition >= 0 else count == 0
@@ -182,10 +193,10 @@ class EmptyMessage:
         self.topic = topic
         self.fault: Exception | None = None
         self.is_unconfirmed = False
-        """Whether it was sent, or may have been, and has no receipt."""
+        """Whether it was sent, or may have been sent, and has no receipt."""
         self._transaction = transaction
-        # Namespaces may refuse messages that are not encrypted, and take those that are: for nobody, with a key that
-        # nobody keeps.
+        # Namespaces may require encryption. They accept a message that is encrypted for no recipient, with a key that
+        # is not stored anywhere.
         self._producing = Producing(data_key=DataKey(os.urandom(32), (("nobody", b"\0"),)))
         self._producer = Producer(
             client,
@@ -199,7 +210,7 @@ class EmptyMessage:
         )
 
     def send(self, owner: Connection | PulsarError) -> None:
-        """To the topic's `owner`. Returns when it has its receipt, or `fault` is set."""
+        """Send the message to the topic's `owner`, and return when it has its receipt or when `fault` is set."""
         if isinstance(owner, PulsarError):
             self.fault = owner
             return

@@ -1,4 +1,4 @@
-"""Exactly-once at each step of a write: the protocol of the package, between Spark's calls."""
+"""The exactly-once delivery: the protocol of this package, split into Spark's calls."""
 
 from __future__ import annotations
 
@@ -30,12 +30,16 @@ from pyspark_pulsar.write.exactly_once.state import PreparedTransaction, Writer
 from pyspark_pulsar.write.exactly_once.task import write_in_transaction
 from pyspark_pulsar.write.target import RowTargets, Target
 
-_MOST_PATIENCE_SECONDS: Final = 600.0
+_MOST_RETRY_SECONDS: Final = 600.0
 
 
 @dataclass(frozen=True)
 class ExactlyOnce(Delivery):
-    """A job is one epoch. Of a streaming query only tasks know the id, so `job` is None, and they tell the driver."""
+    """The exactly-once delivery of a job or a query.
+
+    A job is one epoch. For a streaming query `job` is None, because only tasks know its id. Tasks send it to the
+    driver.
+    """
 
     options: WriteOptions
     journal: JournalName
@@ -43,13 +47,18 @@ class ExactlyOnce(Delivery):
 
     @classmethod
     def of_job(cls, options: WriteOptions, journal: JournalName) -> Self:
-        """Of a new job, with an id of its own."""
+        """Return the delivery of a new job, with a new id."""
         job_id = uuid.uuid4().hex
         return cls(options, journal, Writer(job_id, job_id, journal.target))
 
     def prepare(self, *, runs: bool = False) -> None:
-        """Makes the journal, where its name is known. Raises `OptionError` when the broker has no transactions,
-        `JournalTaken` when the journal of a job is a stream's."""
+        """Check transactions, and create the journal if its name is known.
+
+        Raises:
+            OptionError: The broker has no transactions.
+            JournalTaken: The journal of a job belongs to a stream.
+
+        """
         with BrokerClient.for_planning(self.options, runs=runs) as client:
             if self.journal.fixed is None:
                 Coordinators(client).check()
@@ -64,13 +73,13 @@ class ExactlyOnce(Delivery):
         return write_in_transaction(self.options, target, self.journal, batches, self.job)
 
     def commit(self, epoch: int, messages: Sequence[object]) -> None:
-        """Make the rows of all tasks visible. Raises what `commit_epoch` does."""
+        """Make the rows of all tasks visible. Raise the errors of `commit_epoch`."""
         tasks = _ended_tasks(messages)
         if not tasks:
             return
         row_digest = self._row_digest(tasks)
 
-        # Anew when it is tried again: a connection that is silent may stay so.
+        # Later attempts use new connections, because a silent connection may stay silent.
         clients: Iterator[Callable[[WriteOptions], AbstractContextManager[BrokerClient]]] = itertools.chain(
             [pooled_client], itertools.repeat(BrokerClient)
         )
@@ -80,20 +89,24 @@ class ExactlyOnce(Delivery):
                 sink = Sink.open(client, tasks[0].journal)
                 commit_epoch(sink, tasks[0].writer, epoch, _prepared(tasks), row_digest)
 
-        until_known(attempt, self._patience_seconds)
+        until_known(attempt, self._retry_seconds)
 
     def abort(self, epoch: int, messages: Sequence[object]) -> None:
-        """Make sure that no row of the epoch becomes visible, unless that is decided already. Raises what `abort_epoch`
-        does."""
+        """Make sure that no row of the epoch becomes visible, unless the epoch is already decided.
+
+        Raises:
+            PulsarError: As `abort_epoch` raises it.
+
+        """
         tasks = _ended_tasks(messages)
         if tasks:
             writer, journal = tasks[0].writer, tasks[0].journal
         elif self.job is not None:
-            writer, journal = self.job, self.journal.of(self.job.owner)
+            writer, journal = self.job, self.journal.name_for(self.job.owner)
         else:
-            # Every task has failed and has aborted its own transaction. Which others are of this run and not of one
-            # that has taken over, nobody can tell here; those of workers that were killed end when the query starts
-            # again.
+            # Every task has failed and has aborted its own transaction. This code cannot distinguish other
+            # transactions of this run from transactions of a later run. Transactions of killed workers end when
+            # the query starts again.
             return
 
         def attempt() -> None:
@@ -101,24 +114,27 @@ class ExactlyOnce(Delivery):
                 abort_epoch(Sink.open(client, journal), writer, epoch, _prepared(tasks))
 
         try:
-            until_known(attempt, self._patience_seconds)
+            until_known(attempt, self._retry_seconds)
         except CommitUnfinished:
             raise
         except PulsarError as fault:
             if self.job is None or len(tasks) < len(messages):
                 raise
-            # All tasks had ended, so the commit may have been under way when it failed.
+            # All tasks had ended, so the commit may have begun before it failed.
             raise in_doubt(writer, epoch, journal, fault) from fault
 
     @property
-    def _patience_seconds(self) -> float:
-        """Behind a decision; when it is over, the broker has ended the transactions by itself, or the JVM is about to
-        give up, which knows less of what to do then."""
+    def _retry_seconds(self) -> float:
+        """Time limit for retries after a decision.
+
+        After that time, the broker has ended the transactions by timeout. Or the JVM is about to stop, and its error
+        would contain less advice.
+        """
         seconds = max(self.options.transaction_timeout_ms, self.options.operation_timeout_ms) / 1000
-        return min(seconds, _MOST_PATIENCE_SECONDS)
+        return min(seconds, _MOST_RETRY_SECONDS)
 
     def _row_digest(self, tasks: Sequence[RowsPrepared]) -> RowDigest | None:
-        """Of all rows of the epoch, as far as option `repeatedEpochCheck` compares them."""
+        """Return the digest of all rows of the epoch, as far as option `repeatedEpochCheck` compares them."""
         check = self.options.repeated_epoch_check
         if check == "none":
             return None

@@ -1,8 +1,8 @@
-"""The steps of an epoch that change the state (1, and 5 to 8, of the package's head): take over, commit, abort, finish.
+"""The steps of an epoch that change the state: take over, commit, abort, finish (steps 1 and 5 to 8 of the package).
 
-Every function here may die at any point and be called again, by this driver or by the next one: it is alone while it
-changes the state, reads it first, and goes on from there. Aborting and committing may be repeated; the decision
-(`_decide`) is the one step that may not, and is one record.
+Every function here may die at any point and be called again, by this driver or by the next one. It is alone while it
+changes the state. It reads the state first, and continues from there. Aborting and committing may be repeated. Only the
+decision (`_decide`) may not be repeated, and it is one record.
 """
 
 from __future__ import annotations
@@ -18,7 +18,11 @@ from pyspark_pulsar.errors import CommitError, PulsarError, RepeatedEpochDiffers
 from pyspark_pulsar.model.transaction_id import TransactionId
 from pyspark_pulsar.write.exactly_once.abort import abort_running
 from pyspark_pulsar.write.exactly_once.journal import Decider
-from pyspark_pulsar.write.exactly_once.outcome import behind_the_decision, committed_all_the_same, in_doubt
+from pyspark_pulsar.write.exactly_once.outcome import (
+    committed_all_the_same,
+    in_doubt,
+    unfinished_after_decision,
+)
 from pyspark_pulsar.write.exactly_once.ownership import is_committed_job, refuse_others
 from pyspark_pulsar.write.exactly_once.recovery import abort_begun, exclusively, finish
 from pyspark_pulsar.write.exactly_once.sink import Sink
@@ -36,11 +40,23 @@ _PAUSE_SECONDS: Final = 0.2
 
 
 def take_over(sink: Sink, writer: Writer, *, may_be_empty: bool = True) -> JournalState:
-    """Make `writer` the one who writes: finish what others decided, abort what they left open.
+    """Make `writer` the present writer: finish what others decided, and abort what they left open.
 
-    Called by every task; cheap when it is already, also by what another task has done meanwhile. `may_be_empty`: the
-    journal, as nothing was written with it before. Raises `WriterFenced` when another run has taken over from it,
-    `JournalTaken` when the journal is another's, `CommitError` for one that is empty and must not be.
+    Every task calls it. It is cheap if `writer` already is the writer, for example because of another task.
+
+    Args:
+        sink: The journal and the coordinators.
+        writer: The run.
+        may_be_empty: Whether the journal may be empty, because nothing was written with it before.
+
+    Returns:
+        The state.
+
+    Raises:
+        WriterFenced: Another run has taken over from `writer`.
+        JournalTaken: The journal belongs to another owner.
+        CommitError: The journal is empty, although it must not be.
+
     """
 
     def own_state() -> JournalState | None:
@@ -50,13 +66,13 @@ def take_over(sink: Sink, writer: Writer, *, may_be_empty: bool = True) -> Journ
 
     def attempt(decider: Decider) -> JournalState:
         state = decider.state
-        # Only the state that was read after a fence shows for certain that the journal is empty.
+        # Only the state that was read after a fence proves that the journal is empty.
         if state is None and not may_be_empty:
             raise CommitError(
                 f"the journal {sink.journal.prefix} is empty: expected the last epoch of {writer} in it. It was "
-                f"deleted, or expired by the namespace's message TTL, or the query wrote to another topic or with "
-                f"another deliveryGuarantee before. Whether the epoch that runs now was written already is not known; "
-                f"see whether its rows are there, then give the query a new journal (transactionJournal)"
+                f"deleted, or the namespace's message TTL expired it. Or the query wrote to another topic or with "
+                f"another deliveryGuarantee before. The present epoch may already be written; check the topic for its "
+                f"rows, then set a new journal (transactionJournal)"
             )
         refuse_others(state, writer, sink.journal.prefix)
         if state is None:
@@ -67,7 +83,7 @@ def take_over(sink: Sink, writer: Writer, *, may_be_empty: bool = True) -> Journ
         else:
             return state
         begun, position = abort_begun(sink, state, decider, lambda begun: begun.writer != writer)
-        # The commit of this run's epoch reads again the transactions that its tasks begin during that time.
+        # If tasks of this run have begun transactions, the position stays, so that the run's commit reads them again.
         if all(others.writer != writer for others in begun):
             state = replace(state, begun=position)
         decider.decide(state)
@@ -83,11 +99,22 @@ def commit_epoch(
     prepared: Sequence[PreparedTransaction],
     row_digest: RowDigest | None = None,
 ) -> None:
-    """Make the rows of `prepared` visible, all of them, and abort all else that was begun.
+    """Make all rows of `prepared` visible, and abort everything else that was begun.
 
-    `row_digest` is of all rows of the epoch. One that was decided before stays as it was decided, and `prepared` is
-    aborted; if it had other rows, `RepeatedEpochDiffers`. Raises `CommitUnfinished` behind the decision, and when that
-    may be stored: see `until_known`; `CommitError` when nothing of the epoch is visible, and nothing will be.
+    An epoch that was decided before stays as it was decided, and `prepared` is aborted.
+
+    Args:
+        sink: The journal and the coordinators.
+        writer: The run.
+        epoch: The number of the epoch.
+        prepared: The transactions of its tasks.
+        row_digest: The digest of all rows of the epoch, if it is compared.
+
+    Raises:
+        RepeatedEpochDiffers: The epoch was decided with other rows.
+        CommitUnfinished: It failed after the decision, or when the decision may be stored; see `until_known`.
+        CommitError: No row of the epoch is visible, and none will be.
+
     """
     journal = sink.journal.prefix
 
@@ -99,8 +126,8 @@ def commit_epoch(
         if state is None or state.writer != writer:
             sink.coordinators.abort_all([task.transaction for task in prepared])
             raise CommitError(
-                f"epoch {epoch}: expected the journal {journal} to be at run {writer.run}, got another state; "
-                f"it was deleted or damaged, so nothing of the epoch is counted as written; start the query again"
+                f"epoch {epoch}: expected the journal {journal} to be at run {writer.run}, got another state. It was "
+                f"deleted or damaged, so no row of the epoch counts as written; start the query again"
             )
         if epoch > state.epoch:
             decided = replace(
@@ -109,7 +136,7 @@ def commit_epoch(
             state = _decide(sink, decider, decided)
         else:
             state = _repeated_epoch(sink, state, epoch, prepared, row_digest)
-        with behind_the_decision(writer, epoch, journal):
+        with unfinished_after_decision(writer, epoch, journal):
             state = finish(sink, decider, state)
         _tidy(sink, decider, state)
 
@@ -117,14 +144,18 @@ def commit_epoch(
 
 
 def _tidy(sink: Sink, decider: Decider, state: JournalState) -> None:
-    """The epoch is committed, whatever becomes of this."""
+    """Remove what the next epochs do not need. A failure does not matter, because the epoch is committed."""
     try:
-        # A speculative twin may have begun meanwhile; nobody would end its transaction when Spark kills it.
+        # A speculative attempt may have begun. If Spark kills it, no other process would end its transaction.
         abort_begun(sink, state, decider)
         if state.epoch % _FORGET_EVERY == 0:
             sink.journal.forget_before(state)
     except PulsarError as fault:
-        _log.warning("%s: not tidied, which the next epochs will do: %s", sink.journal.prefix, fault)
+        _log.warning(
+            "removing old records of a journal failed; the next epochs retry: %s: %s",
+            fault,
+            sink.journal.prefix,
+        )
 
 
 def _repeated_epoch(
@@ -134,22 +165,27 @@ def _repeated_epoch(
     prepared: Sequence[PreparedTransaction],
     row_digest: RowDigest | None,
 ) -> JournalState:
-    """Spark runs again what is decided: abort what is not, and compare. Raises `CommitError`."""
+    """Abort what is not decided, and compare the rows, because Spark runs a decided epoch again.
+
+    Raises:
+        CommitError: The epoch is older than the last one, or its rows differ.
+
+    """
     decided = set(state.decided)
     sink.coordinators.abort_all([task.transaction for task in prepared if task.transaction not in decided])
     if epoch < state.epoch:
         raise CommitError(
-            f"epoch {epoch}: expected it to be the last one or a new one, but epoch {state.epoch} is decided already "
-            f"in {sink.journal.prefix}; the checkpoint is older than the journal: go back to the newer one"
+            f"epoch {epoch}: expected the last epoch or a new one, but epoch {state.epoch} is decided already in "
+            f"{sink.journal.prefix}. The checkpoint is older than the journal; use the newer checkpoint"
         )
     known = state.row_digest
     if row_digest is not None and known is not None and not row_digest.agrees_with(known):
         raise RepeatedEpochDiffers(
-            f"epoch {epoch}: expected the rows that {state.writer} has written as this epoch already "
-            f"({known}), got others ({row_digest}), of which nothing is written. The checkpoint is older than "
-            f"the journal {sink.journal.prefix}, since it was restored from a copy or has lost a file: go back to the "
-            f"newer one. Or the rows are not the same whenever they are computed (uuid(), rand(), a sum of doubles), "
-            f"or the query or the topic's schema has changed: then set repeatedEpochCheck=count, or none, which drops "
+            f"epoch {epoch}: expected the rows that {state.writer} has already written as this epoch ({known}), got "
+            f"other rows ({row_digest}), and wrote none of them. The checkpoint may be older than the journal "
+            f"{sink.journal.prefix}, because it was restored from a copy or has lost a file; then use the newer "
+            f"checkpoint. Otherwise the rows differ each time they are computed (uuid(), rand(), a sum of doubles), or "
+            f"the query or the topic's schema has changed; then set repeatedEpochCheck=count, or none, which drops "
             f"these rows"
         )
     return state
@@ -168,13 +204,13 @@ def _decide(sink: Sink, decider: Decider, state: JournalState) -> JournalState:
 
 
 def _require_begun(sink: Sink, state: JournalState, begun: Sequence[BegunTransaction]) -> None:
-    """Check that the journal still knows what was begun for the epoch.
+    """Check that the journal still contains the transactions of the epoch.
 
-    Each task writes its transaction to `-begun` before it sends rows. A transaction that is missing there shows that
-    the topic was deleted, so transactions of other attempts may be open that nobody knows and ends.
+    Each task writes its transaction to `-begun` before it sends rows. A missing transaction shows that the topic was
+    deleted. Then open transactions of other attempts may exist that no process knows or ends.
 
     Raises:
-        CommitError: The prepared transactions are aborted.
+        CommitError: Transactions are missing. The prepared transactions are aborted.
 
     """
     decided = set(state.decided)
@@ -185,86 +221,93 @@ def _require_begun(sink: Sink, state: JournalState, begun: Sequence[BegunTransac
             sink.coordinators.abort_all(state.decided)
             raise CommitError(
                 f"epoch {state.epoch}: expected the transactions of its {len(decided)} tasks in "
-                f"{sink.journal.prefix}-begun, got {len(decided) - len(missing)}: the topic was deleted or expired "
-                f"while the tasks ran, so nothing of the epoch is written. Attempts of tasks that Spark has killed may "
-                f"hide rows that follow theirs until transactionTimeoutMs is over. Keep the journal's topics, and "
-                f"start the query or the job again"
+                f"{sink.journal.prefix}-begun, got {len(decided) - len(missing)}. The topic was deleted or expired "
+                f"while the tasks ran, so no row of the epoch is written. Rows of killed task attempts may hide the "
+                f"rows after them until transactionTimeoutMs is over; keep the journal's topics, and start the query "
+                f"or the job again"
             )
         time.sleep(_PAUSE_SECONDS)
         begun, _ = sink.journal.begun_since(state.begun)
 
 
 def _require_open(sink: Sink, state: JournalState) -> None:
-    """Adding a partition that it has already is refused for a transaction that is not open."""
+    """Add a partition again that they already have. A broker refuses this for a transaction that is not open."""
     try:
         sink.coordinators.require_open(state.decided, sink.journal.marker_partition)
     except TransactionEnded as fault:
         sink.coordinators.abort_all(state.decided)
         raise CommitError(
-            f"epoch {state.epoch}: expected the transactions of all its tasks to be open, but {fault}; nothing of the "
-            f"epoch is written. It timed out if the epoch took longer than transactionTimeoutMs: raise that, or make "
-            f"epochs smaller"
+            f"epoch {state.epoch}: expected the transactions of all its tasks to be open, but {fault}; no row of the "
+            f"epoch is written. If the epoch took longer than transactionTimeoutMs, raise that, or make epochs smaller"
         ) from fault
 
 
 def abort_epoch(sink: Sink, writer: Writer, epoch: int, prepared: Sequence[PreparedTransaction]) -> None:
-    """Abort what `writer` has begun for the epoch; if it has been decided, finish it instead. Tasks of a job that begin
-    later fail. Raises `CommitUnfinished` for a job that was decided, also when it is committed now, and for one of
-    which nobody knows."""
+    """Abort what `writer` has begun for the epoch. If the epoch is decided, finish it instead.
+
+    Tasks of a job that begin later fail.
+
+    Raises:
+        CommitUnfinished: The job was decided, even if it is committed now; or its state is unknown.
+
+    """
 
     def attempt(decider: Decider) -> None:
         state = decider.state
-        if _is_out(state, writer):
-            _abort_of_former(sink, state, writer, epoch, prepared)
+        if _is_fenced(state, writer):
+            _abort_after_takeover(sink, state, writer, epoch, prepared)
             return
         if state is not None and state.writer == writer:
-            with behind_the_decision(writer, epoch, sink.journal.prefix):
+            with unfinished_after_decision(writer, epoch, sink.journal.prefix):
                 state = finish(sink, decider, state)
         decided = state is not None and state.writer == writer and epoch <= state.epoch
         if writer.is_job and not decided:
-            # Before `-begun` is read: what a task begins behind that, it ends itself, as it looks for this then.
+            # This record precedes the reading of `-begun`. A task that begins later reads this record, and ends its
+            # own.
             state = (state or JournalState(writer, released=True)).give_up(writer)
             decider.decide(state)
-        _abort_of(sink, state, writer, epoch, prepared)
+        _abort_own(sink, state, writer, epoch, prepared)
         if writer.is_job and decided:
             raise committed_all_the_same(writer, epoch, sink.journal.prefix)
 
     state = sink.journal.state()
-    if _is_out(state, writer):
-        _abort_of_former(sink, state, writer, epoch, prepared)
+    if _is_fenced(state, writer):
+        _abort_after_takeover(sink, state, writer, epoch, prepared)
     else:
         exclusively(sink, attempt)
 
 
-def _is_out(state: JournalState | None, writer: Writer) -> bool:
-    """Whether the journal is another's, and nothing of the writer can be stored any more. Tasks of a job that nobody
-    has taken over from may yet take over."""
+def _is_fenced(state: JournalState | None, writer: Writer) -> bool:
+    """Return whether the journal has another writer, so that nothing of `writer` can be stored.
+
+    Tasks of a job may still take over, unless another one has taken over from the job.
+    """
     if state is None or state.writer == writer:
         return False
     return not writer.is_job or state.fenced_run(writer) is not None or not state.belongs_to(writer)
 
 
-def _abort_of_former(
+def _abort_after_takeover(
     sink: Sink,
     state: JournalState | None,
     writer: Writer,
     epoch: int,
     prepared: Sequence[PreparedTransaction],
 ) -> None:
-    """Whoever has taken over has finished what was decided."""
-    _abort_of(sink, state, writer, epoch, prepared)
+    """Abort what is undecided. The run that has taken over has finished what was decided."""
+    _abort_own(sink, state, writer, epoch, prepared)
     if is_committed_job(state, writer):
         raise committed_all_the_same(writer, epoch, sink.journal.prefix)
 
 
-def _abort_of(
+def _abort_own(
     sink: Sink,
     state: JournalState | None,
     writer: Writer,
     epoch: int,
     prepared: Sequence[PreparedTransaction],
 ) -> None:
-    """Abort what is of the writer's epoch and not decided; another's is left alone."""
+    """Abort what is undecided of the writer's epoch, and nothing of other writers."""
     decided: set[TransactionId] = set() if state is None else set(state.decided)
     sink.coordinators.abort_all([task.transaction for task in prepared if task.transaction not in decided])
     if state is None:
@@ -276,14 +319,22 @@ def _abort_of(
         own = [attempt for attempt in begun if (attempt.writer, attempt.epoch) == (writer, epoch)]
         return [attempt for attempt in own if attempt.transaction not in decided]
 
-    # Another's is not among them, so nobody need be alone.
+    # The list contains no transaction of another writer, so this process need not be alone.
     abort_running(sink, own, require_alone=lambda: None)
 
 
 def finish_decided(sink: Sink, *, abort_open: bool = False, release: bool = False) -> JournalState | None:
-    """Commit what was decided and is not known to be committed, for whoever wrote it; with `abort_open` abort what was
-    begun and not decided, which makes a writer fail that is still there; with `release` let others have the journal,
-    whose owner's run fails too. Returns what the journal says then, None where nobody has decided anything."""
+    """Commit what was decided and is not known to be committed, of any writer.
+
+    Args:
+        sink: The journal and the coordinators.
+        abort_open: Whether to abort what was begun and not decided. A running writer fails then.
+        release: Whether another owner may use the journal. The present owner's run fails then.
+
+    Returns:
+        The new state, or None if nothing was ever decided.
+
+    """
     if sink.journal.state() is None:
         return None
 

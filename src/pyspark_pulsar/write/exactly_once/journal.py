@@ -1,13 +1,13 @@
-"""The journal: the three topics of the protocol (see the package's head), and deciding as compare and append.
+"""The journal: the three topics of the protocol (see the package), and deciding as compare and append.
 
-Whoever wants to decide opens `-decided` as its only producer, which throws all others out (Pulsar's producer access
-mode ExclusiveWithFencing), appends a fence, and reads up to it. What lies before the fence is final: nobody else can
-append behind it. So the state that was read is still the last one when the next is appended, or appending fails.
-A fence that is not among the records that were read says that they are not all: the broker has just loaded the topic,
-or another one has come and removed them.
+A process that decides opens `-decided` as its only producer. This fences all others (Pulsar's producer access mode
+ExclusiveWithFencing). Then it appends a fence, and reads up to the fence. All records before the fence are final,
+because no other process can append after it. So the state that was read is still the last one when the next is
+appended, or the append fails. If the fence is not among the records that were read, they are incomplete. Then the
+broker has just loaded the topic, or another process has fenced this one and removed records.
 
-A fence names the position of the last state before it, so the state is found from the end of the topic, however many
-fences lie behind it.
+A fence contains the position of the last state before it. So the state is found from the end of the topic, for any
+number of later fences.
 """
 
 from __future__ import annotations
@@ -36,51 +36,51 @@ from pyspark_pulsar.write.exactly_once.state import (
     transaction_of,
 )
 
-# Behind that of the producer that settles topics; tasks number theirs from 1.
+# The id after the id of the producer that settles topics. Tasks number their producers from 1.
 _FIRST_PRODUCER_ID: Final = PROBE_ID + 1
 _PAUSE_SECONDS: Final = 0.2
 
 
 class Journal:
-    """The three topics, by one client; used by one thread."""
+    """The three topics, accessed through one client. Used by one thread."""
 
     def __init__(self, client: BrokerClient, prefix: str) -> None:
-        """Creates what is missing, as the broker's policy says."""
+        """Open the topics. Create missing ones according to the broker's policy."""
         self.prefix = prefix
         self._request_seconds = client.request_seconds
         topics = journal_topics(prefix)
         self._begun, self._decided, self._ended = JournalTopic.open(client, topics, _FIRST_PRODUCER_ID)
 
     @classmethod
-    def there(cls, client: BrokerClient, prefix: str) -> Self | None:
-        """One that was begun before; creates nothing."""
+    def find(cls, client: BrokerClient, prefix: str) -> Self | None:
+        """Return an existing journal, or None. It creates nothing."""
         decided = journal_topics(prefix)[1]
         return None if client.present_partitions([decided])[decided] is None else cls(client, prefix)
 
     def prepare(self) -> None:
-        """Make the topics keep what is written to them. Driver, before any task."""
+        """Make the topics retain their messages. The driver calls it before any task."""
         for records in (self._begun, self._ended):
             records.writer().close()
 
     def state(self) -> JournalState | None:
-        """What the last driver decided; None before the first. Another one may decide anew at any time."""
+        """Return the last decided state; None before the first. Another driver may decide at any time."""
         _, state = self._last_state()
         return state
 
     @property
     def marker_partition(self) -> str:
-        """To be added to each transaction."""
+        """The partition to add to each transaction."""
         return self._ended.name
 
     def write_begun(self, begun: BegunTransaction) -> None:
         self._begun.append(begun_record(begun))
 
     def write_marker(self, transaction: TransactionId) -> None:
-        """Append the marker in the transaction, to whose partitions `marker_partition` was added."""
+        """Append the marker in the transaction. `marker_partition` must have been added to the transaction."""
         self._ended.append({"transaction": list(transaction)}, transaction)
 
     def begun_since(self, start: Position) -> tuple[list[BegunTransaction], Position]:
-        """The transactions begun from `start` on, and the position behind them."""
+        """Return the transactions begun from `start` on, and the position after them."""
         records = self._begun.since(start)
         begun = [begun_of(record.content, self._begun.name) for record in records]
         if not records:
@@ -89,31 +89,33 @@ class Journal:
         return begun, Position(last.ledger, last.entry + 1)
 
     def markers_since(self, start: Position) -> set[TransactionId]:
-        """The transactions whose markers are visible, and fences beside them."""
+        """Return the transactions whose markers are visible from `start` on. Fences are left out."""
         contents = (record.content for record in self._ended.since(start))
         return {transaction_of(content["transaction"]) for content in contents if "transaction" in content}
 
     def ended_end(self) -> Position:
-        """Behind the last visible marker."""
+        """Return the position after the last visible marker."""
         return self._ended.end()
 
     def forget_before(self, state: JournalState) -> None:
-        """Let go of what nobody needs who begins at the last state, which is `state`. One attempt."""
+        """Delete records that no process needs that begins at `state`, the last state. It makes one attempt."""
         start, _ = self._last_state()
         self._decided.forget_before(start)
         self._begun.forget_before(state.begun)
         self._ended.forget_before(state.ended)
 
     def fence_markers(self, start: Position) -> bool:
-        """Whether all that was written to the markers' topic until now is settled: what follows an open
-        transaction stays invisible. Leaves a record behind."""
+        """Return whether all earlier records of the markers' topic are settled. It appends a record.
+
+        Records after the first one of an open transaction stay invisible.
+        """
         nonce = uuid.uuid4().hex
         self._ended.append({"fence": nonce})
         return any(record.content.get("fence") == nonce for record in self._ended.since(start))
 
     @contextmanager
     def exclusive(self) -> Iterator[Decider]:
-        """Be the only one who decides; whoever was is fenced."""
+        """Become the only process that decides, and fence the previous one."""
         writer = self._decided.writer(exclusive=True)
         try:
             before, _ = self._last_state()
@@ -122,7 +124,7 @@ class Journal:
             writer.close()
 
     def _fenced_state(self, writer: JournalTopicWriter, before: Position) -> JournalState | None:
-        """The last state, which only `writer` can change. Raises `WriterFenced`, `DeadlineExceeded`."""
+        """Return the last state, which only `writer` can change. Raise `WriterFenced` or `DeadlineExceeded`."""
         fence = _fence(before)
         deadline = time.monotonic() + self._request_seconds
         while True:
@@ -132,14 +134,14 @@ class Journal:
                 return self._last_of(contents)
             if time.monotonic() > deadline:
                 raise DeadlineExceeded(
-                    f"{self._decided.name}: expected to read the fence that was appended to it within "
-                    f"{self._request_seconds:.0f} s, got {len(contents)} other records; the broker does not show the "
-                    f"whole topic: unload it, or look into the broker's log"
+                    f"{self._decided.name}: expected to read the appended fence within {self._request_seconds:.0f} s, "
+                    f"got {len(contents)} other records. The broker does not show the whole topic; unload it, or read "
+                    f"the broker's log"
                 )
             time.sleep(_PAUSE_SECONDS)
 
     def _last_state(self) -> tuple[Position, JournalState | None]:
-        """Where to begin to read `-decided` to come to the last state, and that state."""
+        """Return the position from which `-decided` must be read to find the last state, and that state."""
         last = self._decided.last()
         if last is None:
             return EARLIEST, None
@@ -154,16 +156,16 @@ class Journal:
 
 
 class Decider:
-    """Alone on `decided`, until another one comes."""
+    """The only writer of `-decided`, until another one fences it."""
 
     def __init__(self, writer: JournalTopicWriter, before: Position, state: JournalState | None) -> None:
-        """`before`: where to begin to read to come to `state`, or a later one."""
+        """Store the arguments. Reading `-decided` from `before` on finds `state`, or a later one."""
         self._writer = writer
         self._before = before
         self.state = state
 
     def require_alone(self) -> None:
-        """Prove that no other writer opened the journal before now. Raises `WriterFenced` when one did."""
+        """Prove that no other writer has opened the journal until now. Raise `WriterFenced` if one has."""
         self._writer.append(_fence(self._before))
 
     def decide(self, state: JournalState) -> None:
@@ -171,8 +173,8 @@ class Decider:
 
         Raises:
             WriterFenced, SendError, DeadlineExceeded: The receipt is missing, so the state may be stored or not. This
-                includes `WriterFenced`: the append may have been stored before its connection was lost, and the next
-                connection of this producer was refused.
+                includes `WriterFenced`. The append may have been stored before its connection was lost, and then the
+                producer's next connection was refused.
 
         """
         self._writer.append(state_record(state))

@@ -1,6 +1,6 @@
-"""What an exactly-once write calls its journal: the same after a restart, another name for another query or target.
+"""The name of an exactly-once write's journal. It is the same after a restart, and differs between queries and targets.
 
-Names are those of three topics without their last parts; see `journal`.
+A name is the common part of the names of three topics; see `journal`.
 """
 
 from __future__ import annotations
@@ -20,34 +20,43 @@ _PREFIX: Final = "__pyspark-pulsar"
 
 @dataclass(frozen=True, slots=True)
 class JournalName:
-    """The name, as far as Spark tells the driver when it plans: only tasks know the query's id. Picklable."""
+    """The name, as far as Spark shows it to the driver: only tasks know the query's id. Picklable."""
 
     target: str
-    """The topic that rows go to, or the column that names topics."""
+    """The topic of the rows, or the column that names their topics."""
     fixed: str | None
-    """Of a job, or by option `transactionJournal`; None: made of the query's id."""
+    """The name of a job's journal, or option `transactionJournal`; None if the query's id determines it."""
     beside: str = ""
 
-    def of(self, owner: str) -> str:
-        """The journal of that query or job."""
+    def name_for(self, owner: str) -> str:
+        """Return the name for the query or job with this id."""
         return self.fixed or f"{self.beside}-{owner}-{_digest(self.target)}"
 
 
 def journal_of_stream(options: WriteOptions, checkpoint: str | None) -> JournalName:
-    """Of an exactly-once streaming query. Raises `OptionError` where nothing tells its name."""
+    """Return the name for an exactly-once streaming query.
+
+    Raises:
+        OptionError: Neither a checkpoint nor `transactionJournal` determines the name.
+
+    """
     if options.transaction_journal is not None:
         return JournalName(_target(options), _checked(options))
     if checkpoint is None:
         raise OptionError(
             "deliveryGuarantee=exactly-once: expected the option checkpointLocation of this writeStream, or "
-            "transactionJournal, to find what was decided before a restart; got neither"
+            "transactionJournal, to find what was decided before a restart, got neither; set one of them"
         )
     return JournalName(_target(options), None, _beside(_topic(options)))
 
 
 def journal_of_batch(options: WriteOptions) -> JournalName:
-    """Of all exactly-once jobs that write to the topic. Raises `OptionError` where rows name their topics and no
-    journal is given."""
+    """Return the name for all exactly-once jobs that write to the topic.
+
+    Raises:
+        OptionError: Rows name their topics, and the options name no journal.
+
+    """
     if options.transaction_journal is not None:
         return JournalName(_target(options), _checked(options))
     topic = _topic(options)
@@ -71,8 +80,8 @@ def _topic(options: WriteOptions) -> TopicName:
     if options.topic is None:
         raise OptionError(
             "deliveryGuarantee=exactly-once: expected the option transactionJournal where column __topic names the "
-            "topics, got neither that nor the option topic, beside which the journal would lie; give the name of a "
-            "topic that does not exist, in a namespace where this role may produce and consume"
+            "topics, got neither it nor the option topic, which would determine its namespace. Set transactionJournal "
+            "to the name of a topic that does not exist, in a namespace where this role may produce and consume"
         )
     topic = TopicName.parse(options.topic)
     check_domain(options, topic)

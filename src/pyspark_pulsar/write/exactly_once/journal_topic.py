@@ -1,7 +1,7 @@
-"""One topic of a journal: JSON records, which the exactly-once sink writes down about itself.
+"""A topic of a journal, with JSON records that the exactly-once sink writes about itself.
 
-A record is one message, UTF-8 JSON in a topic without schema. Appending waits for the broker's receipt; reading goes
-up to the last message that consumers can see.
+A record is one message, UTF-8 JSON in a topic without a schema. An append waits for the broker's receipt. A read ends
+at the last message that consumers can see.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pyspark_pulsar.schema.read_schema import resolve_read_schema
 from pyspark_pulsar.schema.write.write_schema import resolve_write_schema
 
 KEEPER: Final = "pyspark-pulsar-journal"
-"""The durable subscription without which a broker would delete the topic and its records."""
+"""The durable subscription of the topic. Without it, a broker would delete the topic and its records."""
 
 _PERMITS: Final = 1_000
 _WAIT_SECONDS: Final = 1.0
@@ -39,26 +39,28 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class JournalRecord:
-    """A record and where it lies."""
+    """A record and its position."""
 
     position: Position
     content: dict[str, Any]
 
 
 class JournalTopic:
-    """Created where it is missing. Used by one thread."""
+    """A topic of a journal. Used by one thread."""
 
     def __init__(self, client: BrokerClient, name: str, producer_id: int) -> None:
-        """`producer_id` must be unique among the producers of `client`."""
+        """Store the arguments. `producer_id` must be unique among the producers of `client`."""
         self._client = client
         self._producer_id = producer_id
         self.name = name
-        """The full name of the stream."""
+        """The full name of the topic or its partition."""
 
     @classmethod
     def open(cls, client: BrokerClient, topics: Sequence[TopicName], first_producer_id: int) -> list[Self]:
-        """One for each of the topics, with producer ids from that one on. In the first partition where the broker
-        creates partitioned topics."""
+        """Open the topics, and create missing ones. Their producer ids begin at `first_producer_id`.
+
+        If the broker creates partitioned topics, the records are in the first partition.
+        """
         counts = client.partition_counts(topics, create=True)
         names = [str(topic.with_partition(0) if counts[topic] else topic) for topic in topics]
         return [cls(client, name, first_producer_id + index) for index, name in enumerate(names)]
@@ -66,7 +68,7 @@ class JournalTopic:
     def writer(
         self, *, exclusive: bool = False, transaction: TransactionId | None = None
     ) -> JournalTopicWriter:
-        """Raises what opening a producer raises. `exclusive`: every other writer is thrown out for good."""
+        """Open a writer. `exclusive` fences every other writer permanently. Raise the errors of `Producer.open`."""
         producer = Producer(
             self._client,
             self.name,
@@ -74,7 +76,7 @@ class JournalTopic:
             None,
             self._client.request_seconds,
             exclusive=exclusive,
-            # A marker sent twice says nothing else than one.
+            # A repeated marker has the same meaning as one.
             transactional=transaction is not None,
             keep_for=KEEPER,
         )
@@ -82,7 +84,7 @@ class JournalTopic:
         return JournalTopicWriter(producer, transaction)
 
     def append(self, content: dict[str, Any], transaction: TransactionId | None = None) -> None:
-        """Append one record with a writer of its own. Raises what `writer` and `JournalTopicWriter.append` do."""
+        """Append one record with a new writer. Raise the errors of `writer` and `JournalTopicWriter.append`."""
         writer = self.writer(transaction=transaction)
         try:
             writer.append(content)
@@ -90,20 +92,22 @@ class JournalTopic:
             writer.close()
 
     def since(self, start: Position) -> list[JournalRecord]:
-        """The visible records from `start` on. Retries where the topic moves."""
+        """Return the visible records from `start` on. It retries while the topic moves."""
         return self._if_exists(lambda: list(self._read(start)), [])
 
     def last(self) -> JournalRecord | None:
-        """The last visible record; None where there is none."""
+        """Return the last visible record, or None."""
         return self._if_exists(self._last, None)
 
     def end(self) -> Position:
-        """Behind the last visible record."""
+        """Return the position after the last visible record."""
         return self._if_exists(self._end, EARLIEST)
 
     def forget_before(self, position: Position) -> None:
-        """Let the broker delete what lies before `position`: whole ledgers, as for any subscription. One attempt;
-        raises what `hold_cursor` does."""
+        """Let the broker delete the records before `position`, by whole ledgers, as for any subscription.
+
+        It makes one attempt, and raises the errors of `hold_cursor`.
+        """
         if position.is_earliest:
             return
         cursor = hold_cursor(self._client, self.name, KEEPER)
@@ -113,7 +117,7 @@ class JournalTopic:
             cursor.close()
 
     def _if_exists(self, attempt: Callable[[], T], nothing: T) -> T:
-        """`nothing` where there is no topic yet: the first writer creates it."""
+        """Return `nothing` if the topic does not exist yet, because the first writer creates it."""
         try:
             return self._client.retrying(attempt)
         except TopicNotFoundError:
@@ -163,7 +167,7 @@ class JournalTopic:
                 if time.monotonic() > deadline:
                     raise DeadlineExceeded(
                         f"{self.name}: expected the records up to {end} within {self._client.request_seconds:.0f} s, "
-                        f"got those up to {reached}"
+                        f"got those up to {reached}; wait and try again, or read the broker's log"
                     )
                 continue
             reached = after_entry(*(entries.last or end.as_tuple()[:2]))
@@ -175,7 +179,7 @@ class JournalTopic:
 
 
 class JournalTopicWriter:
-    """Appends; close it. With a transaction its records are visible when that is committed."""
+    """A writer of records, which the caller closes. Records of a transaction are visible after its commit."""
 
     def __init__(
         self, producer: Producer, transaction: TransactionId | None, producing: Producing | None = None
@@ -194,7 +198,12 @@ class JournalTopicWriter:
         )
 
     def append(self, content: dict[str, Any]) -> None:
-        """Returns when the broker has it. Raises `WriterFenced`, `SendError`, `DeadlineExceeded`."""
+        """Append a record, and return when the broker has stored it.
+
+        Raises:
+            WriterFenced, SendError, DeadlineExceeded: The receipt is missing.
+
+        """
         text = json.dumps(content, separators=(",", ":")).encode()
         batch = pa.RecordBatch.from_arrays([pa.array([text], pa.binary())], schema=self._columns)
         for frames in self._encoder.encode(batch, time.time_ns() // 1_000_000):
@@ -216,6 +225,6 @@ def _records(batch: pa.RecordBatch, topic: str) -> Iterator[JournalRecord]:
         if not isinstance(content, dict):
             raise CommitError(
                 f"{topic}: expected records of pyspark-pulsar's exactly-once sink, got something else at {position}; "
-                f"give transactionJournal a name that nothing else writes to"
+                f"set transactionJournal to a name that nothing else writes to"
             )
         yield JournalRecord(position, content)

@@ -1,4 +1,4 @@
-"""Whose a journal is, and telling everybody else before anything of its owner's is touched."""
+"""The owner of a journal, and the refusal of other writers before anything of the owner is changed."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ from pyspark_pulsar.write.exactly_once.state import EPOCH_OF_A_JOB, JournalState
 
 
 class RunFenced(WriterFenced):
-    """For good, other than having been thrown out while something was decided."""
+    """A run that is fenced permanently, not only while another one decides."""
 
 
 def refuse_others(state: JournalState | None, writer: Writer, journal: str) -> None:
-    """Raises `RunFenced` for a run that another one has taken over from and a job that was given up, `JournalTaken` for
-    a writer whose journal it is not."""
+    """Refuse a writer that may not write to the journal.
+
+    Raises:
+        RunFenced: Another run has taken over from this one, or the job was given up.
+        JournalTaken: The journal belongs to another owner.
+
+    """
     if state is None:
         return
     if state.fenced_run(writer) is not None:
@@ -21,17 +26,17 @@ def refuse_others(state: JournalState | None, writer: Writer, journal: str) -> N
         else:
             now = ("the job has failed, or " if writer.is_job else "") + "the journal was released by hand"
         raise RunFenced(
-            f"{writer}, run {writer.run}: expected to be the run that writes, but {now}, as the journal {journal} says "
-            f"(run {state.writer.run}). What was decided before is committed, and nothing else of run {writer.run} "
-            f"counts as written. Let only one query run on a checkpoint, and give each of several jobs that run at the "
-            f"same time a transactionJournal"
+            f"{writer}, run {writer.run}: expected to be the run that writes, but {now}, as the journal {journal} "
+            f"shows (run {state.writer.run}). Earlier decisions are committed, and nothing else of run {writer.run} "
+            f"counts as written; run only one query per checkpoint, and set a separate transactionJournal for each "
+            f"of several concurrent jobs"
         )
     if not state.belongs_to(writer):
         raise JournalTaken(
-            f"{journal}: expected the journal of {writer}, got that of {state.writer}, which is left as it is; nothing "
-            f"was written. A query and its topic, or the jobs to a topic, have a journal of their own: give this one "
-            f"another name by option transactionJournal, or leave the option out. If the other one will never be "
-            f"started again: pyspark-pulsar transactions resolve --journal {journal} --release --service-url URL"
+            f"{journal}: expected the journal of {writer}, got the journal of {state.writer}, which is left as it is; "
+            f"nothing was written. Each query and topic, and the jobs to a topic, need a journal of their own; set "
+            f"another name by option transactionJournal, or remove the option. If the other writer will never start "
+            f"again, run pyspark-pulsar transactions resolve --journal {journal} --release --service-url URL"
         )
 
 

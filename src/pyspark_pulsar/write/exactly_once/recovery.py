@@ -1,11 +1,12 @@
-"""What everybody does who comes to a journal: be alone, finish what is decided, abort what is not.
+"""Recovery steps of every process that opens a journal: be alone, finish decided epochs, abort all others.
 
-Finishing commits all transactions of the last decision, also those that a dead driver has committed already: the
-broker answers that these have ended, but not how. Their markers in `-ended` tell. Aborting takes what is in `-begun`
-and not in the decision; a transaction that is being committed is not aborted by it, as the coordinator refuses that.
+Finishing commits all transactions of the last decision, even if a dead driver has already committed them. For these,
+the broker answers that they have ended, but not how. Their markers in `-ended` show it. An abort covers the
+transactions in `-begun` that are not in the decision. The coordinator refuses the abort of a
+transaction that is being committed.
 
-Whoever is slow may not be alone any more: another one has come, begun transactions of its own, and removed markers. So
-before something is aborted, or told as lost, for what was read, whoever acts appends a fence, which fails then.
+A slow process may no longer be alone: another one may have begun its own transactions and removed markers. So before it
+aborts what it has read, or reports it as lost, the process appends a fence. If it is not alone, the append fails.
 """
 
 from __future__ import annotations
@@ -41,9 +42,20 @@ T = TypeVar("T")
 def exclusively(
     sink: Sink, attempt: Callable[[Decider], T], settled: Callable[[], T | None] = lambda: None
 ) -> T:
-    """Call `attempt` as the only one who decides. It reads the journal's state before it acts, so it may be called
-    again. `settled` comes before each try: when it gives something, nobody needs to be thrown out. Raises
-    `WriterFenced` when others come every time."""
+    """Call `attempt` as the only process that decides.
+
+    Args:
+        sink: The journal.
+        attempt: Reads the journal's state before it acts, because it may be called again.
+        settled: Called before each try. If it returns a result, no other process needs to be fenced.
+
+    Returns:
+        The result of `attempt` or `settled`.
+
+    Raises:
+        WriterFenced: Other processes fenced this one in every try.
+
+    """
     for number in range(_TRIES):
         result = settled()
         if result is not None:
@@ -56,8 +68,8 @@ def exclusively(
         except WriterFenced:
             if number == _TRIES - 1:
                 raise
-            # All tasks of a run begin at once, and one that is thrown out may have needed only a moment more. So pauses
-            # grow until there are few enough, and end when another one has done it.
+            # All tasks of a run begin at the same time, and a fenced task may have needed only a moment more. So the
+            # pauses grow until few enough tasks compete, and end when another task has settled it.
             again = time.monotonic() + random.uniform(0.5, 1.5) * _PAUSE_SECONDS * 2**number  # noqa: S311 -- spreads them
             while (left := again - time.monotonic()) > 0:
                 time.sleep(min(left, _LOOK_SECONDS))
@@ -67,7 +79,13 @@ def exclusively(
 
 
 def finish(sink: Sink, decider: Decider, state: JournalState) -> JournalState:
-    """Commit what is decided, unless that is known to be done. Raises `RowsLost`, and what asking the broker raises."""
+    """Commit what is decided, unless it is known to be committed.
+
+    Raises:
+        RowsLost: The broker has aborted some of it.
+        PulsarError: As requests to the broker raise it.
+
+    """
     if state.done or state.epoch == NO_EPOCH:
         return state
     ended = sink.coordinators.commit_all(state.decided)
@@ -83,8 +101,14 @@ def finish(sink: Sink, decider: Decider, state: JournalState) -> JournalState:
 def _require_markers(
     sink: Sink, decider: Decider, state: JournalState, ended: Sequence[PreparedTransaction]
 ) -> None:
-    """Of transactions that have ended, in one way or the other. Raises `RowsLost` unless the marker of each is visible,
-    `DeadlineExceeded` when that cannot be seen, `WriterFenced` when another one may have removed them."""
+    """Check that the marker of each ended transaction is visible, so that it was committed and not aborted.
+
+    Raises:
+        RowsLost: A marker is missing.
+        DeadlineExceeded: An open transaction hides the markers.
+        WriterFenced: Another process may have removed markers.
+
+    """
     seconds = max(sink.client.request_seconds, IN_THE_WAY_SECONDS + _LOOK_SECONDS)
     deadline = time.monotonic() + seconds
     while True:
@@ -95,27 +119,27 @@ def _require_markers(
             return
         if settled:
             decider.require_alone()
-            raise RowsLost(_lost(sink, state, missing))
+            raise RowsLost(_loss_text(sink, state, missing))
         if time.monotonic() > deadline:
             raise DeadlineExceeded(
-                f"epoch {state.epoch}: expected to see within {seconds:.0f} s whether its "
-                f"transactions were committed, but a transaction is open in {sink.journal.marker_partition}; the epoch "
-                f"is decided, and the next start of the query finishes it"
+                f"epoch {state.epoch}: expected to see within {seconds:.0f} s whether its transactions were committed, "
+                f"but a transaction is open in {sink.journal.marker_partition}. The epoch is decided; start the query "
+                f"again, which finishes it"
             )
         abort_begun(sink, state, decider)
         time.sleep(_PAUSE_SECONDS)
 
 
-def _lost(sink: Sink, state: JournalState, missing: Sequence[PreparedTransaction]) -> str:
+def _loss_text(sink: Sink, state: JournalState, missing: Sequence[PreparedTransaction]) -> str:
     rows = sum(task.rows for task in missing)
     tasks = ", ".join(str(task.partition) for task in missing)
     names = ", ".join(named(task.transaction) for task in missing)
     return (
-        f"epoch {state.epoch}: expected all its {len(state.transactions)} transactions to be committed, as was "
-        f"decided, but the broker has aborted {len(missing)} of them (they timed out): {rows} rows of Spark's "
-        f"partitions {tasks} are missing ({names}, journal {sink.journal.prefix}). They do not count as "
-        f"written. Write them again by hand, then go on with another journal (transactionJournal); "
-        f"a larger transactionTimeoutMs gives a driver more time to come back"
+        f"epoch {state.epoch}: expected all its {len(state.transactions)} decided transactions to be committed, but "
+        f"the broker has aborted {len(missing)} of them (they timed out). {rows} rows of Spark's partitions {tasks} "
+        f"are missing ({names}, journal {sink.journal.prefix}). They do not count as written. Write them again by "
+        f"hand, then continue with another journal (transactionJournal); a larger transactionTimeoutMs leaves a "
+        f"driver more time to restart"
     )
 
 
@@ -125,9 +149,21 @@ def abort_begun(
     decider: Decider,
     counts: Callable[[BegunTransaction], bool] = lambda _: True,
 ) -> tuple[list[BegunTransaction], Position]:
-    """Abort what is begun and not decided, of what `counts`; returns all that was begun since the state, and the
-    position up to which `-begun` was read. Raises `WriterFenced` when another one has come: what was begun may be its
-    own."""
+    """Abort what is begun and not decided.
+
+    Args:
+        sink: The journal and the coordinators.
+        state: The last state.
+        decider: Proves that this process is alone.
+        counts: Selects the transactions to abort.
+
+    Returns:
+        All transactions begun since the state, and the position up to which `-begun` was read.
+
+    Raises:
+        WriterFenced: Another process has taken over, so the transactions may be its own.
+
+    """
     decided = set(state.decided)
     readings: list[tuple[list[BegunTransaction], Position]] = []
 

@@ -1,4 +1,4 @@
-"""Rows of an epoch that was written before: digested as they would be sent, and not sent. Executor only."""
+"""Digests of rows whose epoch was written before. They are encoded like rows to send, and not sent. Executor only."""
 
 from __future__ import annotations
 
@@ -22,8 +22,13 @@ def digest_rows(
     batches: Iterator[pa.RecordBatch],
     client: BrokerClient,
 ) -> RowDigest:
-    """What `send_rows` would tell of these rows. Raises `SchemaError` for a row that does not fit, and what settling a
-    topic raises that rows name."""
+    """Return the digest that `send_rows` would return for these rows.
+
+    Raises:
+        SchemaError: A row does not fit the schema.
+        PulsarError: As settling a topic that rows name raises it.
+
+    """
     encoders: dict[str, BatchEncoder] = {}
     for batch in keyed(batches, options.key_column):
         for name, rows in (

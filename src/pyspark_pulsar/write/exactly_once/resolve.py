@@ -1,5 +1,7 @@
-"""`pyspark-pulsar transactions resolve` and `remove-journal`: end what was left behind by a query or job that nobody
-starts again, and remove its journal."""
+"""The commands `pyspark-pulsar transactions resolve` and `remove-journal`.
+
+They finish the work of a query or job that will not start again, and remove its journal.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +17,21 @@ from pyspark_pulsar.write.exactly_once.sink import Sink
 def resolve_journal(
     options: WriteOptions, prefix: str, *, abort_open: bool, release: bool = False, owner: str | None = None
 ) -> list[str]:
-    """Finish what was decided; what to tell a user of it. With `owner` another's journal is left alone. Raises
-    `CommitError` for rows that are missing for good."""
+    """Finish what was decided, and return lines for the user.
+
+    With `owner`, the journal of another owner is not changed.
+
+    Raises:
+        CommitError: Rows are missing permanently.
+
+    """
     with BrokerClient.for_planning(options) as client:
-        journal = Journal.there(client, prefix)
+        journal = Journal.find(client, prefix)
         state = None if journal is None else journal.state()
         if journal is None or state is None:
             return [f"{prefix}: nothing was ever written with this journal."]
         if owner is not None and state.writer.owner != owner:
-            return [f"{prefix}: it belongs to {state.writer}, and was left alone."]
+            return [f"{prefix}: it belongs to {state.writer}, and was not changed."]
         sink = Sink(client, journal, Coordinators(client))
         state = finish_decided(sink, abort_open=abort_open, release=release) or state
     lines = [f"{prefix}: it belongs to {state.writer}."]
@@ -45,28 +53,28 @@ def remove_journal(options: WriteOptions, prefix: str, *, owner: str | None = No
     """Finish what was decided, abort what was begun, and delete the topics of the journal.
 
     Args:
-        options: How to reach brokers and the admin REST API.
+        options: The connections to brokers and the admin REST API.
         prefix: The name of the journal.
-        owner: The id of the query or job; the journal of another one is left alone.
+        owner: The id of the query or job. The journal of another one is not changed.
 
     Returns:
-        What to tell a user.
+        Lines for the user.
 
     Raises:
-        CommitError: Rows are missing for good; nothing is deleted.
+        CommitError: Rows are missing permanently; nothing is deleted.
         CatalogUnsupported: A query or job still uses the journal.
         OptionError: `admin.url` is missing.
 
     """
     with AdminClient.for_planning(options) as admin:
         with BrokerClient.for_planning(options) as client:
-            journal = Journal.there(client, prefix)
+            journal = Journal.find(client, prefix)
             state = None if journal is None else journal.state()
             if state is not None and owner is not None and state.writer.owner != owner:
-                return [f"{prefix}: it belongs to {state.writer}, and was left alone."]
+                return [f"{prefix}: it belongs to {state.writer}, and was not changed."]
             if journal is not None:
                 finish_decided(Sink(client, journal, Coordinators(client)), abort_open=True)
-        # `-decided` goes last: with it a run that was interrupted finds the journal again.
+        # `-decided` is deleted last, so that an interrupted run finds the journal again.
         begun, decided, ended = journal_topics(prefix)
         removed = [admin.topics.delete_idle(topic) for topic in (begun, ended, decided)]
     return [f"{prefix}: {'removed' if any(removed) else 'there is no such journal'}."]

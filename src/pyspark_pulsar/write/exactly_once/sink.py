@@ -1,4 +1,4 @@
-"""What the steps of the protocol are done with: a client, the journal, and the transaction coordinators."""
+"""The resources for the steps of the protocol: a client, the journal, and the transaction coordinators."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pyspark_pulsar.write.exactly_once.journal import Journal
 
 @dataclass(frozen=True)
 class Sink:
-    """Used by one thread."""
+    """The resources of one process. Used by one thread."""
 
     client: BrokerClient
     journal: Journal
     coordinators: Coordinators
     ready: set[str] = field(default_factory=set)
-    """Topic partitions whose transaction buffers were made ready (`abort`), which they stay."""
+    """Topic partitions whose transaction buffers were made Ready (`abort`). They stay so."""
 
     @classmethod
     def open(cls, client: BrokerClient, prefix: str) -> Sink:

@@ -1,6 +1,6 @@
-"""What the journal of an exactly-once sink says: the state, whose changes are pure, and its records.
+"""The content of an exactly-once sink's journal: the state, its changes as pure functions, and its records.
 
-Records are JSON objects of version 1. Option `repeatedEpochCheck=none` leaves out `rows` and `digest`.
+Records are JSON objects of version 1. With option `repeatedEpochCheck=none`, they lack `rows` and `digest`.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _FENCED_RUNS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Who writes: a streaming query or a batch job, and which start of it."""
+    """A streaming query or a batch job, and one start of it."""
 
     owner: str
-    """Spark's id of the query, the same after restarts; of a job, one of its own."""
+    """Spark's id of the query, which is the same after restarts; or a job's own id."""
     run: str
-    """New with each start; of a job, its owner."""
+    """A new id for each start; for a job, the same as its owner."""
     target: str | None = field(default=None, compare=False)
-    """The topic, or the column that names topics. None fits each of them, as in records of begun transactions."""
+    """The topic, or the column that names topics. None equals every target, as in records of begun transactions."""
 
     @property
     def is_job(self) -> bool:
@@ -43,7 +43,7 @@ class Writer:
 
 @dataclass(frozen=True, slots=True)
 class PreparedTransaction:
-    """A transaction that holds all rows of a task's partition, and its marker."""
+    """A transaction with all rows of a task's partition, and its marker."""
 
     transaction: TransactionId
     partition: int
@@ -52,7 +52,7 @@ class PreparedTransaction:
 
 @dataclass(frozen=True, slots=True)
 class BegunTransaction:
-    """A transaction that a task attempt began. A record more follows where it takes in more partitions."""
+    """A transaction that a task attempt has begun. Another record follows when the task adds more partitions."""
 
     transaction: TransactionId
     writer: Writer
@@ -63,28 +63,30 @@ class BegunTransaction:
 
 @dataclass(frozen=True, slots=True)
 class FencedRun:
-    """A run that another run took over from, or a job that was given up: it must not write any more."""
+    """A run that may not write any more: another run took over from it, or its job was given up."""
 
     run: str
     epoch: int
-    """The last one that was decided by then, and is committed; `NO_EPOCH` if none was."""
+    """The last epoch that was decided by then, and is committed; `NO_EPOCH` if none was."""
 
 
 @dataclass(frozen=True)
 class JournalState:
-    """What is decided. `epoch` is the last one that was, of `writer.owner`; `done` says that all its transactions are
-    known to be committed."""
+    """The decided state. `epoch` is the last decided epoch of `writer.owner`.
+
+    `done` means that all its transactions are known to be committed.
+    """
 
     writer: Writer
     epoch: int = NO_EPOCH
     transactions: tuple[PreparedTransaction, ...] = ()
     done: bool = True
     fenced_runs: tuple[FencedRun, ...] = ()
-    """The last hundred; those that have decided nothing go first."""
+    """The last hundred. Runs that have decided nothing are forgotten first."""
     begun: Position = EARLIEST
-    """Transactions begun before it have ended."""
+    """The position in `-begun` before which all transactions have ended."""
     ended: Position = EARLIEST
-    """Markers before it are of epochs that are done."""
+    """The position in `-ended` before which all markers belong to finished epochs."""
     row_digest: RowDigest | None = None
     """The rows of `epoch`; None if option `repeatedEpochCheck` is `none`."""
     released: bool = False
@@ -98,36 +100,36 @@ class JournalState:
         return next((fenced for fenced in self.fenced_runs if fenced.run == writer.run), None)
 
     def belongs_to(self, writer: Writer) -> bool:
-        """Whether `writer` may take over: the next start of the query with the same topic, or the next job."""
+        """Return whether `writer` may take over: the query's next start with the same target, or the next job."""
         owner = self.writer
         if owner.owner == writer.owner:
             return None in (owner.target, writer.target) or owner.target == writer.target
         return self.released or (owner.is_job and writer.is_job)
 
     def taken_over_by(self, writer: Writer) -> JournalState:
-        """Epochs are numbered anew for another owner."""
+        """Return the state after `writer` has taken over. Another owner's epochs begin at the first number again."""
         fenced = self._with_fenced(FencedRun(self.writer.run, self.epoch))
         state = replace(self, writer=writer, transactions=(), done=True, fenced_runs=fenced, released=False)
         return state if writer.owner == self.writer.owner else replace(state, epoch=NO_EPOCH, row_digest=None)
 
     def release(self) -> JournalState:
-        """Its owner may go on with it in another run, or another owner take over."""
+        """Return the state in which the owner's next run or another owner may take over."""
         fenced = self._with_fenced(FencedRun(self.writer.run, self.epoch))
         return replace(self, fenced_runs=fenced, released=True)
 
     def give_up(self, job: Writer) -> JournalState:
-        """The job has failed before it was decided, and its tasks must not write any more, nor take over."""
+        """Return the state after the job has failed undecided: its tasks may neither write nor take over."""
         return replace(self, fenced_runs=self._with_fenced(FencedRun(job.run, NO_EPOCH)))
 
     def _with_fenced(self, run: FencedRun) -> tuple[FencedRun, ...]:
         fenced = [*(fenced for fenced in self.fenced_runs if fenced.run != run.run), run]
         while len(fenced) > _FENCED_RUNS:
-            # A run that has committed an epoch is looked up longer than a run that only must not write any more.
+            # The run of a committed epoch is needed longer than a run that only may not write any more.
             fenced.remove(next((run for run in fenced if run.epoch == NO_EPOCH), fenced[0]))
         return tuple(fenced)
 
 
-# Records and what they mean
+# Records and their meaning
 
 
 def state_record(state: JournalState) -> dict[str, Any]:
@@ -152,7 +154,7 @@ def state_record(state: JournalState) -> dict[str, Any]:
 
 
 def state_of(content: dict[str, Any], where: str) -> JournalState:
-    """Raises `CommitError` for a record that is none, or of a version that is not known."""
+    """Parse a record of the state. Raise `CommitError` if it is not one, or if its version is unknown."""
     try:
         if content["version"] != VERSION:
             raise CommitError(
@@ -174,7 +176,7 @@ def state_of(content: dict[str, Any], where: str) -> JournalState:
             released=content["released"],
         )
     except (KeyError, TypeError, ValueError) as fault:
-        raise _foreign(where, fault) from fault
+        raise _foreign_record(where, fault) from fault
 
 
 def begun_record(begun: BegunTransaction) -> dict[str, Any]:
@@ -183,23 +185,25 @@ def begun_record(begun: BegunTransaction) -> dict[str, Any]:
         "owner": begun.writer.owner,
         "run": begun.writer.run,
         "epoch": begun.epoch,
-        "partitions": _counted(begun.partitions),
+        "partitions": _partition_counts(begun.partitions),
     }
 
 
 def begun_of(content: dict[str, Any], where: str) -> BegunTransaction:
-    """Raises `CommitError` for a record that is none."""
+    """Parse a record of a begun transaction. Raise `CommitError` if it is not one."""
     try:
         writer = Writer(content["owner"], content["run"])
-        partitions = _named(content["partitions"])
+        partitions = _partition_names(content["partitions"])
         return BegunTransaction(transaction_of(content["transaction"]), writer, content["epoch"], partitions)
     except (KeyError, TypeError, ValueError, AttributeError) as fault:
-        raise _foreign(where, fault) from fault
+        raise _foreign_record(where, fault) from fault
 
 
-def _counted(partitions: Iterable[str]) -> dict[str, int]:
-    """Topics and how many partitions each has, as names of a thousand partitions would fill the journal; names that are
-    not all partitions of a topic, from the first one on, stand for themselves, with 0."""
+def _partition_counts(partitions: Iterable[str]) -> dict[str, int]:
+    """Return each topic with its number of partitions, because a thousand names would fill the journal.
+
+    If names are not all partitions of a topic from the first one on, each name is a key, with 0.
+    """
     topics: dict[TopicName, set[str]] = {}
     for name in partitions:
         topics.setdefault(TopicName.parse(name).without_partition(), set()).add(name)
@@ -212,8 +216,8 @@ def _counted(partitions: Iterable[str]) -> dict[str, int]:
     return counts
 
 
-def _named(counts: dict[str, int]) -> tuple[str, ...]:
-    """What `_counted` has counted."""
+def _partition_names(counts: dict[str, int]) -> tuple[str, ...]:
+    """Return the names for the result of `_partition_counts`."""
     return tuple(
         name
         for text, count in counts.items()
@@ -230,8 +234,8 @@ def transaction_of(pair: Iterable[int]) -> TransactionId:
     return most, least
 
 
-def _foreign(where: str, fault: Exception) -> CommitError:
+def _foreign_record(where: str, fault: Exception) -> CommitError:
     return CommitError(
-        f"{where}: expected a record of pyspark-pulsar's exactly-once sink, got one that lacks {fault}; give "
-        f"transactionJournal a name that nothing else writes to"
+        f"{where}: expected a record of pyspark-pulsar's exactly-once sink, got a record that lacks {fault}; set "
+        f"transactionJournal to a name that nothing else writes to"
     )

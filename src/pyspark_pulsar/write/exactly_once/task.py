@@ -1,5 +1,7 @@
-"""The part of a task in an exactly-once write (steps 1 to 4 of the package's head): its rows in a transaction of its
-own, left open for the driver."""
+"""A task's part of an exactly-once write (steps 1 to 4 of the package).
+
+It writes its rows in a separate transaction, and leaves the transaction open for the driver.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +42,11 @@ _log = logging.getLogger(__name__)
 
 
 class _RecordedTransaction(OpenTransaction):
-    """New, and in the journal with its partitions before it takes them in.
+    """A new transaction that is in the journal, with its partitions, before it adds them.
 
-    A driver that gives a job up, or decides it, notes that, and reads which transactions were begun. A task notes that
-    it has begun, then sees whether its job goes on. So one of them sees the other, as far as brokers show all that is
-    stored, and the transaction is aborted. Of a query the next epoch or start aborts what was begun.
+    A driver that abandons or decides a job first records it, and then reads the begun transactions. A task first
+    records its begin, and then reads whether its job still runs. So one of them sees the other, as far as brokers
+    show all stored records, and the transaction is aborted. For a query, the next epoch or start aborts what was begun.
     """
 
     def __init__(self, sink: Sink, writer: Writer, epoch: int, timeout_ms: int) -> None:
@@ -54,8 +56,8 @@ class _RecordedTransaction(OpenTransaction):
         self._record = BegunTransaction(self.id, writer, epoch)
 
     @property
-    def begun(self) -> BegunTransaction:
-        """With all the partitions that it was sent something to, or may have been, but that of markers."""
+    def begun_transaction(self) -> BegunTransaction:
+        """The transaction with all partitions that may have received rows, without the marker partition."""
         return self._with(self.partitions)
 
     def _with(self, partitions: Iterable[str]) -> BegunTransaction:
@@ -74,7 +76,7 @@ class _RecordedTransaction(OpenTransaction):
         if state.epoch >= EPOCH_OF_A_JOB:
             raise RunFenced(
                 f"{job}: expected it to wait for this attempt of a task, but it is decided already, with another one; "
-                f"nothing of this one counts as written"
+                f"no row of this attempt counts as written"
             )
 
 
@@ -85,15 +87,28 @@ def write_in_transaction(
     batches: Iterator[pa.RecordBatch],
     job: Writer | None,
 ) -> RowsPrepared:
-    """Send all rows in an open transaction. Executor only. `job` None: an epoch of a streaming query.
+    """Send all rows in an open transaction. Executor only.
 
-    When it raises, its transaction is aborted; when the process dies, whoever commits aborts it. Raises what
-    `write_rows` and `take_over` do.
+    If it raises, its transaction is aborted. If the process dies, the next process that commits aborts it.
+
+    Args:
+        options: The options of the write.
+        target: The topic, or the topics that rows name.
+        journal: The name of the journal.
+        batches: The rows.
+        job: The job. None means an epoch of a streaming query.
+
+    Returns:
+        The message to the driver.
+
+    Raises:
+        PulsarError: As `write_rows` and `take_over` raise it.
+
     """
     writer, epoch = _epoch_of_a_stream() if job is None else (job, EPOCH_OF_A_JOB)
     writer = replace(writer, target=journal.target)
     with pooled_client(options) as client:
-        sink = Sink.open(client, journal.of(writer.owner))
+        sink = Sink.open(client, journal.name_for(writer.owner))
         may_be_empty = epoch == 0 or options.transaction_journal is not None
         state = take_over(sink, writer, may_be_empty=may_be_empty)
         if epoch <= state.epoch:
@@ -102,19 +117,19 @@ def write_in_transaction(
         first = next(batches, None)
         if first is None:
             return RowsPrepared(writer, sink.journal.prefix, None, RowDigest())
-        # Topics that rows name are added when their first rows come.
+        # Topics that rows name are added when their first rows arrive.
         partitions = target.partitions if isinstance(target, Target) else ()
         transaction = _RecordedTransaction(sink, writer, epoch, options.transaction_timeout_ms)
         try:
             transaction.add_partitions([sink.journal.marker_partition, *partitions])
             rows = itertools.chain([first], batches)
-            # Spark never runs a job again, so nobody would compare its rows.
+            # Spark never runs a job again, so no run would compare its rows.
             terms = DeliveryTerms(transaction=transaction, digests=job is None and _digests(options))
             row_digest = send_rows(options, target, rows, client, terms)
             transaction.require_time()
             sink.journal.write_marker(transaction.id)
         except BaseException:
-            _abort(sink, transaction.begun)
+            _abort(sink, transaction.begun_transaction)
             raise
         prepared = PreparedTransaction(transaction.id, present_partition(), row_digest.rows)
         return RowsPrepared(writer, sink.journal.prefix, prepared, row_digest)
@@ -132,8 +147,10 @@ def _repeated_rows(
     state: JournalState,
     epoch: int,
 ) -> RowDigest:
-    """Of rows that are dropped, since their epoch was decided before. Takes all of them: Spark's worker must, before it
-    ends."""
+    """Return the digest of rows that are dropped because their epoch was decided before.
+
+    It reads all rows, because Spark's worker must do so before it ends.
+    """
     compared = epoch == state.epoch and state.row_digest is not None and state.row_digest.digest is not None
     if compared and _digests(options):
         return digest_rows(options, target, batches, client)
@@ -146,7 +163,7 @@ def _epoch_of_a_stream() -> tuple[Writer, int]:
 
 
 def _abort(sink: Sink, begun: BegunTransaction) -> None:
-    """Raises nothing: what made the task fail is what the user must see."""
+    """Abort the transaction. It raises no error, because the user must see the error of the task."""
     try:
         if begun.partitions:
             abort_running(sink, lambda: [begun], require_alone=lambda: None)
@@ -154,5 +171,7 @@ def _abort(sink: Sink, begun: BegunTransaction) -> None:
             sink.coordinators.abort_all([begun.transaction])
     except PulsarError as fault:
         _log.warning(
-            "%s was not aborted, which the next one who commits will do: %s", named(begun.transaction), fault
+            "aborting a transaction failed; the next process that commits aborts it: %s: %s",
+            fault,
+            named(begun.transaction),
         )

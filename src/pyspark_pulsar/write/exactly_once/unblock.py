@@ -1,9 +1,9 @@
-"""`pyspark-pulsar transactions unblock`: end rows that hide what follows them although nobody writes any more.
+"""The command `pyspark-pulsar transactions unblock`: end abandoned rows that hide the rows after them.
 
-A row that reaches a topic partition after its transaction was aborted can count as a row of an open transaction there,
-which no coordinator knows any longer (`abort`). The partition forgets it when another transaction of the same
-coordinator ends there, and no transaction of that coordinator that began earlier is open any more. So an empty
-transaction of each coordinator is sent to each partition and aborted.
+A row may reach a topic partition after its transaction was aborted. Then the partition may count it as a row of an open
+transaction, which no coordinator knows any longer (`abort`). The partition forgets that transaction when another
+transaction of the same coordinator ends there, and no earlier one of that coordinator is open. So an empty transaction
+of each coordinator is sent to each partition and aborted.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _PARTITIONS_AT_A_TIME = 500
 
 
 def unblock_topic(options: ConnectionOptions, topic: TopicName) -> list[str]:
-    """End rows of transactions that have ended already. Transactions that are open stay open.
+    """End rows of transactions that have already ended. Open transactions stay open.
 
     Args:
-        options: How to reach the brokers.
+        options: The connections to brokers.
         topic: A topic, or one partition of it.
 
     Returns:
@@ -31,7 +31,7 @@ def unblock_topic(options: ConnectionOptions, topic: TopicName) -> list[str]:
 
     Raises:
         TopicNotFoundError: The topic does not exist.
-        PulsarError: A partition could not be written to; the others are done.
+        PulsarError: A partition could not be written to. The others are done.
 
     """
     with BrokerClient.for_planning(options) as client:
@@ -39,7 +39,7 @@ def unblock_topic(options: ConnectionOptions, topic: TopicName) -> list[str]:
         coordinators.check()
         count = client.present_partitions([topic])[topic]
         if count is None:
-            raise TopicNotFoundError(f"topic {topic}: expected one that exists, got none; check the name")
+            raise TopicNotFoundError(f"topic {topic}: expected an existing topic, got none; correct the name")
         partitions = [str(topic.with_partition(index)) for index in range(count)] or [str(topic)]
         faults: list[Exception] = []
         for number in range(coordinators.count()):
@@ -53,10 +53,10 @@ def unblock_topic(options: ConnectionOptions, topic: TopicName) -> list[str]:
 def _pass(
     client: BrokerClient, coordinators: Coordinators, partitions: list[str], coordinator: int
 ) -> list[Exception]:
-    """End a transaction of the coordinator in each partition; return what failed."""
+    """End a transaction of the coordinator in each partition, and return the failures."""
     transaction, messages = send_nothing(client, coordinators, partitions, coordinator)
     unconfirmed: list[EmptyMessage] = [message for message in messages if message.is_unconfirmed]
-    # A message without receipt may arrive after the abort, and would be such a row itself. Its transaction times out.
+    # A message without a receipt may arrive after the abort and hide rows itself. Its transaction times out.
     if transaction is not None and not unconfirmed:
         coordinators.abort_all([transaction])
     return [message.fault for message in messages if message.fault is not None]

@@ -1,4 +1,4 @@
-"""A micro-batch is planned only when nothing of it was removed unread, as brokers and ledgers tell together."""
+"""A micro-batch is planned only if brokers and ledgers show that none of it was removed unread."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Removed = Mapping[TopicPartition, RemovedEntries]
 
 
 class Cluster:
-    """A broker and a planner. `answers`: what the broker says is removed, in turn; the last one again and again."""
+    """A broker and a planner. `answers` has the broker's successive answers about removals; the last one repeats."""
 
     def __init__(self, *answers: Removed, ledgers: TopicLedgers | None = None, lists: bool = True) -> None:
         self._answers = list(answers)
@@ -83,7 +83,7 @@ def planned(cluster: Cluster, **options: Any) -> list[PartitionPlan]:
         readable.close()
 
 
-def test_where_nothing_is_removed_the_planner_need_not_check_it_again() -> None:
+def test_without_removals_the_planner_does_not_check_again() -> None:
     cluster = Cluster({})
     assert [plan.partition for plan in planned(cluster)] == [A, B]
     assert [request.is_whole for request in cluster.planned[0]] == [True, True]
@@ -100,7 +100,7 @@ def test_what_is_removed_is_loss(caplog: pytest.LogCaptureFixture) -> None:
     assert "at least 4 entries" in caplog.text
 
 
-def test_a_topic_that_is_deleted_is_not_planned() -> None:
+def test_a_deleted_topic_is_not_planned() -> None:
     with pytest.raises(DataLossError, match="the topic was deleted"):
         planned(Cluster({A: DELETED}))
     cluster = Cluster({A: DELETED})
@@ -108,8 +108,8 @@ def test_a_topic_that_is_deleted_is_not_planned() -> None:
     assert cluster.shown == {B}
 
 
-def test_of_a_ledger_that_is_gone_the_planner_decides() -> None:
-    """It may have seen the ledger end where the range begins."""
+def test_the_planner_decides_about_a_removed_ledger() -> None:
+    """The planner may have seen the ledger end where the range begins."""
     cluster = Cluster({A: UNCLEAR}, ledgers=LEFT)
     assert [plan.partition for plan in planned(cluster)] == [A, B]
     assert [request.is_whole for request in cluster.planned[0]] == [False, True]
@@ -117,14 +117,14 @@ def test_of_a_ledger_that_is_gone_the_planner_decides() -> None:
 
 
 @pytest.mark.parametrize("lists", [True, False])
-def test_where_the_planner_knows_no_ledgers_it_is_loss(lists: bool) -> None:
+def test_a_removed_ledger_that_the_planner_does_not_know_is_a_loss(lists: bool) -> None:
     cluster = Cluster({A: UNCLEAR}, lists=lists)
     with pytest.raises(DataLossError, match="the ledger of 5:3:0 is gone"):
         planned(cluster)
     assert len(cluster.planned) == lists
 
 
-def test_what_a_table_has_by_now_is_not_lost() -> None:
+def test_removed_entries_in_a_table_are_no_loss() -> None:
     cluster = Cluster({A: SOME})
     cluster.tables = {A: END}
     assert [plan.partition for plan in planned(cluster)] == [A, B]
@@ -132,7 +132,7 @@ def test_what_a_table_has_by_now_is_not_lost() -> None:
     assert cluster.asked[-1][0].keys() == {B}, "no ledger is needed for the other"
 
 
-def test_ledgers_that_go_between_the_broker_s_answer_and_their_list_are_asked_for_again() -> None:
+def test_ledgers_removed_between_the_answer_and_their_list_are_checked_again() -> None:
     cluster = Cluster({}, {A: SOME}, ledgers=LEFT)
     with pytest.raises(DataLossError, match="at least 4 entries"):
         planned(cluster)
@@ -143,7 +143,7 @@ def test_ledgers_that_go_between_the_broker_s_answer_and_their_list_are_asked_fo
     assert len(cluster.planned) == 1, "only the cursor had been moved"
 
 
-def test_a_compacted_view_misses_nothing_that_compaction_removed() -> None:
+def test_compacted_entries_are_no_loss_in_a_compacted_view() -> None:
     cluster = Cluster({}, ledgers=LEFT)
     planned(cluster, read_compacted=True)
     assert [request.is_whole for request in cluster.planned[0]] == [False, False]

@@ -1,4 +1,4 @@
-"""A query without news asks once a second at most, and one with news at once."""
+"""A query without news sends requests at most once a second, and a query with news without a pause."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pyspark_pulsar.read.microbatch.idle_pause import MOST_SECONDS, IdlePause
 
 
 class Clock:
-    """Time passes only in sleep, and 10 ms at each question."""
+    """A clock that advances only in sleep, and by 10 ms per request."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -20,49 +20,49 @@ class Clock:
         self.now += seconds
 
 
-def asked(pause: IdlePause, clock: Clock, seconds: float) -> int:
-    """How often a trigger without an interval asks in so many seconds."""
+def count_requests(pause: IdlePause, clock: Clock, seconds: float) -> int:
+    """Return the number of requests of a trigger without an interval, in a number of seconds."""
     end, count = clock.now + seconds, 0
     while clock.now < end:
-        pause.before_asking()
+        pause.wait_before_request()
         clock.now += 0.01
         count += 1
     return count
 
 
-def test_less_and_less() -> None:
+def test_requests_become_less_frequent() -> None:
     clock = Clock()
     pause = IdlePause(clock, clock.sleep)
-    assert asked(pause, clock, 10) < 100
-    assert asked(pause, clock, 60) <= 61
+    assert count_requests(pause, clock, 10) < 100
+    assert count_requests(pause, clock, 60) <= 61
     assert max(clock.slept) <= MOST_SECONDS
 
 
-def test_news_end_it() -> None:
+def test_news_end_the_pause() -> None:
     clock = Clock()
     pause = IdlePause(clock, clock.sleep)
-    asked(pause, clock, 60)
+    count_requests(pause, clock, 60)
     clock.slept.clear()
-    pause.news()
-    pause.before_asking()
+    pause.note_news()
+    pause.wait_before_request()
     assert clock.slept == []
-    assert asked(pause, clock, 0.5) > 10
+    assert count_requests(pause, clock, 0.5) > 10
 
 
-def test_a_query_that_has_micro_batches_of_another_source_is_not_held_up() -> None:
+def test_micro_batches_of_another_source_end_the_pause() -> None:
     clock = Clock()
     pause = IdlePause(clock, clock.sleep)
     for _ in range(100):
-        pause.before_asking()
+        pause.wait_before_request()
         clock.now += 0.2
-        pause.news()
+        pause.note_news()
     assert clock.slept == []
 
 
-def test_a_slow_trigger_waits_no_longer() -> None:
+def test_a_slow_trigger_has_no_additional_pause() -> None:
     clock = Clock()
     pause = IdlePause(clock, clock.sleep)
     for _ in range(20):
-        pause.before_asking()
+        pause.wait_before_request()
         clock.now += 5
     assert clock.slept == []

@@ -1,4 +1,4 @@
-"""Stream offsets: what Spark stores, and what a newer or foreign checkpoint gets told."""
+"""Stream offsets: the JSON that Spark stores, and the errors for a newer or foreign checkpoint."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def test_the_symbol_of_a_query_that_has_not_started() -> None:
     assert StreamOffset.from_json({"version": 1, "start": "latest"}).start == FROM_LATEST
 
 
-def test_starts() -> None:
+def test_starts_of_partitions() -> None:
     former = StreamOffset({B: Position(3, 4)})
     reached = StreamOffset({A: Position(9, 9), B: Position(5, 0)})
     assert reached.start_of(B, former) == Position(3, 4)
@@ -57,7 +57,7 @@ def test_a_foreign_offset_is_refused(document: dict[str, object]) -> None:
         StreamOffset.from_json(document)
 
 
-def test_a_time_is_kept_by_every_offset_and_seen_by_older_versions() -> None:
+def test_every_offset_keeps_the_time_and_older_versions_refuse_it() -> None:
     for time in (TimeBound(all=5), TimeBound(by_name=((A, 7),))):
         first = StreamOffset(start=FROM_EARLIEST, published_from=time)
         later = StreamOffset({A: Position(3, 4)}, published_from=time)
@@ -66,17 +66,17 @@ def test_a_time_is_kept_by_every_offset_and_seen_by_older_versions() -> None:
         assert first.to_json()["version"] == later.to_json()["version"] == 2
 
 
-def test_an_offset_that_reads_nothing_more_is_known() -> None:
+def test_an_offset_without_news_is_recognized() -> None:
     former = StreamOffset({A: Position(1, 2)}, {A: EARLIEST})
     assert StreamOffset({A: Position(1, 2)}).goes_no_further_than(former)
     assert not StreamOffset({A: Position(1, 3)}).goes_no_further_than(former)
-    # Partitions that are read anew, or that appear, and the start of a query are news.
+    # Partitions that are read again or appear are news, and so is the start of a query.
     assert not StreamOffset({A: Position(1, 2)}, {A: EARLIEST}).goes_no_further_than(former)
     assert not StreamOffset({A: Position(1, 2), B: EARLIEST}).goes_no_further_than(former)
     assert not StreamOffset().goes_no_further_than(StreamOffset(start=FROM_LATEST))
 
 
-def test_segments_are_seen_by_older_versions() -> None:
+def test_older_versions_refuse_segments() -> None:
     parent, child = (
         TopicPartition.parse(f"segment://public/default/orders/{name}")
         for name in ("0000-ffff-0", "0000-7fff-1")

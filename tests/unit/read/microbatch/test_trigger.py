@@ -1,4 +1,4 @@
-"""What a trigger makes of the records of its steps, and what it leaves to its caller."""
+"""The micro-batch that a trigger derives from its steps, and the work it leaves to its caller."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BEGIN, MIDDLE, END, LATER = Position(5, 0), Position(5, 4), Position(5, 9), Posi
 
 
 class Steps:
-    """The steps of a trigger: ends come from a list, the goal is all of them, a limit stops in the middle."""
+    """The steps of a trigger: the ends are from a list, the goal is all of them, and a limit stops in the middle."""
 
     def __init__(self, *ends: Mapping[TopicPartition, Position], **options: Any) -> None:
         given = ReadOptions(service_url="pulsar://x:6650", topic="a", **options)
@@ -55,7 +55,7 @@ class Steps:
         return {}
 
 
-def test_a_query_begins_and_reads_all_that_is_there() -> None:
+def test_a_query_begins_and_reads_all_messages() -> None:
     steps = Steps({A: END})
     batch = steps.trigger.next_micro_batch(StreamOffset(start=FROM_EARLIEST), is_limited=False)
     assert batch.end == StreamOffset({A: END}, {A: BEGIN})
@@ -71,7 +71,7 @@ def test_a_query_that_begins_at_the_end_must_see_it() -> None:
     assert steps.looked_up == [({}, False)]
 
 
-def test_nothing_new_is_an_empty_micro_batch() -> None:
+def test_without_new_messages_the_micro_batch_is_empty() -> None:
     steps = Steps({A: END})
     former = StreamOffset({A: END}, {A: BEGIN}, passed={A: LATER})
     batch = steps.trigger.next_micro_batch(former, is_limited=False)
@@ -81,7 +81,7 @@ def test_nothing_new_is_an_empty_micro_batch() -> None:
     assert steps.trigger.next_micro_batch(StreamOffset({A: END}, {A: BEGIN}), is_limited=False).is_empty
 
 
-def test_the_lag_of_a_limited_micro_batch_goes_to_the_ends() -> None:
+def test_the_lag_of_a_limited_micro_batch_is_measured_to_the_ends() -> None:
     """A topic partition that the query does not read yet does not count."""
     steps = Steps({A: END})
     batch = steps.trigger.next_micro_batch(StreamOffset({A: BEGIN}), is_limited=True)
@@ -90,7 +90,7 @@ def test_the_lag_of_a_limited_micro_batch_goes_to_the_ends() -> None:
     assert steps.waits == [True]
 
 
-def test_available_now_ends_at_what_was_there_and_waits_for_nothing() -> None:
+def test_available_now_ends_at_the_initial_ends_without_waiting() -> None:
     steps = Steps({A: END}, {A: LATER, B: LATER})
     steps.trigger.freeze()
     batch = steps.trigger.next_micro_batch(StreamOffset({A: BEGIN}), is_limited=True)
@@ -103,7 +103,7 @@ def test_available_now_ends_at_what_was_there_and_waits_for_nothing() -> None:
 
 
 @pytest.mark.parametrize(("is_limited", "ended"), [(False, "run"), (True, None)])
-def test_an_offset_says_that_the_query_has_ended(is_limited: bool, ended: str | None) -> None:
+def test_an_offset_states_that_the_query_has_ended(is_limited: bool, ended: str | None) -> None:
     steps = Steps({A: END}, ending_offsets=FROM_LATEST)
     batch = steps.trigger.next_micro_batch(StreamOffset({A: BEGIN}), is_limited=is_limited)
     assert batch.end.ended == ended

@@ -1,4 +1,4 @@
-"""Spark 4.1 without the jar: in what order it asks, and what a query may be answered."""
+"""The order of Spark 4.1's calls without the jar, and the answers to them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ SECOND: dict[str, Any] = {"version": 1, "positions": {"persistent://public/defau
 
 
 @pytest.fixture
-def begun(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Where the query's subscription was told to stand, in turn. The topic ends at `FIRST`, then at `SECOND`."""
+def subscribed(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return the successive positions of the query's subscription. The topic ends at `FIRST`, then at `SECOND`."""
     told: list[Any] = []
     ends = iter((FIRST, SECOND))
 
@@ -43,36 +43,36 @@ def reader(**options: str) -> WholeBacklogReader:
     return WholeBacklogReader(parse_options(ReadOptions, OPTIONS | options), None)  # type: ignore[arg-type]
 
 
-def test_a_query_begins_and_goes_on(begun: list[Any]) -> None:
+def test_a_query_begins_and_continues(subscribed: list[Any]) -> None:
     new = reader()
     initial = new.initialOffset()
     assert new.latestOffset() == FIRST
-    assert begun == []
+    assert subscribed == []
     assert new.partitions(initial, FIRST) == [FIRST]
-    assert begun == [initial]
+    assert subscribed == [initial]
     assert new.latestOffset() == SECOND
-    assert begun == [initial, FIRST]
+    assert subscribed == [initial, FIRST]
     assert new.partitions(FIRST, SECOND) == [SECOND]
 
 
-def test_a_query_that_was_restarted_goes_on_where_it_stood(begun: list[Any]) -> None:
+def test_a_restarted_query_continues_at_its_position(subscribed: list[Any]) -> None:
     again = reader()
     assert again.partitions(FIRST, FIRST) == []
     again.latestOffset()
-    assert begun == [FIRST]
+    assert subscribed == [FIRST]
 
 
-def test_a_restart_of_a_wrapped_source_is_refused_before_anything_is_done(begun: list[Any]) -> None:
+def test_a_restart_of_a_wrapped_source_is_refused_before_it_reads(subscribed: list[Any]) -> None:
     again = reader()
     again.latestOffset()
     with pytest.raises(
         OptionError, match=r"triggerAvailableNowWrapper\.enabled is on: expected it to be off"
     ):
         again.partitions(SECOND, SECOND)
-    assert begun == []
+    assert subscribed == []
 
 
-def test_so_is_the_first_run(begun: list[Any]) -> None:
+def test_the_first_run_of_a_wrapped_source_is_refused(subscribed: list[Any]) -> None:
     new = reader()
     new.latestOffset()
     new.initialOffset()
@@ -80,7 +80,7 @@ def test_so_is_the_first_run(begun: list[Any]) -> None:
         OptionError, match=r"triggerAvailableNowWrapper\.enabled is on: expected it to be off"
     ):
         new.latestOffset()
-    assert begun == []
+    assert subscribed == []
 
 
 @pytest.mark.parametrize("limit", ["maxRecordsPerTrigger", "maxBytesPerTrigger", "minOffsetsPerTrigger"])

@@ -1,4 +1,4 @@
-"""What a task makes of a topic that shows nothing any more."""
+"""A task's reaction to a topic that shows no more messages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ START, END = Position(7, 5), Position(7, 90)
 
 
 class Idle:
-    """A consumer that gets nothing."""
+    """A consumer that receives nothing."""
 
     def __init__(self, tail: LogEnd) -> None:
         self._tail = tail
@@ -29,10 +29,10 @@ class Idle:
         return self._tail
 
     def add_permits(self, _: int) -> None:
-        """As many as it likes."""
+        """Accept any number."""
 
     def close(self) -> None:
-        """Nobody listens."""
+        """Do nothing."""
 
 
 def idle_entries(
@@ -51,16 +51,16 @@ def idle_entries(
     [LogEnd(EARLIEST, Position(9, 0)), LogEnd(Position(7, 5), START), LogEnd(Position(7, 3), START)],
     ids=["made again", "truncated", "shorter"],
 )
-def test_an_end_before_the_range_is_loss(tail: LogEnd) -> None:
+def test_an_end_before_the_range_is_a_loss(tail: LogEnd) -> None:
     with pytest.raises(DataLossError, match="now ends at"):
-        idle_entries(tail)._can_come(time.monotonic() + 1)
+        idle_entries(tail)._may_continue(time.monotonic() + 1)
 
 
 @pytest.mark.parametrize(("start", "stand"), [(START, START), (EARLIEST, Position(7, 0))])
-def test_messages_that_are_hidden_for_now_are_waited_for(start: Position, stand: Position) -> None:
-    """A topic whose transaction buffer has not been recovered: it shows nothing, but knows the position."""
+def test_a_task_waits_for_messages_that_are_hidden(start: Position, stand: Position) -> None:
+    """The topic's transaction buffer is not recovered, so it shows no message, but knows the position."""
     entries = idle_entries(LogEnd(EARLIEST, stand), start=start)
-    assert entries._can_come(time.monotonic() + 1)
+    assert entries._may_continue(time.monotonic() + 1)
     with pytest.raises(DeadlineExceeded, match="shows no message of the topic at all"):
         entries._take(time.monotonic() - 1)
 
@@ -68,37 +68,37 @@ def test_messages_that_are_hidden_for_now_are_waited_for(start: Position, stand:
 SEGMENT = "segment://public/default/t/0000-ffff-0"
 
 
-def test_a_topic_that_was_emptied_is_not_taken_for_hidden() -> None:
+def test_an_emptied_topic_does_not_count_as_hidden() -> None:
     with pytest.raises(DataLossError, match="now ends at"):
-        idle_entries(LogEnd(EARLIEST, Position(9, 0)), start=EARLIEST)._can_come(time.monotonic() + 1)
+        idle_entries(LogEnd(EARLIEST, Position(9, 0)), start=EARLIEST)._may_continue(time.monotonic() + 1)
 
 
-def test_a_segment_whose_last_transaction_is_open_is_waited_for() -> None:
-    """Whatever end the broker tells, which may be of former times."""
+def test_a_task_waits_for_the_open_last_transaction_of_a_segment() -> None:
+    """The end from the broker does not matter, because it may be outdated."""
     entries = idle_entries(LogEnd(EARLIEST, START), SEGMENT)
-    assert entries._can_come(time.monotonic() + 1)
+    assert entries._may_continue(time.monotonic() + 1)
     assert entries._consumer is not None
 
 
-def test_a_segment_whose_last_transaction_is_aborted_is_over() -> None:
-    """The broker has moved a cursor past it that began behind what came."""
-    assert not idle_entries(LogEnd(EARLIEST, END), SEGMENT)._can_come(time.monotonic() + 1)
+def test_a_segment_ends_at_an_aborted_last_transaction() -> None:
+    """The broker has moved past the transaction a cursor that began after the received entries."""
+    assert not idle_entries(LogEnd(EARLIEST, END), SEGMENT)._may_continue(time.monotonic() + 1)
 
 
-def test_only_a_new_consumer_tells_that_a_segment_is_over() -> None:
+def test_only_a_new_consumer_shows_the_end_of_a_segment() -> None:
     entries = idle_entries(LogEnd(EARLIEST, END), SEGMENT)
     entries._next = Position(7, 80)
-    assert entries._can_come(time.monotonic() + 1)
+    assert entries._may_continue(time.monotonic() + 1)
     assert entries._consumer is None
 
 
-def test_a_cursor_that_left_the_ledger_of_a_segment_is_loss() -> None:
+def test_a_cursor_past_the_ledger_of_a_segment_is_a_loss() -> None:
     with pytest.raises(DataLossError, match="has moved on to 9:0"):
-        idle_entries(LogEnd(EARLIEST, Position(9, 0)), SEGMENT)._can_come(time.monotonic() + 1)
+        idle_entries(LogEnd(EARLIEST, Position(9, 0)), SEGMENT)._may_continue(time.monotonic() + 1)
 
 
-class Ahead:
-    """Of further splits; what waits for them fills the connection's buffer."""
+class FullConsumersAhead:
+    """Consumers of later splits, whose entries fill the connection's buffer."""
 
     def __init__(self, taken: Any = None) -> None:
         self.has_made_room = False
@@ -113,18 +113,18 @@ class Ahead:
 
 
 @pytest.mark.parametrize("is_full", [True, False])
-def test_who_starves_lets_go_of_what_waits_for_further_splits(*, is_full: bool) -> None:
+def test_a_reader_without_entries_drops_prepared_consumers(*, is_full: bool) -> None:
     entries = idle_entries(LogEnd(END, START))
     entries._consumer.connection = SimpleNamespace(is_full=is_full)  # type: ignore[union-attr, assignment]
-    entries._ahead = ahead = Ahead()  # type: ignore[assignment]
-    assert entries._can_come(time.monotonic() + 1)
+    entries._ahead = ahead = FullConsumersAhead()  # type: ignore[assignment]
+    assert entries._may_continue(time.monotonic() + 1)
     assert ahead.has_made_room == is_full
 
 
-def test_the_consumer_that_the_task_has_made_ahead_is_taken() -> None:
+def test_the_prepared_consumer_of_the_task_is_used() -> None:
     entries = idle_entries(LogEnd(END, START))
     consumer, entries._consumer = entries._consumer, None
-    entries._ahead = Ahead((consumer, 86))  # type: ignore[assignment]
+    entries._ahead = FullConsumersAhead((consumer, 86))  # type: ignore[assignment]
     assert entries._subscribed(time.monotonic() + 1) is consumer
     assert entries._granted == 86
-    assert entries._begun == START
+    assert entries._subscribed_at == START

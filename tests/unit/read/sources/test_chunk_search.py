@@ -1,4 +1,4 @@
-"""Where a look-back begins: ever earlier, no ledger passed over twice, and at last before everything."""
+"""The starts of a search for chunks: each is earlier, no ledger is searched twice, the last is before all."""
 
 from itertools import pairwise
 
@@ -18,7 +18,7 @@ def test_starts_grow_to_the_beginning(ledgers: list[int], entry: int, reach: int
     asked: list[Position] = []
 
     def first_at(position: Position) -> Position:
-        """As a broker: the first entry of the next ledger there is."""
+        """Return the first entry of the next existing ledger, like a broker."""
         asked.append(position)
         return next(Position(ledger, 0) for ledger in ledgers if ledger >= position.ledger)
 
@@ -33,7 +33,7 @@ def test_starts_grow_to_the_beginning(ledgers: list[int], entry: int, reach: int
     assert len(asked) <= 42
 
 
-def test_the_reach_grows_in_the_ledger_before_it_leaves_it() -> None:
+def test_the_reach_grows_within_the_ledger_first() -> None:
     ledgers = {900: 0, 400: 0, 7: 3}
 
     def first_at(position: Position) -> Position:

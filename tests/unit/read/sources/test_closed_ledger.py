@@ -1,4 +1,4 @@
-"""A direct read gives every entry of its range, or fails."""
+"""A direct read returns every entry of its range, or fails."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ PARTITION = TopicPartition(TopicName.parse("persistent://public/default/t"), -1)
         (Position(6, 90), Position(7, 1000), (0, 9)),
     ],
 )
-def test_entries_of_a_range(start: Position, end: Position, expected: tuple[int, int]) -> None:
+def test_the_entries_of_a_range(start: Position, end: Position, expected: tuple[int, int]) -> None:
     assert entry_range(LEDGER, start, end) == expected
 
 
-def given(*runs: list[tuple[int, int]]) -> Generator[EntryBatch, None, None]:
+def source(*runs: list[tuple[int, int]]) -> Generator[EntryBatch, None, None]:
     for run in runs:
         batch = EntryBatch()
         for ledger, entry in run:
@@ -42,10 +42,10 @@ def given(*runs: list[tuple[int, int]]) -> Generator[EntryBatch, None, None]:
 
 
 def read(*runs: list[tuple[int, int]]) -> list[int]:
-    return [len(batch) for batch in contiguous(given(*runs), PARTITION, LEDGER, (2, 6), "bookie")]
+    return [len(batch) for batch in contiguous(source(*runs), PARTITION, LEDGER, (2, 6), "bookie")]
 
 
-def test_whole() -> None:
+def test_a_complete_read_returns_every_entry() -> None:
     assert read([(7, 2), (7, 3)], [], [(7, 4)], [(7, 5), (7, 6)]) == [2, 1, 2]
 
 

@@ -1,4 +1,5 @@
-"""Consumers of the splits that a task comes to next: what is sent without waiting, and what is never sent."""
+"""Prepared consumers of a task's next splits: the requests that are sent early, and the requests that are never
+sent."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ CLOSED = FromBookies(Ledger(7, 3, 300, opened_ms=1, closed_ms=2), ())
 
 
 class Broker:
-    """One connection; answers when the test says so, and notes what was sent."""
+    """A connection that answers when the test requests it, and records what was sent."""
 
     is_open = True
 
@@ -81,7 +82,7 @@ class Broker:
 
 
 class Client:
-    """The part of `BrokerClient` that is used; topics named "lost" have no owner."""
+    """The used part of `BrokerClient`. Topics named "lost" have no owner."""
 
     request_seconds = 0.2
 
@@ -133,7 +134,7 @@ def ahead_of(client: Client, splits: list[Split], **options: Any) -> ConsumersAh
     return ConsumersAhead(client, chosen, splits)  # type: ignore[arg-type]
 
 
-def test_a_task_of_many_splits_asks_for_many_at_once(client: Client) -> None:
+def test_a_task_prepares_many_splits_at_the_same_time(client: Client) -> None:
     splits = [split(f"t{number}") for number in range(30)]
     ahead = ahead_of(client, splits)
     ahead.advance(0)
@@ -154,7 +155,7 @@ def test_a_task_of_many_splits_asks_for_many_at_once(client: Client) -> None:
     assert client.lookups == [30]
 
 
-def test_owners_are_looked_up_window_by_window(client: Client) -> None:
+def test_owners_are_looked_up_in_groups(client: Client) -> None:
     ahead = ahead_of(client, [split(f"t{number}") for number in range(2 * LOOKUPS)])
     for number in range(2 * LOOKUPS):
         ahead.advance(number)
@@ -163,19 +164,19 @@ def test_owners_are_looked_up_window_by_window(client: Client) -> None:
     assert not client.broker.consumers
 
 
-def test_of_one_split_nothing_is_ahead(client: Client) -> None:
+def test_a_single_split_has_no_prepared_consumer(client: Client) -> None:
     ahead = ahead_of(client, [split("t0")])
     ahead.advance(0)
     assert not client.lookups
     assert ahead.take(TopicPartition.parse("t0"), START) is None
 
 
-def test_few_are_ahead_where_few_rows_are_wanted(client: Client) -> None:
+def test_a_query_with_a_limit_prepares_few_consumers(client: Client) -> None:
     ahead_of(client, [split(f"t{number}") for number in range(30)], limit=5).advance(0)
     assert len(client.broker.of_type(SUBSCRIBE)) == 1 + FOR_LIMIT
 
 
-def test_what_a_task_has_passed_over_is_closed(client: Client) -> None:
+def test_consumers_of_skipped_splits_are_closed(client: Client) -> None:
     ahead = ahead_of(client, [split(f"t{number}") for number in range(4)])
     ahead.advance(0)
     client.broker.answer(named(0), named(1))
@@ -187,7 +188,7 @@ def test_what_a_task_has_passed_over_is_closed(client: Client) -> None:
     assert not client.broker.consumers
 
 
-def test_not_more_is_sent_ahead_than_there_is_room_for(client: Client) -> None:
+def test_prepared_consumers_receive_no_more_than_there_is_room_for(client: Client) -> None:
     large = MOST_BYTES // 2 - 1
     ahead = ahead_of(client, [split(f"t{number}", size=large) for number in range(6)])
     ahead.advance(0)
@@ -199,7 +200,7 @@ def test_not_more_is_sent_ahead_than_there_is_room_for(client: Client) -> None:
 
 
 @pytest.mark.parametrize(("start", "end"), [(EARLIEST, END), (Position(6, 0), END)])
-def test_a_range_over_several_ledgers_is_not_sent_ahead(
+def test_a_range_over_several_ledgers_gets_no_permits_in_advance(
     client: Client, start: Position, end: Position
 ) -> None:
     ahead = ahead_of(client, [split("t0"), split("t1", start, end)])
@@ -212,7 +213,7 @@ def test_a_range_over_several_ledgers_is_not_sent_ahead(
     assert taken[1] == 0
 
 
-def test_who_starves_on_a_full_connection_has_all_dropped(client: Client) -> None:
+def test_a_full_connection_drops_all_prepared_consumers(client: Client) -> None:
     ahead = ahead_of(client, [split(f"t{number}") for number in range(4)])
     ahead.advance(0)
     client.broker.answer(*(named(number) for number in range(4)))
@@ -226,7 +227,7 @@ def test_who_starves_on_a_full_connection_has_all_dropped(client: Client) -> Non
     assert not client.broker.permits, "and none sends ahead any more"
 
 
-def test_what_fails_ahead_is_left_to_the_reader(client: Client) -> None:
+def test_the_reader_repeats_what_failed_in_advance(client: Client) -> None:
     ahead = ahead_of(client, [split("t0"), split("lost"), split("t2"), split("t3")])
     ahead.advance(0)
     assert client.broker.of_type(SUBSCRIBE) == [named(0), named(2), named(3)]
@@ -237,7 +238,7 @@ def test_what_fails_ahead_is_left_to_the_reader(client: Client) -> None:
         assert (ahead.take(TopicPartition.parse(name), START) is not None) == (name in ("t0", "t3"))
 
 
-def test_a_cluster_that_does_not_answer_is_asked_once_for_a_window(client: Client) -> None:
+def test_a_silent_cluster_receives_one_lookup_per_group(client: Client) -> None:
     client.fault = ConnectionFailed("no")
     splits = [split(f"t{number}") for number in range(LOOKUPS)]
     ahead = ahead_of(client, splits)
@@ -247,7 +248,7 @@ def test_a_cluster_that_does_not_answer_is_asked_once_for_a_window(client: Clien
     assert client.lookups == [LOOKUPS]
 
 
-def test_a_consumer_that_the_broker_has_closed_is_not_taken(client: Client) -> None:
+def test_a_consumer_that_the_broker_closed_is_not_used(client: Client) -> None:
     ahead = ahead_of(client, [split("t0"), split("t1")])
     ahead.advance(0)
     client.broker.answer(named(0), named(1))
@@ -259,7 +260,7 @@ def test_a_consumer_that_the_broker_has_closed_is_not_taken(client: Client) -> N
 
 
 def test_splits_of_one_topic_hold_one_subscription(client: Client) -> None:
-    """Brokers may limit how many a topic has."""
+    """Brokers may limit the subscriptions of a topic."""
     ahead = ahead_of(client, [split("t0"), split("t0", END, Position(7, 9)), split("t1", location=CLOSED)])
     ahead.advance(0)
     assert client.broker.of_type(SUBSCRIBE) == [named(0)]

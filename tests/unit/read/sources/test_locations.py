@@ -1,4 +1,4 @@
-"""A place is one class: whoever reads, plans, audits or shows ranges asks it, and nobody asks which class it is."""
+"""A location is one class. Readers, planner, audit and display use its methods, and no code checks its class."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ PLACES: tuple[EntryLocation, ...] = (
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.name)
-def test_a_place_travels_to_executors(place: EntryLocation) -> None:
+def test_a_location_is_pickled(place: EntryLocation) -> None:
     assert pickle.loads(pickle.dumps(place)) == place
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.name)
-def test_what_a_place_says_of_itself_agrees(place: EntryLocation) -> None:
+def test_the_attributes_of_a_location_agree(place: EntryLocation) -> None:
     start, end = Position(7, 2), Position(7, 6, 1)
     expected, parts = place.expected_entries(start, end), place.ledger_parts((LEDGER,), start, end)
     assert parts is not None
@@ -59,7 +59,7 @@ def test_what_a_place_says_of_itself_agrees(place: EntryLocation) -> None:
     assert (place.ledger_id is None) == place.is_broker
 
 
-def test_ranges_that_are_read_in_one_go() -> None:
+def test_adjacent_ranges_of_a_location_are_joined() -> None:
     broker, bookies, tiered, _ = PLACES
     assert broker.joined(FromBroker(4), adjacent=False) == FromBroker(7)
     assert broker.joined(FromBroker(), adjacent=True) == FromBroker()
@@ -71,7 +71,7 @@ def test_ranges_that_are_read_in_one_go() -> None:
 
 @dataclass(frozen=True, slots=True)
 class FromShelf(ClosedLedger):
-    """A kind of place that the product does not know."""
+    """A kind of location that the product does not know."""
 
     name: ClassVar[str] = "shelf"
     title: ClassVar[str] = "the shelf"
@@ -85,7 +85,7 @@ class FromShelf(ClosedLedger):
         yield batch
 
 
-def test_a_new_kind_of_place_is_one_class() -> None:
+def test_a_new_kind_of_location_is_one_class() -> None:
     located = LedgerRange(Position(7, 0), Position(7, 10), LEDGER, FromShelf(LEDGER))
     asked = PartitionRange(PARTITION, EARLIEST, Position(7, 10), (located,), 1.0, ALL_TIMES)
     splits = cut([asked], Limits(max_bytes=500))

@@ -1,4 +1,4 @@
-"""The journal's state as a record and back, what a new run takes over, and whose a journal is."""
+"""The journal's state as a record and back, a new run's takeover, and the owner of a journal."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_state_survives_json(state: JournalState) -> None:
         ),
     ],
 )
-def test_what_is_begun_survives_json(partitions: tuple[str, ...], record: dict[str, int]) -> None:
+def test_a_begun_transaction_survives_json(partitions: tuple[str, ...], record: dict[str, int]) -> None:
     begun = BegunTransaction((2**63 + 1, 5), JOB, 3, partitions)
     text = json.dumps(begun_record(begun))
     assert json.loads(text)["partitions"] == record
@@ -80,19 +80,19 @@ def test_a_foreign_record_is_refused(missing: str) -> None:
         state_of(content, "journal")
 
 
-def test_a_restart_keeps_the_epoch_and_what_it_held() -> None:
+def test_a_restart_keeps_the_epoch_and_its_rows() -> None:
     next_run = STATE.taken_over_by(Writer("query", "next"))
     assert (next_run.epoch, next_run.row_digest) == (7, STATE.row_digest)
     assert next_run.fenced_runs == (FencedRun("older", 6), FencedRun("run", 7))
     assert next_run.transactions == ()
 
 
-def test_another_owner_numbers_its_epochs_anew() -> None:
+def test_another_owner_begins_at_the_first_epoch() -> None:
     next_run = STATE.release().taken_over_by(Writer("other", "next"))
     assert (next_run.epoch, next_run.row_digest, next_run.released) == (NO_EPOCH, None, False)
 
 
-def test_a_job_that_was_given_up_does_not_write_any_more() -> None:
+def test_an_abandoned_job_may_not_write() -> None:
     state = JournalState(JOB).give_up(JOB)
     with pytest.raises(
         WriterFenced,
@@ -108,7 +108,7 @@ def test_a_job_that_was_given_up_does_not_write_any_more() -> None:
     refuse_others(state, following, "journal")
 
 
-def test_former_runs_are_bounded() -> None:
+def test_the_number_of_fenced_runs_is_limited() -> None:
     state = STATE
     for number in range(500):
         state = state.taken_over_by(Writer("query", str(number)))
@@ -116,7 +116,7 @@ def test_former_runs_are_bounded() -> None:
     assert state.fenced_runs[-1].run == "498"
 
 
-def test_what_a_job_has_committed_is_known_longer_than_who_has_failed() -> None:
+def test_committed_jobs_are_remembered_longer_than_failed_ones() -> None:
     committed = Writer("committed", "committed")
     state = replace(JournalState(committed), epoch=0).taken_over_by(JOB)
     for number in range(500):
@@ -135,11 +135,11 @@ def test_what_a_job_has_committed_is_known_longer_than_who_has_failed() -> None:
         (JOB, Writer("query", "run")),
     ],
 )
-def test_a_journal_of_another_is_refused(owner: Writer, writer: Writer) -> None:
+def test_a_journal_of_another_owner_is_refused(owner: Writer, writer: Writer) -> None:
     with pytest.raises(JournalTaken) as refused:
         refuse_others(JournalState(owner), writer, "journal")
     said = str(refused.value)
-    assert f"expected the journal of {writer}, got that of {owner}, which is left as it is" in said
+    assert f"expected the journal of {writer}, got the journal of {owner}, which is left as it is" in said
     assert "transactionJournal" in said
     assert "resolve --journal journal --release" in said
     if owner.owner != writer.owner:
@@ -154,11 +154,11 @@ def test_a_journal_of_another_is_refused(owner: Writer, writer: Writer) -> None:
         (JOB, Writer("next", "next", "another topic")),
     ],
 )
-def test_a_journal_of_ones_own(owner: Writer, writer: Writer) -> None:
+def test_the_owner_may_use_its_journal(owner: Writer, writer: Writer) -> None:
     refuse_others(JournalState(owner), writer, "journal")
 
 
-def test_who_was_taken_over_from_or_released_is_refused() -> None:
+def test_a_fenced_or_released_run_is_refused() -> None:
     state = JournalState(Writer("query", "a")).taken_over_by(Writer("query", "b"))
     with pytest.raises(WriterFenced, match="streaming query query has taken over"):
         refuse_others(state, Writer("query", "a"), "journal")
@@ -167,7 +167,7 @@ def test_who_was_taken_over_from_or_released_is_refused() -> None:
     refuse_others(state.release(), Writer("query", "c"), "journal")
 
 
-def test_whether_a_job_was_decided_when_it_was_taken_over_from() -> None:
+def test_a_takeover_records_whether_the_job_was_decided() -> None:
     next_job = Writer("next", "next")
     undecided, decided = JournalState(JOB), JournalState(JOB, epoch=0)
     assert is_committed_job(undecided.taken_over_by(next_job), JOB) is False

@@ -1,4 +1,4 @@
-"""How long a commit goes on, and what it says when it does not know its end."""
+"""The duration of a commit's retries, and the error for an unknown outcome."""
 
 from __future__ import annotations
 
@@ -16,7 +16,12 @@ from pyspark_pulsar.errors import (
     WriterFenced,
 )
 from pyspark_pulsar.write.exactly_once import outcome
-from pyspark_pulsar.write.exactly_once.outcome import RowsLost, behind_the_decision, in_doubt, until_known
+from pyspark_pulsar.write.exactly_once.outcome import (
+    RowsLost,
+    in_doubt,
+    unfinished_after_decision,
+    until_known,
+)
 from pyspark_pulsar.write.exactly_once.ownership import RunFenced
 from pyspark_pulsar.write.exactly_once.state import Writer
 
@@ -48,13 +53,13 @@ def ends(*faults: PulsarError, patience: float = 60.0) -> str:
 @pytest.mark.parametrize(
     "fault", [DeadlineExceeded("x"), SendError("x"), CommitError("x"), WriterFenced("x")]
 )
-def test_what_fails_before_a_decision_fails_at_once(fault: PulsarError) -> None:
+def test_a_failure_before_the_decision_is_raised_immediately(fault: PulsarError) -> None:
     with pytest.raises(type(fault)):
         ends(fault)
 
 
 @pytest.mark.parametrize("fault", [DeadlineExceeded("x"), SendError("x"), WriterFenced("x")])
-def test_what_may_pass_is_tried_again_behind_it(fault: PulsarError) -> None:
+def test_a_temporary_failure_after_the_decision_is_retried(fault: PulsarError) -> None:
     assert ends(unfinished(fault), fault, unfinished(fault)) == "committed"
 
 
@@ -64,22 +69,22 @@ def test_a_later_attempt_may_find_that_nothing_was_decided(fault: PulsarError) -
         ends(unfinished(DeadlineExceeded("x")), fault)
 
 
-def test_what_does_not_pass_says_that_the_end_is_not_known() -> None:
+def test_a_permanent_failure_reports_an_unknown_outcome() -> None:
     with pytest.raises(CommitUnfinished, match="Do not run the job again"):
         ends(unfinished(DeadlineExceeded("x")), PermissionDenied("x"))
 
 
-def test_patience_ends() -> None:
+def test_retries_end_at_the_deadline() -> None:
     with pytest.raises(CommitUnfinished):
         ends(unfinished(DeadlineExceeded("x")), patience=-1.0)
 
 
-def test_behind_the_decision_everything_says_so() -> None:
+def test_every_error_after_the_decision_reports_an_unknown_outcome() -> None:
     with (
         pytest.raises(
-            CommitUnfinished, match=r"batch job job to t: .*, but gone: its rows are visible, or"
+            CommitUnfinished, match=r"batch job job to t: .*, but gone. Its rows are visible, or"
         ) as told,
-        behind_the_decision(JOB, 0, "journal"),
+        unfinished_after_decision(JOB, 0, "journal"),
     ):
         raise DeadlineExceeded("gone")
     assert "pyspark-pulsar transactions resolve --journal journal" in str(told.value)
@@ -87,11 +92,11 @@ def test_behind_the_decision_everything_says_so() -> None:
         pytest.raises(
             CommitUnfinished, match=r"^epoch 3 of streaming query query to t: .*Start the query again"
         ),
-        behind_the_decision(QUERY, 3, "journal"),
+        unfinished_after_decision(QUERY, 3, "journal"),
     ):
         raise DeadlineExceeded("gone")
     with (
         pytest.raises(CommitUnfinished, match=r"5 rows are missing\. Do not run it again"),
-        behind_the_decision(JOB, 0, "journal"),
+        unfinished_after_decision(JOB, 0, "journal"),
     ):
         raise RowsLost("5 rows are missing")

@@ -1,31 +1,32 @@
-"""How much of what is there one micro-batch takes, shared among topic partitions. Driver only; no I/O of its own.
+"""The part of the available messages that one micro-batch reads, shared among topic partitions. Driver only, no I/O.
 
-A micro-batch has an allowance: so many messages (`maxRecordsPerTrigger`) and so many stored bytes
-(`maxBytesPerTrigger`). Each topic partition has a demand: what waits there from its start to its end. `admit` finds an
-end for each, such that the allowance holds exactly. Positions do not say how many messages lie between them, so it
-works in rounds with somebody who counts (`Measure`, in practice `BacklogCounter`):
+A micro-batch has an allowance: a number of messages (`maxRecordsPerTrigger`) and of stored bytes
+(`maxBytesPerTrigger`). Each topic partition has a demand: the messages from its start to its end. `admit` finds an end
+for each demand, such that the allowance holds exactly. Positions do not determine the number of messages between them.
+So `admit` works in rounds with a counter (`Measure`, in practice `BacklogCounter`):
 
-    round    unmet demands      get                                 when
-    first    the one in turn    one message, whatever its size      only with a limit of bytes
-    others   all                shares of what is left, by weight   until nothing waits, nothing is left or none moves
+    round    unmet demands      they receive                        when
+    first    the one in turn    one message of any size             only with a limit of bytes
+    others   all                shares of the rest, by weight       until nothing waits, nothing is left or none moves
 
-In each round every unmet demand gets a share of the allowance that is left, and the counter says how far that share
-reaches from where the demand stands: to the share's limit, or to the end of the demand. What a demand does not need is
-left for the next round. Why this is right:
+In each round, every unmet demand gets a share of the remaining allowance. The counter returns how far that share
+reaches from the demand's position: to the share's limit, or to the end of the demand. The unused part of a share
+remains for the next round. This is correct:
 
-- *Within the limits.* The shares of a round sum up to what is left, and no part is larger than its share. So after each
-  round what is taken is at most the allowance. The one exception is the first round: a message that is larger than the
-  limit of bytes is taken alone, since it could never be read otherwise; nothing is left then, and no round follows.
-- *Each message once.* A part begins where the former part of its partition ended, and a micro-batch begins where the
+- *Within the limits.* The shares of a round add up to the remaining allowance, and no part exceeds its share. So after
+  each round, the admitted messages are at most the allowance. The first round is the only exception: a message larger
+  than the limit of bytes is admitted alone, because no micro-batch could read it otherwise. Nothing remains then, and
+  no round follows.
+- *Each message once.* A part begins where the previous part of its partition ended, and a micro-batch begins where the
   last one ended.
-- *All that is allowed.* A share of one message or more moves its demand on, unless the next entry has more bytes than
-  the share. So without a limit of bytes the rounds end only when the allowance is used up or nothing waits. With one,
-  the rest is less than what whole entries need.
-- *It ends.* A round in which no demand moves is the last, and there are finitely many entries.
-- *Nobody starves.* The demands are rotated by `turn`, which grows by one with each micro-batch. Shares of less than one
-  message go to the first ones, and the first round serves the first one, so each partition comes first in its turn.
+- *All that is allowed.* A share of one message or more moves its demand, unless the next entry has more bytes than the
+  share. So without a limit of bytes, the rounds end only when the allowance is used up or nothing waits. With such a
+  limit, the rest is less than whole entries need.
+- *Termination.* A round in which no demand moves is the last, and the number of entries is finite.
+- *No starvation.* The demands are rotated by `turn`, which grows by one with each micro-batch. Shares of less than one
+  message go to the first demands, and the first round serves the first one. So each partition is first in its turn.
 
-Weights decide only the shares, never the limits. So they may be estimates (`limits`).
+Weights determine only the shares, never the limits. So they may be estimates (`limits`).
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from pyspark_pulsar.read.planning.splits.shares import shares
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """So much may be taken; `UNLIMITED` is no limit."""
+    """The messages and bytes that may be admitted; `UNLIMITED` means no limit."""
 
     records: int = UNLIMITED
     size: int = UNLIMITED
@@ -52,41 +53,43 @@ class Allowance:
         return self.records <= 0 or self.size <= 0
 
     def without(self, taken: CountedRange) -> Allowance:
-        """What is left behind `taken`."""
+        """Return the rest after `taken`."""
         return Allowance(_less(self.records, taken.records), _less(self.size, taken.size))
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What waits in one topic partition, from `start` (inclusive) to `end` (exclusive)."""
+    """The unread messages of one topic partition, from `start` (inclusive) to `end` (exclusive)."""
 
     partition: TopicPartition
     start: Position
     end: Position
     weight: float = 1.0
-    """About how many messages that is, by the measure of the others."""
+    """Estimated number of messages, comparable with the other demands' weights."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasureRequest:
-    """To measure how far `share` reaches from `start` (inclusive), at most to `end` (exclusive)."""
+    """A request to measure how far `share` reaches from `start` (inclusive), up to `end` (exclusive)."""
 
     partition: TopicPartition
     start: Position
     end: Position
     share: Allowance
     at_least_one: bool = False
-    """Something, one message if there is one, is taken whatever its size."""
+    """Whether one message is admitted in any case, whatever its size."""
 
 
 Measure = Callable[[Sequence[MeasureRequest]], Sequence[CountedRange]]
-"""The longest part that each share allows, in the order of the requests, of which each is of another topic partition.
-It ends at `MeasureRequest.end` where nothing is left before it."""
+"""A function that returns the longest part that each share allows, in the order of the requests.
+
+Each request is for another topic partition. A part ends at `MeasureRequest.end` if no message remains before that
+end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """What a micro-batch takes: of each topic partition with a demand, up to where (exclusive)."""
+    """The content of a micro-batch: the end (exclusive) in each topic partition with a demand."""
 
     ends: Mapping[TopicPartition, Position]
     records: int
@@ -94,15 +97,21 @@ class Admitted:
     """Stored bytes."""
 
     def unmet(self, demands: Sequence[Demand]) -> list[Demand]:
-        """The demands of which something is left for later micro-batches."""
+        """Return the demands that are only partly admitted."""
         return [demand for demand in demands if self.ends[demand.partition] < demand.end]
 
 
 def admit(demands: Sequence[Demand], allowance: Allowance, measure: Measure, turn: int = 0) -> Admitted:
-    """Take no more than `allowance`, and all of it while more than that waits; bytes as far as whole entries allow.
+    """Admit at most `allowance`, and all of it if more than that waits; for bytes, as whole entries allow.
 
-    Something is taken when anything waits, even when its first message is larger than the limit of bytes. `turn`: a
-    number that differs from micro-batch to micro-batch.
+    If anything waits, something is admitted, even if its first message is larger than the limit of bytes.
+
+    Args:
+        demands: The unread parts of the topic partitions.
+        allowance: The limits of the micro-batch.
+        measure: The counter.
+        turn: A number that differs from micro-batch to micro-batch.
+
     """
     ends = {demand.partition: demand.start for demand in demands}
     unmet = _rotated([demand for demand in demands if demand.start < demand.end], turn)
@@ -126,7 +135,7 @@ def admit(demands: Sequence[Demand], allowance: Allowance, measure: Measure, tur
 def share_out(
     unmet: Sequence[Demand], ends: Mapping[TopicPartition, Position], left: Allowance
 ) -> list[MeasureRequest]:
-    """What each of them may take of `left`, from `ends` on; there is no request for those that may take nothing."""
+    """Return the share of `left` for each demand, from `ends` on. A demand with an empty share gets no request."""
     weights = [demand.weight for demand in unmet]
     records = _shares_of(left.records, weights)
     sizes = _shares_of(left.size, weights)
@@ -144,7 +153,7 @@ def _shares_of(total: int, weights: Sequence[float]) -> list[int]:
 
 
 def _first_message(unmet: Sequence[Demand], allowance: Allowance) -> list[MeasureRequest]:
-    """A message of the topic partition whose turn it is, which could be larger than every share."""
+    """Return a request for one message of the first partition, because that message may exceed every share."""
     if allowance.size >= UNLIMITED:
         return []
     return [

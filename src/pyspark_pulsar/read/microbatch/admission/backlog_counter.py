@@ -1,28 +1,27 @@
-"""Counts what lies ahead of a stream, for limits that hold exactly. Driver only.
+"""A counter of a stream's unread messages, so that limits hold exactly. Driver only.
 
-Nobody but the entries themselves knows how many messages they hold. So the entries that the next micro-batch will read
-come through the driver first. The kernel looks at their heads and keeps a few numbers of each (`codec.backlog`):
-messages and stored bytes. Payloads are neither kept nor decoded.
+Only the entries themselves contain the number of their messages. So the driver reads the entries of the next
+micro-batch first. The kernel reads their metadata and keeps a few numbers of each (`codec.backlog`): messages and
+stored bytes. Payloads are neither kept nor decoded.
 
-What is counted of a topic partition is one unbroken part of its log:
+The counted part of a topic partition is one unbroken part of its log:
 
     begin ................ until ................................ end of the request
     | counted: no I/O      | read from the broker when needed     |
 
     event                                        begin            until
     first request, or one outside the part       its start        its start
-    request that reaches behind `until`          stays            grows to the share's limit, or to the request's end
-    the stream has read up to a position         moves there      stays
+    request that reaches past `until`            unchanged        grows to the share's limit, or to the request's end
+    the stream has read up to a position         moves there      unchanged
     the partition is no longer read              forgotten
 
-A request is answered from what is counted where that is enough: its limit is reached before `until`, or `until` is not
-before its end. So in a stream that goes on each entry is fetched once for counting, however many micro-batches and
-rounds it is in. At most the part of one micro-batch, and of the next one, is held.
+The counted part answers a request if it is sufficient: the limit is reached before `until`, or `until` is not before
+the request's end. So in a running stream each entry is fetched once for counting, for any number of micro-batches and
+rounds. The counter holds at most the part of one micro-batch and of the next one.
 
-While Spark works on a micro-batch, the counter counts ahead what the next one will be allowed (`count_ahead`), on
-threads that nobody waits for. Every other call first waits for them, so a `Backlog` is used by one thread at a time:
-all requests of one call are of different topic partitions. What fails ahead is not raised; the next request meets it
-again.
+While Spark works on a micro-batch, the counter counts the next one in advance (`count_ahead`), on background threads.
+Every other call first waits for them. So one thread at a time uses a `Backlog`: all requests of one call are for
+different topic partitions. Failures of counting in advance are not raised; the next request meets them again.
 """
 
 from __future__ import annotations
@@ -45,20 +44,20 @@ from pyspark_pulsar.read.planning.tables.known_tables import KnownTables
 from pyspark_pulsar.read.sources.broker import BrokerEntries
 
 _USUAL_BYTES: Final = 1_000
-# The broker is allowed a part of what is needed at a time, since what it sends beyond that is thrown away.
+# The broker's permits cover only a part of the need, because messages beyond the need are discarded.
 _PARTS: Final = 4
 
 PublishedFrom = Callable[[TopicPartition], int | None]
-"""Since when (Unix milliseconds) messages of a topic partition count."""
+"""A function that returns the publish time (Unix milliseconds) from which messages of a topic partition count."""
 
 
 class BacklogCounter:
-    """Used by one thread, which several help, each by connections of its own. Connects at first use."""
+    """A counter for one query, used by one thread. Its helper threads open their own connections at first use."""
 
     def __init__(
         self, options: ReadOptions, published_from: PublishedFrom, tables: KnownTables | None = None
     ) -> None:
-        """`tables`: what topics' tables hold is counted there."""
+        """Store the arguments. Messages in the topics' `tables` are counted there."""
         self._tables = tables
         self._options = options
         self._published_from = published_from
@@ -69,7 +68,11 @@ class BacklogCounter:
     def measure(self, requests: Sequence[MeasureRequest]) -> list[CountedRange]:
         """Return how far each share reaches, counted exactly (`allowance.Measure`).
 
-        With `failOnDataLoss=false` removed messages do not count. Raises the errors of `BrokerEntries`.
+        With `failOnDataLoss=false`, removed messages do not count.
+
+        Raises:
+            PulsarError: As `BrokerEntries` raises it.
+
         """
         self._settle()
         if len(requests) == 1:
@@ -77,7 +80,7 @@ class BacklogCounter:
         return self._threads.map(self._measured, requests)
 
     def forget_before(self, positions: Mapping[TopicPartition, Position]) -> None:
-        """The stream has read up to there; other topic partitions are read no more."""
+        """Forget what the stream has read: all before `positions`, and all other topic partitions."""
         self._settle()
         self._backlogs = {
             partition: backlog for partition, backlog in self._backlogs.items() if partition in positions
@@ -86,17 +89,17 @@ class BacklogCounter:
             backlog.drop_before(positions[partition])
 
     def count_ahead(self, requests: Sequence[MeasureRequest]) -> None:
-        """Count what the next micro-batch will ask for, while the stream works on the present one. Does not wait."""
+        """Count the next micro-batch's messages in advance, in the background. It does not wait."""
         self._settle()
         self._ahead = [self._threads.submit(self._measured, request) for request in requests]
 
     def _settle(self) -> None:
-        """Wait for what is counted ahead."""
+        """Wait until counting in advance has ended."""
         wait(self._ahead)
         self._ahead = []
 
     def entry_records(self, partition: TopicPartition) -> float:
-        """Messages per entry of what was counted, 1 where nothing was."""
+        """Return the messages per counted entry; 1 if no entry was counted."""
         backlog = self._backlogs.get(partition)
         return max(1.0, backlog.records / backlog.entries) if backlog is not None and backlog.entries else 1.0
 
@@ -141,7 +144,7 @@ class BacklogCounter:
         return backlog
 
     def _count(self, request: MeasureRequest, backlog: Backlog, records: int, size: int) -> None:
-        """Until there are so many more messages, or bytes, or all."""
+        """Count until this number of further messages or bytes, or until the end of the request."""
         options = self._options
         source = BrokerEntries(
             self._threads.client(),
@@ -158,12 +161,12 @@ class BacklogCounter:
                 records, size = _less(records, counted), _less(size, counted_size)
                 if records <= 0 or size <= 0 or self._threads.is_closed:
                     return
-        # Of a compacted view, its last messages may be gone.
+        # The last messages of a compacted view may be removed.
         backlog.until = max(backlog.until, request.end)
 
     def _permits(self, records: int, size: int) -> int:
         messages = min(records, size // _USUAL_BYTES if size < UNLIMITED else UNLIMITED)
-        # An entry that begins at the limit is needed whole, with more messages than the share has.
+        # An entry that begins at the limit is needed whole, although it has more messages than the share.
         return max(1, min(self._options.receiver_queue_size, -(-messages // _PARTS)))
 
 

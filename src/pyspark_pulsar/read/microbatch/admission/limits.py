@@ -1,23 +1,27 @@
-"""Where a stream's next micro-batch ends: at what is there now, or before that, as the options of triggers say. Driver
-only.
+"""The end of a stream's next micro-batch: the present ends, or earlier if options limit it. Driver only.
 
-    option                     what it does at a trigger
-    none                       all that is there is taken; nothing is counted
-    minOffsetsPerTrigger       less than this waits: no micro-batch now, unless `maxTriggerDelay` is over
-    maxRecordsPerTrigger       at most so many messages, and exactly so many while more wait
-    maxBytesPerTrigger         at most so many stored bytes, but one message at least
+    option                     effect at a trigger
+    none                       all available messages are read; nothing is counted
+    minOffsetsPerTrigger       with fewer unread messages, no micro-batch before `maxTriggerDelay` is over
+    maxRecordsPerTrigger       at most this number of messages, and exactly this number while more wait
+    maxBytesPerTrigger         at most this number of stored bytes, but at least one message
 
-The delay begins with the last micro-batch that was let through; so the first trigger of a start never waits. Neither
-does `Trigger.AvailableNow`, which must come to its end. The least is counted as exactly as the most: it is `admit` with
-the least as its allowance.
+The delay begins with the last admitted micro-batch. So the first trigger of a start never waits. Neither does
+`Trigger.AvailableNow`, which must reach its end. The minimum is counted as exactly as the maximum: it is `admit` with
+the minimum as its allowance.
 
-The most is shared among topic partitions by the messages that wait in each (`allowance`). About how many that are, is
-estimated without I/O: entries times the messages in an entry of what was counted before. Entries are counted by ids
-within one ledger, and by the ledgers that a planner knows across several. Where nothing tells, a partition weighs as
-much as the heaviest other one. A wrong estimate makes a micro-batch less even, and never larger.
+The maximum is shared among topic partitions by their unread messages (`allowance`). Their number is estimated without
+I/O: entries times the mean number of messages in the entries that were counted before. Entries are counted by ids
+within one ledger, and across ledgers by the ledgers that a planner knows. A partition without such an estimate weighs
+as much as the heaviest other one. A wrong estimate makes a micro-batch less even, and never larger.
 
-Each trigger works in this order: forget what is read; begin behind what the query's time leaves out, which would take
-as long to count as to read; weigh the demands; wait or admit; count ahead what is left for the next micro-batch.
+Each trigger works in this order:
+
+1. Forget the messages that were read.
+2. Skip the messages before the query's time, because counting them would last as long as reading them.
+3. Weigh the demands.
+4. Wait, or admit.
+5. Count the remaining messages in advance, for the next micro-batch.
 """
 
 from __future__ import annotations
@@ -43,17 +47,17 @@ from pyspark_pulsar.read.planning.tables.known_tables import KnownTables
 
 
 class LedgerView(Protocol):
-    """What `read.planning.planner.SplitPlanner` knows of ledgers."""
+    """The knowledge of `read.planning.planner.SplitPlanner` about ledgers."""
 
     def known_ledgers(self, partition: TopicPartition) -> TopicLedgers | None:
-        """As they were last seen; they need not be those of now."""
+        """Return the ledgers as they were last listed, which may be outdated."""
 
     def first_in_time(self, requests: Iterable[RangeRequest]) -> dict[TopicPartition, Position]:
-        """Where the messages of each request begin at the earliest, by its window."""
+        """Return the earliest position of each request's messages, by its time window."""
 
 
 class MicroBatches:
-    """Used by one thread in the driver process of a query."""
+    """The limits of a query's micro-batches. Used by one thread in the query's driver process."""
 
     def __init__(
         self,
@@ -62,7 +66,7 @@ class MicroBatches:
         clock: Callable[[], float] = time.monotonic,
         make_counter: Callable[[ReadOptions, PublishedFrom], BacklogCounter] = BacklogCounter,
     ) -> None:
-        """`clock`: seconds."""
+        """Store the arguments; `clock` returns monotonic seconds."""
         self._options = options
         self._ledgers = ledgers
         self._clock = clock
@@ -70,19 +74,26 @@ class MicroBatches:
         self._counter: BacklogCounter | None = None
         self._turn = 0
         self._last: float | None = None
-        """When a micro-batch was let through."""
+        """Time of the last admitted micro-batch."""
 
     @classmethod
     def with_tables(
         cls, options: ReadOptions, ledgers: LedgerView, tables: KnownTables | None
     ) -> MicroBatches:
-        """Count the messages that topics' tables hold there, and all others by entries."""
+        """Create limits that count messages in topics' tables there, and all others by entries."""
         return cls(options, ledgers, make_counter=partial(BacklogCounter, tables=tables))
 
     def admitted(self, former: StreamOffset, reached: StreamOffset, *, waits: bool) -> StreamOffset:
-        """As much of what lies between `former` and `reached` as the next micro-batch takes; `former` for not now.
+        """Return the end of the next micro-batch between `former` and `reached`; `former` if there is none yet.
 
-        `waits`: `minOffsetsPerTrigger` applies to it. Raises the errors of `BacklogCounter.measure`.
+        Args:
+            former: The offset that the micro-batch begins at.
+            reached: The offset that it may read up to.
+            waits: Whether `minOffsetsPerTrigger` applies.
+
+        Raises:
+            PulsarError: As `BacklogCounter.measure` raises it.
+
         """
         counter = self._counter_since(former.published_from)
         starts = reached.starts_from(former)
@@ -110,7 +121,7 @@ class MicroBatches:
             self._counter.close()
 
     def _counter_since(self, published_from: TimeBound | None) -> BacklogCounter:
-        """The same for the whole life of a query, as its time is."""
+        """Return the counter. The query has only one, because its time bound never changes."""
         if self._counter is None:
             self._counter = self._make_counter(
                 self._options, lambda partition: published_from.of(partition) if published_from else None
@@ -120,7 +131,7 @@ class MicroBatches:
     def _begins_in_time(
         self, starts: Mapping[TopicPartition, Position], reached: StreamOffset
     ) -> dict[TopicPartition, Position]:
-        """Of topic partitions that are read from their first message on."""
+        """Return later starts by time, for topic partitions that are read from their first message."""
         bound = reached.published_from
         if bound is None:
             return {}
@@ -139,7 +150,7 @@ class MicroBatches:
         ends: Mapping[TopicPartition, Position],
         counter: BacklogCounter,
     ) -> list[Demand]:
-        """Of the topic partitions in which something waits, sorted."""
+        """Return the demands of topic partitions with unread messages, sorted."""
         waiting = [partition for partition, end in sorted(ends.items()) if starts[partition] < end]
         weights: dict[TopicPartition, float] = {}
         for partition in waiting:
@@ -153,7 +164,7 @@ class MicroBatches:
         ]
 
     def _entries(self, partition: TopicPartition, start: Position, end: Position) -> float | None:
-        """About how many; None where nothing tells."""
+        """Return the estimated number of entries; None if there is no estimate."""
         if start.ledger == end.ledger:
             return float(max(1, end.entry - start.entry))
         known = self._ledgers.known_ledgers(partition)

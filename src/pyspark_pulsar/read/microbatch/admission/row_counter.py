@@ -1,8 +1,8 @@
-"""Counts rows that a topic's table holds, for limits that hold exactly: what `BacklogCounter` does with entries.
-Driver only.
+"""A counter of rows in a topic's table, so that limits hold exactly. `BacklogCounter` does the same for entries.
 
-Ledgers may be gone that a table has the rows of, so nobody else can be asked. Only the columns with the positions are
-read, and no more than the share needs. A row's stored bytes are its file's, shared evenly.
+Driver only. A table may have rows of ledgers that no longer exist, so only the table can count them. It reads only the
+columns with the positions, and only the rows that the share needs. A row's stored bytes are an equal share of its
+file's bytes.
 """
 
 from __future__ import annotations
@@ -33,8 +33,14 @@ _BATCH_ROWS: Final = 10_000
 
 
 def count_rows(tables: KnownTables, request: MeasureRequest, published_from: int | None) -> CountedRange:
-    """The longest part of the request, all of which is tiered, that its share allows; rows that were published earlier
-    count for nothing. Raises `ColumnsUnavailable`."""
+    """Return the longest part of the request that its share allows. The whole request must be in the table.
+
+    Rows that were published before `published_from` (Unix milliseconds) do not count.
+
+    Raises:
+        ColumnsUnavailable: The table's files cannot be read.
+
+    """
     window = TimeWindow(published_from=published_from)
     records, size = request.share.records, float(request.share.size)
     taken, taken_size = 0, 0.0

@@ -1,22 +1,22 @@
-"""In which order a stream reads the segments of scalable topics. Driver only; no I/O.
+"""The order in which a stream reads the segments of scalable topics. Driver only; no I/O.
 
-Splits and merges move keys from segments to their children. So that the messages of a key come in order, micro-batch
-for micro-batch, a segment waits until its ancestors are done:
+Splits and merges move keys from segments to their children. The messages of a key must be in order, micro-batch for
+micro-batch. So a segment waits until the query is done with its ancestors:
 
-    state      the query                                               becomes
-    held       has its start as its position, and reads nothing        admitted, when all ancestors are drained or gone
-    admitted   reads it like a topic partition                         drained, when it is sealed and read to its end
-    drained    has read all that it will ever hold                     gone, when the topic no longer has it
-    gone       has no position of it                                   -
+    state      the query                                               next state
+    held       stays at the segment's start and reads nothing          admitted, if all ancestors are drained or gone
+    admitted   reads it like a topic partition                         drained, if it is sealed and read to its end
+    drained    has read all messages that it will ever contain         gone, when the topic no longer has it
+    gone       has no position in it                                   -
 
-- A micro-batch admits by what was drained where it *begins*. So a segment and its child are never read by the same one,
-  whose tasks run side by side. Each generation of segments takes one micro-batch.
-- A segment is drained only where the layout says that it is sealed, and its end was asked for after that. Such an end
-  does not move: it is behind the last entry, whose transaction may still be open (`read.log_end`), and a task ends when
-  each entry before the end has come or is aborted.
-- Held segments have a position, so one that is gone before it was read is noticed like any other (`without_deleted`).
-  So is one that has come and gone between two triggers, by its id (`missed`).
-- A stream with an end reads no more of a segment that stands at that end, so its children need not wait either.
+- A micro-batch admits segments by the segments that were drained at its *begin*. So no micro-batch reads both a segment
+  and its child, because the tasks of a micro-batch run concurrently. Each generation of segments needs one micro-batch.
+- A segment is drained only if the layout states that it is sealed, and its end was requested after that. Such an end
+  does not move. It is after the last entry, whose transaction may still be open (`read.log_end`). A task ends when each
+  entry before the end has arrived or is aborted.
+- Held segments have a position. So one that disappears before it was read is found like any other partition
+  (`without_deleted`). One that appears and disappears between two triggers is found by its id (`missed`).
+- A stream with an end reads no more of a segment at that end, so its children do not wait for it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.loss_report import report_loss
 
 HasEnded = Callable[[TopicPartition, Position], bool]
-"""Whether a query that stands there will read no more of a topic partition."""
+"""A test whether a query at a position will read no more of a topic partition."""
 
 
 def held_back(
@@ -41,10 +41,16 @@ def held_back(
     former_drained: Iterable[TopicPartition],
     has_ended: HasEnded,
 ) -> dict[TopicPartition, Position]:
-    """`reached`, but the positions in `begin` of the segments that must wait.
+    """Return `reached`, with the positions of `begin` for all segments that must wait.
 
-    `begin`: where the micro-batch begins, in all of `reached`. `ends`: asked for after `layouts`. `former_drained`:
-    what was drained there already.
+    Args:
+        layouts: The layouts of the scalable topics.
+        begin: The start of the micro-batch, for all partitions of `reached`.
+        reached: The end of the micro-batch, before this limit.
+        ends: The present ends, requested after `layouts`.
+        former_drained: The segments that were already drained at `begin`.
+        has_ended: Returns whether the query reads no more of a partition.
+
     """
     held = dict(reached)
     for layout in layouts:
@@ -62,7 +68,7 @@ def held_back(
 def drained_by(
     layouts: Sequence[TopicLayout], positions: Positions, ends: Positions, former: Iterable[TopicPartition]
 ) -> set[TopicPartition]:
-    """The segments that are drained for a query that stands at `positions`; those that are gone are not among them."""
+    """Return the segments that are drained for a query at `positions`, without the segments that are gone."""
     known = set(former)
     return {
         partition
@@ -80,19 +86,23 @@ def drained_by(
 def check_missed(
     layouts: Sequence[TopicLayout], former: Mapping[TopicPartition, Position], *, fail: bool
 ) -> None:
-    """Raises `DataLossError` for segments that came and were gone again since the query stood at `former`; with `fail`
-    false it is logged."""
+    """Check that no segment appeared and disappeared since the offset with the positions `former`.
+
+    Raises:
+        DataLossError: There was such a segment. With `fail` false, the loss is logged.
+
+    """
     for layout in layouts:
         known = [partition.index for partition in former if partition.topic == layout.topic]
         there = {segment.id for segment in layout.segments}
         missed = sorted(set(range(max(known) + 1, max(there) + 1)) - there) if known and there else []
         if missed:
             text = (
-                f"{layout.topic}: expected the segments that have come since the query last looked, but "
-                f"{', '.join(map(str, missed))} are removed already, and whatever they held"
+                f"{layout.topic}: expected all segments that appeared since the query's last trigger, but "
+                f"{', '.join(map(str, missed))} are already removed with their messages"
             )
             advice = (
-                "Set the namespace's retention longer than queries stand still. To go on with what is left, set "
-                "failOnDataLoss=false"
+                "Set the namespace's retention longer than the query's pauses. To continue with the remaining "
+                "messages, set failOnDataLoss=false"
             )
             report_loss(text, advice, fail=fail)

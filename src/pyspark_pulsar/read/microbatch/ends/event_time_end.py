@@ -1,8 +1,8 @@
-"""Where the topic partitions of a stream end by event time: before the first message at or past it. Driver only.
+"""The ends of a stream's topic partitions by event time: before the first message at or past that time. Driver only.
 
-Nothing but the messages themselves knows event times, in a batched entry not even its metadata. So the entries come to
-the driver before a micro-batch is planned; its kernel opens batches, decodes no value, and keeps nothing. A search
-takes a few seconds of a trigger at most, and the micro-batch ends where it has come.
+Only the messages themselves contain event times. In a batched entry not even the entry's metadata does. So the driver
+reads the entries before a micro-batch is planned. Its kernel opens batches, decodes no value, and keeps nothing. A
+search uses a few seconds of a trigger at most. The micro-batch ends where the search has stopped.
 """
 
 from __future__ import annotations
@@ -37,23 +37,30 @@ _MESSAGE_ID: Final = "__messageId"
 
 @dataclass(slots=True)
 class _Search:
-    """How far one topic partition was searched."""
+    """The progress of the search in one topic partition."""
 
     until: Position
-    """No message before it ends the stream."""
+    """The position before which no message ends the stream."""
     is_found: bool = False
-    """`until` is that of the message at which the stream ends."""
+    """Whether `until` is the position of the message at which the stream ends."""
     last_round: int = 0
-    """In which it was searched."""
+    """The number of the last call that searched this partition."""
 
 
 class EventTimeSearch:
-    """Used by one thread, which several help. Connects at first use."""
+    """The search for the end messages. Used by one thread; its helper threads connect at first use."""
 
     def __init__(
         self, options: ReadOptions, bound: TimeBound, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """`bound`: the event times, Unix milliseconds; topic partitions without one are not searched."""
+        """Store the arguments.
+
+        Args:
+            options: The options of the query.
+            bound: The event times, in Unix milliseconds. Topic partitions without a time are not searched.
+            clock: Monotonic seconds.
+
+        """
         self._options = options
         self._bound = bound
         self._clock = clock
@@ -61,11 +68,17 @@ class EventTimeSearch:
         self._searches: dict[TopicPartition, _Search] = {}
         self._round = 0
 
-    def search_on(self, starts: Positions, ends: Positions, published_from: TimeBound | None = None) -> None:
-        """Search on, from `starts` or where the search has come, as far as `ends` and the time for it allow; something
-        is searched in any case where anything is left. Messages published before `published_from` do not count.
+    def continue_search(
+        self, starts: Positions, ends: Positions, published_from: TimeBound | None = None
+    ) -> None:
+        """Continue the search up to `ends`, within the time limit of a trigger.
 
-        Raises the errors of `BrokerEntries` and of the decoder, which a task would meet as well.
+        It continues from where it stopped, or from `starts`. If anything remains, each call searches a part of it.
+        Messages published before `published_from` do not count.
+
+        Raises:
+            PulsarError: As `BrokerEntries` and the decoder raise it. A task would raise the same error.
+
         """
         self._round += 1
         self._searches = {
@@ -81,7 +94,7 @@ class EventTimeSearch:
             for partition, search in self._searches.items()
             if not search.is_found and search.until < ends[partition]
         ]
-        # Who has waited longest comes first: there may be no time for all.
+        # The partition with the oldest search is first, because the time may not suffice for all.
         rest.sort(key=lambda partition: (self._searches[partition].last_round, partition))
         deadline = self._clock() + _SEARCH_SECONDS
 
@@ -93,11 +106,11 @@ class EventTimeSearch:
         self._threads.map(search_one, rest)
 
     def searched(self, partition: TopicPartition) -> Position:
-        """No message before it ends the stream."""
+        """Return the position before which no message ends the stream."""
         return self._searches[partition].until
 
     def ends(self) -> dict[TopicPartition, Position]:
-        """Of the topic partitions whose end is found: the message at which it lies."""
+        """Return the position of the end message, for the topic partitions where it is found."""
         return {partition: search.until for partition, search in self._searches.items() if search.is_found}
 
     def close(self) -> None:
@@ -134,7 +147,7 @@ class EventTimeSearch:
     def _decoder(
         self, partition: TopicPartition, start: Position, end: Position, published_from: int | None
     ) -> EntryDecoder:
-        """Gives the messages at or past the event time, one at a time."""
+        """Create a decoder that returns the messages at or past the event time, one at a time."""
         options = self._options
         keys = DataKeys(options.crypto_default_private_key, dict(options.crypto_private_keys))
         return EntryDecoder(
@@ -158,7 +171,7 @@ class EventTimeSearch:
 
 
 def _first_row(decoder: EntryDecoder, entries: EntryBatch) -> Position | None:
-    """Where the first row lies that the entries give."""
+    """Return the position of the first row that the entries yield, or None."""
     for batch in decoder.decode(entries):
         message_id = batch.column(_MESSAGE_ID)[0].as_py()
         return Position(message_id["ledger"], message_id["entry"], max(0, message_id["batchIndex"]))

@@ -1,14 +1,14 @@
-"""The ledgers that a stream has read to their end, so that its offset can say so (`StreamOffset.passed`). Driver only.
+"""The ledgers that a stream has read completely, for its offset (`StreamOffset.passed`). Driver only.
 
-Retention may remove such a ledger. Without that note a driver that is started again could not tell whether unread
-messages were removed with it. Each trigger looks at the topic partitions that its micro-batch does not move:
+Retention may remove such a ledger. Without this note, a restarted driver could not know whether unread messages were
+removed with the ledger. Each trigger examines the topic partitions that its micro-batch does not move:
 
-    source                       proves that nothing is left in the ledger of the position
-    `ReadableEnds.skip_unseen`   a broker reads on into a later ledger without a message
+    source                       proof that nothing remains in the ledger of the position
+    `ReadableEnds.skip_unseen`   a broker reads on into a later ledger without finding a message
     `LogEnds.proved`             the cursor of the query was moved to a later ledger
-    `LogEnds.first_left`         of a topic that shows no message: all its ledgers up to a later one were removed
-    `skip_closed`                of a run of `Trigger.AvailableNow`, once: the ledger is closed, and a broker reads to
-                                 its end without a message; the run ends before it could see the ledger removed
+    `LogEnds.first_left`         for a topic that shows no message: all ledgers before a later one were removed
+    `skip_closed`                once in a run of `Trigger.AvailableNow`: the ledger is closed, and a broker reads to
+                                 its end without a message; such a run ends before it could observe the removal
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 class PassedLedgers:
-    """Finds the passed ledgers of one query. Used by one thread."""
+    """A search for the passed ledgers of one query. Used by one thread."""
 
     def __init__(
         self,
@@ -44,13 +44,13 @@ class PassedLedgers:
         readable_ends: ReadableEnds,
         planner: SplitPlanner,
     ) -> None:
-        """Take the parts of one query, which closes them."""
+        """Store the parts of one query. The query closes them."""
         self._options = options
         self._client = client
         self._log_ends = log_ends
         self._readable_ends = readable_ends
         self._planner = planner
-        self._has_looked_at_closed = False
+        self._has_checked_closed = False
 
     def find_passed(
         self, former: StreamOffset, reached: StreamOffset, ends: Positions, *, is_available_now: bool
@@ -61,7 +61,7 @@ class PassedLedgers:
             former: The offset at which the micro-batch begins.
             reached: The offset at which it ends.
             ends: The present ends.
-            is_available_now: The query runs with `Trigger.AvailableNow`, so `ends` are those of its begin.
+            is_available_now: Whether the query runs with `Trigger.AvailableNow`. Then `ends` are the ends at its begin.
 
         """
         unmoved = {
@@ -86,8 +86,8 @@ class PassedLedgers:
                     if ends.get(partition, start).is_earliest
                 }
             )
-        elif not self._has_looked_at_closed:
-            self._has_looked_at_closed = True
+        elif not self._has_checked_closed:
+            self._has_checked_closed = True
             starts |= skip_closed(self._client, self._planner, in_ledger)
         passed = {
             partition: start
@@ -101,9 +101,9 @@ class PassedLedgers:
 def skip_closed(
     client: BrokerClient, planner: SplitPlanner, starts: Positions
 ) -> dict[TopicPartition, Position]:
-    """Return where the next ledgers begin, of those starts after which nothing is left in a closed ledger.
+    """Return the starts of the next ledgers, for starts after which nothing remains in a closed ledger.
 
-    Raises nothing: a topic partition that is not returned may count as loss in a later run, and nothing else.
+    It raises no error. The only consequence of a missing answer is that a later run may report a loss.
     """
     try:
         closed = planner.ledgers.closed(starts)
@@ -114,7 +114,7 @@ def skip_closed(
         }
         passed = pass_unseen(client, spans, _PASS_SECONDS)
     except PulsarError as fault:
-        _log.info("which ledgers are read to their end is not known: %s", fault)
+        _log.info("looking for completely read ledgers failed: %s", fault)
         return {}
     return {
         partition: following

@@ -1,38 +1,37 @@
-"""Where a stream ends by its options: `endingOffsets`, `endingTimestamp`, `endingEventTime` and the same for each
-topic. Driver only.
+"""The ends of a stream by its options: `endingOffsets`, `endingTimestamp`, `endingEventTime`, per topic or for all.
 
-The ends belong to a run of the query, not to its checkpoint: each start may name others. A query has at most one of the
-three kinds of end. Each topic partition is in one of these states:
+Driver only. The ends belong to a run of the query, not to its checkpoint: each start may name other ends. A query has
+at most one of the three kinds of end. Each topic partition is in one of these states:
 
-    state      the query reads it                             becomes
-    left out   not at all, or not further than it has         stays so
-    pending    up to `limited`, see below                     settled
-    settled    up to its end, and not behind it               stays so
-    (reached)  settled, and the query stands at its end       the query has ended when all are reached or left out
+    state      the query reads                            next state
+    left out   nothing, or nothing more                   none
+    pending    up to `limited`, see below                 settled
+    settled    up to its end, and never past it           none
+    (reached)  settled, and the query is at the end       the query has ended if all are reached or left out
 
-    end given by                  becomes settled                           while pending it is limited to
+    end given by                  settled                                   limit while it is pending
     endingOffsets, positions      at the first trigger: as named            -
-    endingOffsets, latest         at the first trigger: where the log ends  -
-    endingTimestamp and the like  when that time has passed by              what is there; splits leave out messages
-                                  `clockSlackMs`: where the log ends        published at that time or later
-    endingEventTime and the like  when the search has found the first       where the search has come
+    endingOffsets, latest         at the first trigger: at the log end      -
+    endingTimestamp and the like  when that time has passed by              the log end; splits leave out messages
+                                  `clockSlackMs`: at the log end            published at that time or later
+    endingEventTime and the like  when the search has found the first       the progress of the search
                                   message at or past it: at that message
 
-Left out are partitions for which there is no end: those that appear after the first trigger, where ends are positions,
-and those that JSON of times does not name. (At the first trigger JSON must name all.) A time for all partitions leaves
-none out.
+Partitions without an end are left out. For ends by position, they are the partitions that appear after the first
+trigger. For JSON with times, they are the partitions that it does not name; at the first trigger it must name all. One
+time for all partitions leaves out none.
 
-Why a query stops at the right message:
+A query stops at the right message, because:
 
-- An end never moves, once it is settled, so what is read does not depend on when triggers come.
-- A publish time says nothing about messages that are still under way, so its end waits for `clockSlackMs`. What is
-  stored by then lies before the end, and what of it was published too late is filtered in the tasks.
-- Event times are in no order. The end is the first message at or past the time, and the query never goes beyond where
-  the search has looked, so it cannot have read further when the search finds that message.
-- `limited` never goes back before what the query has read: a restart with an earlier end stays where it is.
+- A settled end never moves, so the messages that are read do not depend on the times of triggers.
+- A publish time does not show which messages are still on their way, so its end waits for `clockSlackMs`. Messages
+  that are stored by then are before the end. Tasks filter out messages that were published too late.
+- Event times have no order. The end is the first message at or past the time. The query never reads past the part that
+  was searched, so it cannot have passed that message when the search finds it.
+- `limited` never goes back before the part that the query has read: a restart with an earlier end stays in place.
 
-When all ends are reached, the offset says so (`StreamOffset.ended`), for `pyspark_pulsar.stop_at_end`: a source in
-Python cannot stop its query.
+When all ends are reached, the offset states it (`StreamOffset.ended`), for `pyspark_pulsar.stop_at_end`. The reason is
+that a source in Python cannot stop its query.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 class StreamEnd:
-    """Used by one thread, at each trigger: `settle`, `search`, then `limited` and `is_reached`."""
+    """The ends of one query. One thread calls `settle`, `search`, then `limited` and `is_reached` at each trigger."""
 
     def __init__(
         self,
@@ -66,7 +65,7 @@ class StreamEnd:
         clock: Callable[[], float] = time.time,
         make_search: Callable[[ReadOptions, TimeBound], EventTimeSearch] = EventTimeSearch,
     ) -> None:
-        """`clock`: Unix seconds."""
+        """Store the arguments; `clock` returns Unix seconds."""
         self._options = options
         self._clock = clock
         self.published_before: TimeBound | None = options.published_before
@@ -81,19 +80,22 @@ class StreamEnd:
 
     @property
     def searches(self) -> bool:
-        """Whether messages must be looked at for the ends: see `search`."""
+        """True if the ends depend on the messages, so that `search` is needed."""
         return self._search is not None
 
     @property
     def _bound(self) -> TimeBound | None:
-        """A query has one end."""
+        """The only end by time of the query."""
         return self.published_before or self._event_before
 
     def settle(self, ends: Positions) -> None:
-        """Fix what can be fixed, given the present `ends`: at the first call positions and `latest`; a time when it
-        has passed by `clockSlackMs`.
+        """Settle the ends that can be settled, given the present `ends`.
 
-        Raises `OptionError` for JSON that does not name all topic partitions of the first call, or others.
+        The first call settles positions and `latest`. A time is settled when it has passed by `clockSlackMs`.
+
+        Raises:
+            OptionError: JSON in an option does not name all topic partitions of the first call, or names others.
+
         """
         partitions = sorted(ends)
         if not self._began:
@@ -103,7 +105,7 @@ class StreamEnd:
             for partition in partitions:
                 until = self.published_before.of(partition)
                 if until is not None and partition not in self._settled and now >= until:
-                    self._tell_assumed()
+                    self._warn_of_assumption()
                     self._settled[partition] = ends[partition]
 
     def _begin(self, partitions: list[TopicPartition], ends: Positions) -> None:
@@ -116,25 +118,33 @@ class StreamEnd:
         self._began = True
 
     def search(self, starts: Positions, ends: Positions, published_from: TimeBound | None) -> None:
-        """Look for the message at which an event time ends each topic partition: behind `starts`, up to the present
-        `ends`, for some seconds at most. Raises what `EventTimeSearch.search_on` does."""
+        """Search for the message at which an event time ends each topic partition.
+
+        A call searches from `starts` to the present `ends`, for a few seconds at most.
+
+        Raises:
+            PulsarError: As `EventTimeSearch.continue_search` raises it.
+
+        """
         if self._search is not None:
-            self._search.search_on(starts, ends, published_from)
+            self._search.continue_search(starts, ends, published_from)
             self._settled |= self._search.ends()
 
-    def _tell_assumed(self) -> None:
-        """Once, when the first end is settled by a time."""
+    def _warn_of_assumption(self) -> None:
+        """Log the assumption once, when a time settles the first end."""
         if not self._settled:
             _log.warning(
-                "the query ends at a time that has passed by more than %d ms (clockSlackMs): it is assumed that all "
-                "messages published before it are stored by now. One that is stored later is not read; set "
-                "clockSlackMs to the longest time that messages may be under way",
+                "the query ends at a time that passed more than %d ms ago (clockSlackMs). All messages published "
+                "before that time are assumed to be stored. A message that is stored later is not read; set "
+                "clockSlackMs to the longest time between publishing and storing a message",
                 self._options.clock_slack_ms,
             )
 
     def limited(self, positions: Positions, reached: Positions) -> dict[TopicPartition, Position]:
-        """`positions`, but not behind the ends or where the search for them has come, nor before what the query has
-        `reached`."""
+        """Return `positions`, limited to the ends or the progress of the search.
+
+        No returned position is before the position that the query has `reached`.
+        """
         if not self.is_given:
             return dict(positions)
         limited = {}
@@ -148,7 +158,7 @@ class StreamEnd:
         return limited
 
     def is_reached(self, positions: Positions) -> bool:
-        """Whether a query that has come to `positions` has nothing more to wait for."""
+        """Return whether a query at `positions` has nothing more to read in this run."""
         if not self.is_given or not self._began:
             return False
         return all(
@@ -158,11 +168,11 @@ class StreamEnd:
         )
 
     def has_ended(self, partition: TopicPartition, position: Position) -> bool:
-        """Whether a query that has come to `position` reads no more of the topic partition in this run."""
+        """Return whether a query at `position` reads no more of the topic partition in this run."""
         return self.is_given and partition in self._settled and position >= self._settled[partition]
 
     def _end_of(self, partition: TopicPartition, position: Position) -> Position | None:
-        """`position` where the end is not settled yet; None for a partition that is left out."""
+        """Return the end, or `position` if it is not settled; None if the partition is left out."""
         if partition in self._settled:
             return self._settled[partition]
         if self._is_left_out(partition):
@@ -180,6 +190,9 @@ class StreamEnd:
 
 
 def has_ended(offset: str | None) -> bool:
-    """Whether Spark's text of an offset of this source (of any, or none) says that its query has ended."""
+    """Return whether Spark's text of an offset states that its query has ended.
+
+    The offset may belong to any source, or be absent.
+    """
     document = offset_document(offset)
     return isinstance(document, dict) and "positions" in document and "ended" in document

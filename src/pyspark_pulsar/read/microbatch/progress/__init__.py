@@ -1,1 +1,1 @@
-"""What a stream does beside reading: its subscription, its lag, and whether retention is long enough. Driver only."""
+"""A stream's work besides reading: its subscription, its lag, and a check of retention. Driver only."""

@@ -1,10 +1,11 @@
-"""How far a stream is behind: what its topic partitions hold that Spark has not committed. Driver only.
+"""The lag of a stream: the content of its topic partitions that Spark has not committed. Driver only.
 
-Spark's API for Python sources has no metrics; what `reportLatestOffset` gives reaches the user as the JSON text
-`sources[].latestOffset` of a query's progress. So the lag travels there, beside the positions of the ends.
+Spark's API for Python sources has no metrics. But the user sees the result of `reportLatestOffset` as the JSON text
+`sources[].latestOffset` of a query's progress. So that text contains the lag, besides the positions of the ends.
 
-Positions count no messages. Entries are counted by the ledgers that the admin REST API lists (or within one ledger
-by their ids), and messages and bytes are estimated from the first unread entry, whose publish time gives the seconds.
+Positions do not determine the number of messages. Entries are counted from the ledgers that the admin REST API lists,
+or from their ids within one ledger. Messages and bytes are estimated from the first unread entry. Its publish time
+yields the seconds.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from pyspark_pulsar.read.sources.peek import FirstEntry
 
 _MOST_SECONDS: Final = 0.25
 _AT_ONCE: Final = 8
-"""So many topic partitions are asked together: how long that takes is only known when all have answered."""
+"""Topic partitions per group of requests. The duration is known only when the whole group has been answered."""
 
 FirstEntriesAt = Callable[[Positions], Mapping[TopicPartition, FirstEntry | None]]
 PresentLedgers = Callable[[Collection[TopicPartition]], Mapping[TopicPartition, tuple[Ledger, ...] | None]]
@@ -37,12 +38,12 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """Of one topic partition, or the sum of several (the seconds: of the worst). None is not known."""
+    """The lag of one topic partition, or of several: sums, and the maximum of the seconds. None means unknown."""
 
     messages: int | None = 0
-    """About; exact where no message is batched and none was written by a transaction."""
+    """Estimated number; exact if no message is in a batch or was written by a transaction."""
     bytes: int | None = 0
-    """About; as stored, without replicas."""
+    """Estimated bytes, as stored, without replicas."""
     seconds: float | None = 0.0
     """The age of the oldest message, by its publish time."""
 
@@ -57,10 +58,10 @@ _UNKNOWN: Final = Lag(None, None, None)
 
 @dataclass(frozen=True, slots=True)
 class LagReport:
-    """At one time, of the partitions that are behind."""
+    """The lags at one time, of all partitions with unread messages."""
 
     measured_ms: int
-    """Unix milliseconds."""
+    """Time of the last measurement, in Unix milliseconds."""
     lags: Mapping[TopicPartition, Lag]
 
     @property
@@ -81,8 +82,11 @@ class LagReport:
 
 
 class LagWatch:
-    """Used by one thread, once for each trigger. Measures a topic partition at most each `interval_seconds`, and for
-    about a quarter of a second of a trigger, so that triggers stay short."""
+    """The measurement of a query's lag at each trigger. Used by one thread.
+
+    It measures each topic partition at most once per `interval_seconds`. It uses about a quarter of a second per
+    trigger, so triggers stay short.
+    """
 
     def __init__(
         self,
@@ -92,8 +96,17 @@ class LagWatch:
         clock: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
-        """`first_entries`: the first entry at each position or behind it. `present_ledgers`: all of each partition,
-        None where they are not known. What either raises of a partition makes its lag unknown, and is logged once.
+        """Store the arguments.
+
+        An error of `first_entries` or `present_ledgers` makes the lag of that partition unknown, and is logged once.
+
+        Args:
+            first_entries: Returns the first entry at or after each position.
+            present_ledgers: Returns all ledgers of each partition, or None if they are unknown.
+            interval_seconds: Minimum time between two measurements of a partition.
+            clock: Monotonic seconds.
+            wall_clock: Unix seconds.
+
         """
         self._first_entries = first_entries
         self._present_ledgers = present_ledgers
@@ -106,28 +119,28 @@ class LagWatch:
     def measure(self, committed: Positions, ends: Positions) -> LagReport:
         """Return the lag between `committed`, where a query is or will be, and `ends`.
 
-        Which partitions are behind is always the present; how far is as old as the interval.
+        The set of lagging partitions is always current. The size of each lag may be as old as the interval.
         """
-        behind = [partition for partition, end in ends.items() if committed.get(partition, EARLIEST) < end]
-        self._measure_due(behind, committed, ends)
-        if not behind:
+        lagging = [partition for partition, end in ends.items() if committed.get(partition, EARLIEST) < end]
+        self._measure_due(lagging, committed, ends)
+        if not lagging:
             self._measured_ms = self._now_ms()
         known = self._measured
-        lags = {partition: known[partition][1] if partition in known else _UNKNOWN for partition in behind}
+        lags = {partition: known[partition][1] if partition in known else _UNKNOWN for partition in lagging}
         return LagReport(self._measured_ms, lags)
 
     def _now_ms(self) -> int:
         return int(self._wall_clock() * 1000)
 
-    def _measure_due(self, behind: list[TopicPartition], committed: Positions, ends: Positions) -> None:
-        """Those whose turn it is and that there is time for, the longest not measured first."""
+    def _measure_due(self, lagging: list[TopicPartition], committed: Positions, ends: Positions) -> None:
+        """Measure the partitions that are due, the oldest measurement first, until the time is over."""
         now = self._clock()
         measured = {
             partition: self._measured[partition][0] if partition in self._measured else -math.inf
-            for partition in behind
+            for partition in lagging
         }
         due = sorted(
-            (partition for partition in behind if measured[partition] + self._interval <= now),
+            (partition for partition in lagging if measured[partition] + self._interval <= now),
             key=lambda partition: (measured[partition], partition),
         )
         groups = deque(due[begin : begin + _AT_ONCE] for begin in range(0, len(due), _AT_ONCE))
@@ -138,10 +151,11 @@ class LagWatch:
                 lags = self._lags(starts, ends)
             except PulsarError as fault:
                 if len(group) > 1:
-                    # So that the others are known in spite of the one that does not answer.
+                    # Measure the partitions one by one, so that one partition without an answer does not affect the
+                    # others.
                     groups.extendleft([partition] for partition in reversed(group))
                     continue
-                self._tell(fault)
+                self._warn(fault)
                 lags = dict.fromkeys(group, _UNKNOWN)
             self._measured |= {partition: (self._clock(), lag) for partition, lag in lags.items()}
             self._measured_ms = self._now_ms()
@@ -155,10 +169,10 @@ class LagWatch:
             for partition, start in starts.items()
         }
 
-    def _tell(self, fault: PulsarError) -> None:
+    def _warn(self, fault: PulsarError) -> None:
         if type(fault).__name__ not in self._warned:
             self._warned.add(type(fault).__name__)
-            _log.warning("how far the query is behind is not known for all topic partitions: %s", fault)
+            _log.warning("measuring the query's lag failed for some topic partitions: %s", fault)
 
 
 def is_at_end(committed: Positions, ends: Positions) -> bool:
@@ -169,10 +183,10 @@ def is_at_end(committed: Positions, ends: Positions) -> bool:
 def measured_lag(
     first: FirstEntry | None, ledgers: tuple[Ledger, ...] | None, start: Position, end: Position, now_ms: int
 ) -> Lag:
-    """The lag of a query that stands at `start`, which is before `end`, given the first entry that is left."""
+    """Return the lag of a query at `start`, which is before `end`. `first` is the first entry that remains."""
     if first is not None:
         if first.position >= end:
-            # Retention has removed the rest, or markers of transactions are all that is left.
+            # Retention has removed the rest, or only markers of transactions remain.
             return NONE
         start = max(start, first.position)
     parts = ledger_ranges(ledgers, start, end)

@@ -1,4 +1,4 @@
-"""Log from where micro-batches are read: closed ledgers past the broker, open ones through it. Driver only."""
+"""A log of the locations that micro-batches are read from, such as bookies or the broker. Driver only."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ _log: Final = logging.getLogger(__name__)
 
 
 class PlaceLog:
-    """The places of the last micro-batch that reads anything. Used by one thread."""
+    """The locations of the last micro-batch that read anything. Used by one thread."""
 
     def __init__(self) -> None:
         self.by_place: dict[str, int] = {}
-        """The number of its ranges that are read from each place."""
+        """The number of the micro-batch's ranges that are read from each location."""
 
     def note(self, splits: Iterable[Split]) -> None:
-        """Log when a planned micro-batch is not read from the same places as the one before. A micro-batch without
-        splits changes nothing."""
+        """Log a change of the locations between two planned micro-batches.
+
+        A micro-batch without splits changes nothing.
+        """
         counts = ranges_by_place(splits)
         if counts and counts.keys() != self.by_place.keys():
             _log.info("micro-batches are now read from: %s (ranges)", places_text(counts))

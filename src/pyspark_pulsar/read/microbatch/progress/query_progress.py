@@ -1,5 +1,6 @@
-"""What a stream does beside reading: it moves its subscription on, measures how far it is behind, and tells. Driver
-only, once for each trigger.
+"""A stream's work besides reading: it moves the subscription, and measures and logs the lag.
+
+Driver only, once per trigger.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ _log: Final = logging.getLogger(PROGRESS_LOG)
 
 
 class QueryProgress:
-    """Kept while the query runs. Used by one thread."""
+    """The subscription, the lag and the retention of a running query. Used by one thread."""
 
     def __init__(self, options: ReadOptions, client: BrokerClient, ledgers: KnownLedgers) -> None:
-        """The caller closes the client. `ledgers`: of the planner of the same query."""
+        """Store the client, which the caller closes. `ledgers` belongs to the planner of the same query."""
         self._client = client
         self._ledgers = ledgers
         self._admin = admin = _brief_admin(options)
@@ -56,39 +57,39 @@ class QueryProgress:
 
         Args:
             committed: Spark has committed the messages before these positions.
-            ends: The query will read the messages before these positions. Names all partitions that exist.
-            counted_from: The lag counts messages from these positions on. They are `committed`, or of a run that ends
-                by itself the end of this micro-batch.
+            ends: The query will read the messages before these positions. It contains all partitions that exist.
+            counted_from: The lag counts messages from these positions on. They equal `committed`. In a run that ends
+                by itself, they are the end of this micro-batch.
 
         Returns:
-            The lag as JSON. What cannot be measured is None and fails no query.
+            The lag as JSON. A value that cannot be measured is None; it never fails the query.
 
         Raises:
-            PulsarError: Those of `SubscriptionCursors.follow`.
+            PulsarError: As `SubscriptionCursors.follow` raises it.
 
         """
         if self._cursors is not None:
             self._cursors.follow(
                 {partition: committed[partition] for partition in ends if partition in committed}
             )
-        asked = None
+        looked_up = None
         if self._admin is not None and self._retention is not None:
-            asked = self._admin.begin(self._retention.ask, list(ends))
+            looked_up = self._admin.begin(self._retention.look_up, list(ends))
         report = self._lag.measure(counted_from, ends)
-        if asked is not None and self._retention is not None:
-            asked.result()
+        if looked_up is not None and self._retention is not None:
+            looked_up.result()
             self._retention.warn(report)
         if report.lags or is_at_end(committed, ends):
-            self._log.tell(report)
+            self._log.log(report)
         return report.to_json()
 
     def commit(self, committed: Mapping[TopicPartition, Position]) -> None:
-        """Spark has committed the messages before `committed`."""
+        """Acknowledge the messages before `committed`, because Spark has committed them."""
         if self._cursors is not None:
             self._cursors.acknowledge(committed)
 
     def close(self) -> None:
-        """Lets go of the subscription, which stays in Pulsar."""
+        """Close the consumers of the subscription, which remains in Pulsar."""
         if self._cursors is not None:
             self._cursors.close()
         if self._admin is not None:
@@ -97,7 +98,7 @@ class QueryProgress:
     def _first_entries(
         self, starts: Mapping[TopicPartition, Position]
     ) -> dict[TopicPartition, FirstEntry | None]:
-        """One attempt: a trigger waits for them. The ledgers are asked for at the same time."""
+        """Look up the first entries in one attempt, because a trigger waits for them. List ledgers concurrently."""
         self._ledgers.list_ahead(starts)
         entries = first_entries_once(self._client, list(starts.items()))
         return {partition: entries[partition, start] for partition, start in starts.items()}
@@ -122,27 +123,28 @@ class QueryProgress:
 
 
 class ProgressLog:
-    """One line a minute while a query is behind, and one when it is not any more."""
+    """A log with one line a minute while a query lags, and one line when the lag ends."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, *, counts: bool) -> None:
-        """`counts`: messages of any range can be counted, as `admin.url` is set."""
+        """Store the arguments. `counts` means that any range's messages can be counted, because `admin.url` is set."""
         self._clock, self._counts = clock, counts
         self._next = clock()
-        self._was_behind = False
+        self._was_lagging = False
 
-    def tell(self, report: LagReport) -> None:
+    def log(self, report: LagReport) -> None:
+        """Log the report, if a line is due."""
         if not report.lags:
-            if self._was_behind:
-                self._was_behind = False
-                _log.info("the query has read all that its topics hold")
+            if self._was_lagging:
+                self._was_lagging = False
+                _log.info("the query has read all messages of its topics")
             return
         if self._clock() < self._next:
             return
         self._next = self._clock() + LOG_SECONDS
-        self._was_behind = True
+        self._was_lagging = True
         worst = max(report.lags, key=lambda partition: report.lags[partition].seconds or 0.0)
         _log.info(
-            "the query is behind in %s%s; the oldest message is %s, in %s",
+            "the query lags in %s%s; the oldest message is %s, in %s",
             _number(len(report.lags), "topic partition"),
             self._counted(report.lags.values()),
             _age(report.lags[worst].seconds),
@@ -150,7 +152,7 @@ class ProgressLog:
         )
 
     def _counted(self, lags: Collection[Lag]) -> str:
-        """What is known of them together: those that there was no time for are counted at a later trigger."""
+        """Return the total of the counted partitions. A later trigger counts the partitions that were left out."""
         counted = [lag for lag in lags if lag.messages is not None]
         if not counted:
             why = "counted at the next triggers" if self._counts else "not counted without admin.url"
@@ -159,7 +161,7 @@ class ProgressLog:
         if all(lag.bytes is not None for lag in counted):
             text += f", {_number(sum(lag.bytes or 0 for lag in counted), 'byte')}"
         rest = len(lags) - len(counted)
-        return f"{text}, and those of {rest} that are not counted yet" if rest else text
+        return f"{text}, and {_number(rest, 'partition')} not counted yet" if rest else text
 
 
 def _number(number: int, word: str) -> str:
@@ -167,7 +169,7 @@ def _number(number: int, word: str) -> str:
 
 
 def _brief_admin(options: ReadOptions) -> AdminClient | None:
-    """One that holds no trigger up for long, since what it tells is only shown."""
+    """Return an admin client with a short deadline, because its answers are only displayed."""
     if options.admin_url is None:
         return None
     brief = replace(

@@ -1,7 +1,7 @@
-"""How far behind a stream may fall before Pulsar may delete what it has not read. Driver only.
+"""The lag at which Pulsar may delete messages that a stream has not read. Driver only.
 
-Without a subscription, only retention keeps messages. With one, they are kept until they are acknowledged, which a
-message TTL does for the subscription when its time is over; from then on retention keeps them.
+Without a subscription, only retention keeps messages. A subscription keeps messages until they are acknowledged. After
+a message TTL, Pulsar acknowledges messages for the subscription. From then on, retention keeps them.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from pyspark_pulsar.model.topic import Namespace, TopicPartition
 from pyspark_pulsar.read.microbatch.progress.lag import Lag, LagReport
 
 _NEAR: Final = 0.5
-_FOR_EVER: Final = -1
+_FOREVER: Final = -1
 
 _log: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Horizon:
-    """What lies farther back than this may be deleted; None is no bound."""
+    """The limit of a lag: Pulsar may delete messages that are farther back. None means no limit."""
 
     seconds: float | None = None
     bytes: int | None = None
@@ -34,7 +34,7 @@ class Horizon:
         return self.seconds == 0 or self.bytes == 0
 
     def is_near(self, lag: Lag) -> bool:
-        """Whether a reader has fallen back half of the way."""
+        """Return whether a reader's lag is more than half of this limit."""
         return _is_near(lag.seconds, self.seconds) or _is_near(lag.bytes, self.bytes)
 
     def __str__(self) -> str:
@@ -43,43 +43,50 @@ class Horizon:
 
 
 def horizon_of(retention: Any, ttl_seconds: Any, *, is_held: bool) -> Horizon:
-    """From the answers of the admin REST API about a topic: its effective retention and message TTL.
+    """Return the limit for a topic, from answers of the admin REST API.
 
-    `is_held`: whether a subscription stands where the query does.
+    Args:
+        retention: The topic's effective retention.
+        ttl_seconds: The topic's effective message TTL.
+        is_held: Whether a subscription is at the query's position.
+
     """
     policy = retention if isinstance(retention, dict) else {}
     minutes, megabytes = policy.get("retentionTimeInMinutes", 0), policy.get("retentionSizeInMB", 0)
     if is_held:
-        if not isinstance(ttl_seconds, int) or ttl_seconds <= 0 or minutes == _FOR_EVER:
+        if not isinstance(ttl_seconds, int) or ttl_seconds <= 0 or minutes == _FOREVER:
             return Horizon()
         return Horizon(ttl_seconds + 60.0 * minutes)
     if 0 in (minutes, megabytes):
-        # Pulsar keeps nothing as soon as one of them is 0.
+        # Pulsar keeps nothing if one of the two is 0.
         return Horizon(0.0, 0)
     return Horizon(
-        None if minutes == _FOR_EVER else 60.0 * minutes, None if megabytes == _FOR_EVER else megabytes << 20
+        None if minutes == _FOREVER else 60.0 * minutes, None if megabytes == _FOREVER else megabytes << 20
     )
 
 
 class RetentionWatch:
-    """Asks once for each namespace, of one of its topics; says nothing, and asks no more, where it may not ask."""
+    """A lookup of each namespace's retention through one of its topics. It stops silently if it is not authorized."""
 
     def __init__(self, admin: AdminClient, *, is_held: bool) -> None:
         self._admin = admin
         self._is_held = is_held
         self._horizons: dict[Namespace, Horizon] = {}
         self._warned: set[TopicPartition] = set()
-        self._may_ask = True
+        self._may_look_up = True
 
-    def ask(self, partitions: Iterable[TopicPartition]) -> None:
-        """Of all that `warn` is told of; logs at first sight of a namespace that it keeps nothing."""
-        # Brokers tell no policies of scalable topics where they tell those of others.
+    def look_up(self, partitions: Iterable[TopicPartition]) -> None:
+        """Look up the retention for all partitions of the next `warn`.
+
+        Each namespace is logged once if it retains nothing.
+        """
+        # Brokers do not report the policies of scalable topics through the same calls as other topics'.
         for partition in partitions:
             if not partition.is_segment and partition.topic.namespace not in self._horizons:
-                self._ask_for(partition)
+                self._look_up_namespace(partition)
 
     def warn(self, report: LagReport) -> None:
-        """Log each topic partition that has fallen half of the way back to where messages may be deleted."""
+        """Log each topic partition with a lag of more than half of the limit."""
         for partition, lag in report.lags.items():
             if partition.is_segment:
                 continue
@@ -89,14 +96,14 @@ class RetentionWatch:
             elif partition not in self._warned and not horizon.is_immediate:
                 self._warned.add(partition)
                 _log.warning(
-                    "%s: the query is %s behind, and what is more than %s behind may be deleted before it is read; "
-                    "%s", partition, _text(lag), horizon, self._advice(),
+                    "the query lags by %s, and messages may be deleted unread at a lag of more than %s: %s; %s",
+                    _text(lag), horizon, partition, self._advice(),
                 )  # fmt: skip
 
-    def _ask_for(self, partition: TopicPartition) -> None:
+    def _look_up_namespace(self, partition: TopicPartition) -> None:
         namespace = partition.topic.namespace
         self._horizons[namespace] = Horizon()
-        if not self._may_ask:
+        if not self._may_look_up:
             return
         try:
             horizon = horizon_of(
@@ -105,21 +112,21 @@ class RetentionWatch:
                 is_held=self._is_held,
             )
         except PulsarError as fault:
-            _log.info("the retention of %s is not known: %s", namespace, fault)
-            self._may_ask = isinstance(fault, TopicNotFoundError)
+            _log.info("looking up the retention of %s failed: %s", namespace, fault)
+            self._may_look_up = isinstance(fault, TopicNotFoundError)
             return
         self._horizons[namespace] = horizon
         if horizon.is_immediate:
             _log.warning(
-                "namespace %s retains no messages (asked of topic %s): what no subscription keeps may be deleted "
-                "before the query has read it; %s", namespace, partition.topic, self._advice(),
+                "namespace %s retains no messages (looked up by topic %s): messages that no subscription keeps may be "
+                "deleted before the query has read them; %s", namespace, partition.topic, self._advice(),
             )  # fmt: skip
 
     def _advice(self) -> str:
         if self._is_held:
-            return "the namespace's message TTL expires messages for subscriptions, too: raise it, or its retention"
+            return "raise the namespace's message TTL, which also expires messages of subscriptions, or its retention"
         return (
-            "give the query a subscription that keeps them (option subscriptionName), or raise the retention"
+            "set option subscriptionName, so that a subscription keeps the messages, or raise the retention"
         )
 
 

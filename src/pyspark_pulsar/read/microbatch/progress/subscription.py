@@ -1,8 +1,8 @@
-"""The cursors of the subscription that `subscriptionName` names: they follow what Spark has committed. Driver only.
+"""The cursors of the query's subscription (`subscriptionName`), which follow Spark's commits. Driver only.
 
-A cursor is moved on only after the micro-batch is in Spark's commit log, so it lags behind the query and never leads,
-whatever crashes in between; what it has not passed, Pulsar keeps. It gives no messages to the query and is never moved
-back: where a query begins and goes on is what its options and its checkpoint say.
+A cursor moves only after the micro-batch is in Spark's commit log. So it may lag the query, but is never ahead of it,
+even after a crash. Pulsar keeps the messages after the cursor. The cursor passes no messages to the query and never
+moves back. The options and the checkpoint determine where a query begins and continues.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
 
 _AT_ONCE: Final = 8
-# How long a broker may take to notice that the process that held the cursor before is gone.
+# Time limit for a broker to notice that the process that held the cursor before has ended.
 _BUSY_SECONDS: Final = 10.0
 
 HasMessagesBefore = Callable[[TopicPartition, Position, Position], bool]
-"""Whether a topic partition has messages from the first position (inclusive) to the second (exclusive)."""
+"""A test for messages in a topic partition, from the first position (inclusive) to the second (exclusive)."""
 
 _log: Final = logging.getLogger(__name__)
 
 
 class SubscriptionCursors:
-    """Of all topic partitions of a query. Used by one thread; holds the subscription until it is closed."""
+    """The cursors in all topic partitions of a query. It holds the subscription until `close`. Used by one thread."""
 
     def __init__(
         self,
@@ -41,35 +41,39 @@ class SubscriptionCursors:
         *,
         is_replicated: bool = False,
     ) -> None:
-        """`is_replicated`: it is to move in the clusters that the topics are replicated to as well."""
+        """Store the arguments. `is_replicated` means that the subscription also moves in the topics' other clusters."""
         self._client = client
         self._subscription = subscription
         self._is_replicated = is_replicated
         self._has_messages = has_messages
         self._cursors: dict[TopicPartition, Cursor] = {}
         self._reached: dict[TopicPartition, Position] = {}
-        self._met: set[TopicPartition] = set()
+        self._known: set[TopicPartition] = set()
 
     def follow(self, positions: Mapping[TopicPartition, Position]) -> None:
-        """Make sure that nothing from `positions` on is removed, and say that what lies before is read.
+        """Keep all messages from `positions` on, and acknowledge the messages before them.
 
-        The first time for a topic partition, its subscription is made; it must be there before Spark plans to read
-        from it. Raises `SubscriptionBusy`, `PermissionDenied` and, only for partitions that are new,
-        `ConnectionFailed`: a cursor that stays behind for a while does no harm.
+        The subscription of a new topic partition is created before Spark plans to read from the partition.
+
+        Raises:
+            SubscriptionBusy, PermissionDenied: A broker refuses the cursor.
+            ConnectionFailed: A broker does not answer about a new partition. For known partitions nothing is raised,
+                because a cursor that lags for a while does no harm.
+
         """
         for partition in self._cursors.keys() - positions.keys():
             self._cursors.pop(partition).close()
         missing = [partition for partition in positions if not self._is_held(partition)]
-        new = [partition for partition in missing if partition not in self._met]
+        new = [partition for partition in missing if partition not in self._known]
         self._hold_new(new)
-        self._hold_again([partition for partition in missing if partition in self._met])
+        self._hold_again([partition for partition in missing if partition in self._known])
         for partition in new:
-            self._tell_if_ahead(partition, positions[partition])
-        self._met.update(new)
+            self._warn_if_ahead(partition, positions[partition])
+        self._known.update(new)
         self.acknowledge(positions)
 
     def acknowledge(self, positions: Mapping[TopicPartition, Position]) -> None:
-        """Say that what lies before `positions` is read, where the cursor is held. Raises as `follow` does."""
+        """Acknowledge the messages before `positions`, where the cursor is held. Raise the errors of `follow`."""
         sent: list[tuple[TopicPartition, Position, Future[Any]]] = []
         for partition, position in positions.items():
             cursor = self._cursors.get(partition)
@@ -78,13 +82,13 @@ class SubscriptionCursors:
             try:
                 sent.append((partition, position, cursor.acknowledge(position)))
             except ConnectionFailed as fault:
-                _tell_behind(partition, fault)
+                _warn_of_lag(partition, fault)
         for partition, position, answer in sent:
             try:
                 self._cursors[partition].settle(answer)
                 self._reached[partition] = position
             except ConnectionFailed as fault:
-                _tell_behind(partition, fault)
+                _warn_of_lag(partition, fault)
         if self._is_replicated:
             self._look_ahead()
 
@@ -93,7 +97,7 @@ class SubscriptionCursors:
             try:
                 cursor.look_ahead()
             except ConnectionFailed as fault:
-                _tell_behind(partition, fault)
+                _warn_of_lag(partition, fault)
 
     def close(self) -> None:
         for cursor in self._cursors.values():
@@ -116,7 +120,7 @@ class SubscriptionCursors:
             return
 
         def hold(partition: TopicPartition) -> None:
-            # Kept at once, so that `close` finds it if another one fails.
+            # The cursor is stored immediately, so that `close` finds it if another partition's cursor fails.
             self._cursors[partition] = self._client.retrying(lambda: self._hold_one(partition))
 
         map_concurrently(hold, partitions, _AT_ONCE)
@@ -126,7 +130,7 @@ class SubscriptionCursors:
             try:
                 self._cursors[partition] = self._hold_one(partition)
             except ConnectionFailed as fault:
-                _tell_behind(partition, fault)
+                _warn_of_lag(partition, fault)
 
     def _hold_one(self, partition: TopicPartition) -> Cursor:
         return retry(
@@ -137,17 +141,17 @@ class SubscriptionCursors:
             lambda _: _BUSY_SECONDS,
         )
 
-    def _tell_if_ahead(self, partition: TopicPartition, position: Position) -> None:
+    def _warn_if_ahead(self, partition: TopicPartition, position: Position) -> None:
         cursor = self._cursors[partition].position()
         if cursor <= position or not self._has_messages(partition, position, cursor):
             return
         _log.warning(
-            "%s: subscription %r stands at %s, but the query goes on at %s, as its checkpoint or its starting offsets "
-            "say. What lies between is read again, as far as retention has not removed it: the subscription did not "
-            "keep it. It was used by another query or consumer, or this checkpoint is older than it.",
+            "%s: subscription %r is at %s, but the query continues at %s, from its checkpoint or its starting offsets. "
+            "The messages between them are read again, unless retention has removed them: the subscription did not "
+            "keep them. Another query or consumer has used it, or this checkpoint is older than the subscription.",
             partition, self._subscription, cursor, position,
         )  # fmt: skip
 
 
-def _tell_behind(partition: TopicPartition, fault: ConnectionFailed) -> None:
-    _log.warning("%s: the cursor stays behind until the next micro-batch: %s", partition, fault)
+def _warn_of_lag(partition: TopicPartition, fault: ConnectionFailed) -> None:
+    _log.warning("%s: moving the cursor failed; it moves with the next micro-batch: %s", partition, fault)

@@ -1,7 +1,7 @@
-"""Whether a stream still reads the topics that its checkpoint holds. Driver only.
+"""A check that a stream still reads the topics in its checkpoint. Driver only.
 
-A checkpoint knows topic partitions by name. Used with other topic options, it would begin the new topics at their first
-message and leave what is not yet read of the former ones, without a word.
+A checkpoint contains topic partitions by name. Used with other topic options, it would start the new topics at their
+first message. It would silently skip the unread messages of the previous topics.
 """
 
 from __future__ import annotations
@@ -22,36 +22,40 @@ _log: Final = logging.getLogger(__name__)
 _MOST_NAMES: Final = 10
 
 DeletedTopics = Callable[[set[TopicPartition]], set[TopicPartition]]
-"""`TopicWatch.deleted`."""
+"""The type of `TopicWatch.deleted`."""
 
 
 class CheckpointTopics:
-    """The topics that the checkpoint of one query holds. Used by one thread."""
+    """The topics in the checkpoint of one query. Used by one thread."""
 
     def __init__(self, options: ReadOptions, deleted: DeletedTopics) -> None:
-        """`deleted`: as in `TopicWatch`."""
+        """Store the arguments; `TopicWatch` has the function for `deleted`."""
         self._options = options
         self._deleted = deleted
         self._abandoned: frozenset[TopicPartition] | None = None
 
     def check(self, held: Positions) -> None:
-        """Check the first offset that Spark gives, before anything else is done with it; later offsets follow from it.
-        Raises `OptionError`."""
+        """Check the first offset that Spark passes, before it is used. All later offsets follow from that one.
+
+        Raises:
+            OptionError: The options do not name a topic of the checkpoint.
+
+        """
         if self._abandoned is None:
             self._abandoned = abandoned_topics(self._options, held, self._deleted)
 
     def still_read(
         self, reached: Positions, ends: Positions, *, drained: Collection[TopicPartition]
     ) -> dict[TopicPartition, Position]:
-        """Return the positions that the query has reached, of topics that the options name and that are not deleted.
+        """Return the query's positions in topics that still exist and that the options name.
 
         Args:
             reached: The positions of the query's last offset.
             ends: The present ends.
-            drained: The topic partitions that were read to an end that does not move.
+            drained: The topic partitions that were read up to an end that does not move.
 
         Raises:
-            DataLossError: A topic was deleted that was not drained. With `failOnDataLoss=false` it is logged.
+            DataLossError: A topic was deleted before it was drained. With `failOnDataLoss=false`, the loss is logged.
 
         """
         abandoned = self._abandoned or frozenset()
@@ -68,43 +72,50 @@ def without_deleted(
     drained: Collection[TopicPartition] = (),
     fail: bool,
 ) -> dict[TopicPartition, Position]:
-    """Return the positions of the stream without deleted topics. A topic that is created under the same name later is
-    another topic.
+    """Return the positions of the stream without deleted topics.
+
+    A topic that is created later under the same name is a different topic.
 
     Args:
         former: The position of each topic partition.
         ends: The present ends. A topic partition without one is kept unless `deleted` returns it.
         deleted: Returns the topic partitions that do not exist.
-        drained: The topic partitions that were read to an end that does not move: nothing of them is lost.
-        fail: Raise for a loss; otherwise log it.
+        drained: The topic partitions that were read up to an end that does not move. Their deletion is no loss.
+        fail: Whether to raise an error for a loss, instead of logging a warning.
 
     Raises:
-        DataLossError: A topic was deleted that was not drained.
+        DataLossError: A topic was deleted before it was drained.
 
     """
     missing = set(former) - set(ends)
     gone = deleted(missing) if missing else set()
     for partition in sorted(gone.difference(drained)):
         text = (
-            f"{partition}: the query has read up to {former[partition]}, and the topic was deleted since; what it held "
-            f"behind that is lost"
+            f"{partition}: the query has read up to {former[partition]}, and then the topic was deleted; its later "
+            f"messages are lost"
         )
         if fail:
             raise DataLossError(
-                f"{text}. Start with a new checkpoint, or set failOnDataLoss=false to go on without the topic"
+                f"{text}. Start with a new checkpoint, or set failOnDataLoss=false to continue without the topic"
             )
-        _log.warning("%s. failOnDataLoss=false: the query goes on without it.", text)
+        _log.warning("%s. failOnDataLoss=false: the query continues without it.", text)
     return {partition: position for partition, position in former.items() if partition not in gone}
 
 
 def abandoned_topics(
     options: ReadOptions, held: Mapping[TopicPartition, Position], deleted: DeletedTopics
 ) -> frozenset[TopicPartition]:
-    """The topic partitions that a checkpoint holds and the topic options do not name, with `allowDifferentTopics=true`;
-    the log says so. Without it, raises `OptionError`.
+    """Return the topic partitions of a checkpoint that the topic options do not name, and log a warning.
 
-    `held`: up to where each is read. `deleted` says which of some do not exist: these are a matter of data loss
-    (`without_deleted`). It is not called where the options name all.
+    Args:
+        options: The topic options, and `allowDifferentTopics`.
+        held: The positions in the checkpoint.
+        deleted: Returns the topic partitions that do not exist. Deleted topics are a data loss instead
+            (`without_deleted`). It is not called if the options name all topics.
+
+    Raises:
+        OptionError: There are such topic partitions, without `allowDifferentTopics=true`.
+
     """
     names = _names(options)
     unnamed = {partition for partition in held if not names(partition)}
@@ -115,20 +126,20 @@ def abandoned_topics(
     left = _listed([f"{partition} (read up to {held[partition]})" for partition in sorted(unnamed)])
     if not options.different_topics:
         raise OptionError(
-            f"option {key!r} is {text!r}, while the checkpoint holds {left}: expected all topics that the checkpoint "
-            f"holds, since what is not yet read of the others would be left. Use the checkpoint with its own topics, "
-            f"or begin a new one; to go on without those topics, set allowDifferentTopics=true"
+            f"option {key!r} is {text!r}, but the checkpoint contains {left}: expected all topics of the checkpoint, "
+            f"because unread messages of the others would be skipped. Use the checkpoint with its own topics, or "
+            f"start a new one; to continue without those topics, set allowDifferentTopics=true"
         )
     _log.warning(
-        "option %r: %r does not name all topics that the checkpoint holds. allowDifferentTopics=true: the query goes "
-        "on without %s; what it has not read of them is left, and their positions are forgotten",
+        "option %r: %r does not name all topics of the checkpoint. allowDifferentTopics=true: the query continues "
+        "without %s; their unread messages are skipped, and their positions are forgotten",
         key, text, left,
     )  # fmt: skip
     return frozenset(unnamed)
 
 
 def _names(options: ReadOptions) -> Callable[[TopicPartition], bool]:
-    """Whether the options name a topic partition: itself, its topic, or by a pattern."""
+    """Return a test for the topic partitions that the options name: directly, by their topic, or by a pattern."""
     pattern = options.topics_pattern
     if pattern is not None:
         return lambda partition: pattern.matches(partition.topic)
@@ -137,13 +148,13 @@ def _names(options: ReadOptions) -> Callable[[TopicPartition], bool]:
 
 
 def _names_of(partition: TopicPartition) -> set[TopicPartition]:
-    """What it may be named by; a topic of before a migration belongs to the scalable topic of its name."""
+    """Return the names for a partition. A topic from before a migration belongs to the scalable topic of its name."""
     topic = partition.topic
     return {partition, TopicPartition(topic, -1), TopicPartition(topic.as_scalable, -1)}
 
 
 def _topic_option(options: ReadOptions) -> tuple[str, str]:
-    """Key and value of the topic option."""
+    """Return the key and the value of the topic option."""
     if options.topics_pattern is not None:
         return "topicsPattern", options.topics_pattern.text
     return ("topic", options.topic or "") if options.topics is None else ("topics", ",".join(options.topics))

@@ -1,8 +1,8 @@
-"""What happens to the schemas of a running stream's topics. Driver only.
+"""Checks of the schemas of a running stream's topics. Driver only.
 
-A stream keeps the columns it started with, so a new version of a schema changes nothing for it: the log says what
-the next start will see. A topic that a pattern finds later must have a schema that the query can read: bytes read as
-something else than was written would be nonsense without an error.
+A stream keeps its initial columns, so a new schema version changes nothing for it. A log line reports which columns the
+next start will have. A topic that a pattern finds later must have a schema that the query can read. Without this check,
+bytes would be decoded with the wrong schema, into wrong values without an error.
 """
 
 from __future__ import annotations
@@ -35,8 +35,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 class SchemaWatch:
-    """Used by one thread: once for each trigger. Checks new topics at once, and known ones at most 100 a
-    minute, in turn."""
+    """A check of new topics at each trigger, and of at most 100 known topics a minute, in turn. Used by one thread."""
 
     def __init__(
         self,
@@ -46,8 +45,15 @@ class SchemaWatch:
         *,
         skips_bad_rows: bool = False,
     ) -> None:
-        """`schema` is what the query started with; `latest_schema` asks for a topic's. `skips_bad_rows`: the
-        query goes on behind messages that do not decode (option `mode`)."""
+        """Store the arguments.
+
+        Args:
+            schema: The schema that the query started with.
+            latest_schema: Requests the latest schema of a topic.
+            clock: The time in seconds.
+            skips_bad_rows: Whether the query continues after messages that it cannot decode (option `mode`).
+
+        """
         self._schema = schema
         self._latest_schema = latest_schema
         self._clock = clock
@@ -55,13 +61,17 @@ class SchemaWatch:
         self._next_check = clock() + CHECK_AGAIN_SECONDS
         self._waiting: list[TopicName] = []
         self._known: set[TopicName] | None = None
-        self._told: set[tuple[TopicName, bytes | None]] = set()
-        # Of thousands of topics most have the same text.
-        self._told_of: dict[tuple[SchemaType, bytes], str] = {}
+        self._logged: set[tuple[TopicName, bytes | None]] = set()
+        # Even of thousands of topics, most have the same schema.
+        self._differences_by_schema: dict[tuple[SchemaType, bytes], str] = {}
 
     def check(self, topics: Iterable[TopicName]) -> None:
-        """Raises `SchemaError` for a new topic that the query cannot read; logs what else is new. The topics of the
-        first call are those that the query's schema was resolved from."""
+        """Check new topics, and log other changes. The query's schema was resolved from the topics of the first call.
+
+        Raises:
+            SchemaError: The query cannot read a new topic.
+
+        """
         now = {topic.without_partition() for topic in topics}
         if self._schema.info is None:
             return
@@ -75,12 +85,12 @@ class SchemaWatch:
             self._check_in_turn()
 
     def _check_new(self, topic: TopicName) -> None:
-        """A topic without a schema yet may get one with its first producer; it is asked for again."""
+        """Check a new topic. A topic without a schema stays new, because its first producer may add one."""
         info = self._latest_schema(topic)
         if info is None or info.type is SchemaType.NONE:
             return
         self._refuse_unreadable(topic, info)
-        self._tell(topic, info)
+        self._log_change(topic, info)
         if self._known is not None:
             self._known.add(topic)
 
@@ -99,8 +109,8 @@ class SchemaWatch:
                 return
             why = f" ({fault})"
         raise SchemaError(
-            f"topic {topic}, which the query has just found: expected a schema that can be read by the one that the "
-            f"query started with, {schema_text(started)}, got {schema_text(info)}{why}; start the query again if the "
+            f"topic {topic}, which the query has just found: expected a schema compatible with the query's "
+            f"initial schema {schema_text(started)}, got {schema_text(info)}{why}; start the query again if the "
             "topics are one table, exclude the topic, or start a query with allowDifferentTopicSchemas=true"
         )
 
@@ -112,42 +122,42 @@ class SchemaWatch:
             try:
                 info = self._latest_schema(topic)
             except PulsarError as fault:
-                # Not what the query lives on: what it needs it will ask for itself, and fail on.
-                _log.warning("topic %s: its schema cannot be looked up: %s", topic, fault)
+                # The query does not need the latest schema, so a failure does not stop it.
+                _log.warning("looking up the schema failed: %s: topic %s", fault, topic)
                 return
             if info is not None:
-                self._tell(topic, info)
+                self._log_change(topic, info)
 
-    def _tell(self, topic: TopicName, info: SchemaInfo) -> None:
-        if (topic, info.version) in self._told:
+    def _log_change(self, topic: TopicName, info: SchemaInfo) -> None:
+        if (topic, info.version) in self._logged:
             return
-        self._told.add((topic, info.version))
+        self._logged.add((topic, info.version))
         text = (info.type, info.document)
-        if text not in self._told_of:
-            self._told_of[text] = self._differences(topic, info)
-        if self._told_of[text]:
+        if text not in self._differences_by_schema:
+            self._differences_by_schema[text] = self._differences(topic, info)
+        if self._differences_by_schema[text]:
             _log.warning(
-                "topic %s has a new schema, version %s: %s. The query goes on with the columns that it started with; "
-                "the next start will see the new ones.",
-                topic, version_text(info.version or b""), self._told_of[text],
+                "topic %s has a new schema, version %s: %s. The query continues with the columns that it started with; "
+                "the next start will use the new ones.",
+                topic, version_text(info.version or b""), self._differences_by_schema[text],
             )  # fmt: skip
 
     def _differences(self, topic: TopicName, info: SchemaInfo) -> str:
-        """What the next start would see; nothing where that is what the query sees already."""
+        """Return how the next start would differ; empty if it would not."""
         started = self._schema.info
         if identity(info) == identity(started):
             return ""
         try:
             before, after = self._columns(topic, started), self._columns(topic, info)
             if started is not None and self._known != {topic}:
-                # The schemas of the other topics are still there.
+                # The other topics still have their schemas.
                 if started.type not in (SchemaType.AVRO, SchemaType.JSON):
                     before = self._schema.value_columns
                     added = [field for field in after if field.name not in before.names]
                     return differences(before, pa.schema([*before, *added]))
                 after = self._columns(topic, united({_STARTED: started, str(topic): info})[0])
         except SchemaError as fault:
-            return f"it cannot be read ({fault})"
+            return f"the query cannot read it ({fault})"
         return differences(before, after)
 
     def _columns(self, topic: TopicName, info: SchemaInfo | None) -> pa.Schema:
@@ -155,7 +165,7 @@ class SchemaWatch:
 
 
 def differences(before: pa.Schema, after: pa.Schema) -> str:
-    """What a reader sees of a change from one schema to another, in words; empty where that is nothing."""
+    """Return the differences between two schemas that a reader sees, as text; empty if there are none."""
     old, new = ({field.name: field.type for field in schema} for schema in (before, after))
     added = [f"{name} {type_text(new[name])}" for name in new if name not in old]
     removed = [name for name in old if name not in new]

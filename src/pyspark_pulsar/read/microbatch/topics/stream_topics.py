@@ -1,11 +1,11 @@
-"""Which topic partitions a stream reads, looked up again at every trigger, and which of them are deleted. Driver only.
+"""The topic partitions that a stream reads, looked up at every trigger, and which of them are deleted. Driver only.
 
-What has not changed is not asked for again: a broker sends a namespace's list of topics only where it is another than
-the last one, and how many partitions a topic has is asked when its line in that list changes. Pulsar lists a partition
-when it is made, which is before its first message. So a trigger costs one small request for each namespace.
+Unchanged facts are not requested again. A broker sends a namespace's list of topics only if it differs from the last
+one. The number of partitions of a topic is requested only if the topic's line in that list changes. Pulsar lists a
+partition when it is created, before its first message. So a trigger costs one small request per namespace.
 
-A topic partition that is missing from the lists need not be deleted: lists lag behind, and a broker that is away lists
-nothing. So before a stream treats one as deleted, the broker is asked for its topic by name.
+A topic partition that is missing from the lists is not necessarily deleted. Lists may be outdated, and a broker that is
+down lists nothing. So a stream requests the topic by name from the broker before it treats a partition as deleted.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from pyspark_pulsar.read.bounds.topics import (
 
 @dataclass(frozen=True, slots=True)
 class PresentTopics:
-    """What there is now. Both are sorted."""
+    """The topics and partitions that exist now. Both are sorted."""
 
     topics: tuple[TopicName, ...] = ()
     partitions: tuple[TopicPartition, ...] = ()
     layouts: tuple[TopicLayout, ...] = ()
-    """Of the scalable topics among them."""
+    """The layouts of the scalable topics among them."""
 
 
 class TopicWatch:
-    """Used by one thread: `present` at each trigger."""
+    """A lookup of the present topics at each trigger. Used by one thread."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class TopicWatch:
         options: ReadOptions,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`clock`: seconds. Raises `OptionError` for names that cannot be read."""
+        """Store the arguments; `clock` returns seconds. Raise `OptionError` for invalid topic names."""
         self._client = client
         self._admin = admin
         self._options = options
@@ -66,8 +66,13 @@ class TopicWatch:
         self._next_lookup = 0.0
 
     def present(self) -> PresentTopics:
-        """What exists now, or what did less than `discoveryIntervalMs` ago. Topics that are deleted are left out; a
-        named one that was never there raises `TopicNotFoundError`. Raises the errors of `pattern_namespaces`."""
+        """Return the topics that exist now, or existed less than `discoveryIntervalMs` ago, without deleted ones.
+
+        Raises:
+            TopicNotFoundError: A topic that the options name has never existed.
+            PulsarError: As `pattern_namespaces` raises it.
+
+        """
         if self._present is not None and self._clock() < self._next_lookup:
             return self._present
         pattern = self._options.topics_pattern
@@ -81,13 +86,13 @@ class TopicWatch:
         return self._present
 
     def deleted(self, partitions: set[TopicPartition]) -> set[TopicPartition]:
-        """Those of `partitions`, which `present` has not listed, of which the broker itself says that they are gone."""
+        """Return the partitions that do not exist according to the broker itself. `present` has not listed them."""
         topics = sorted({partition.topic for partition in partitions})
         found = present_topic_partitions(self._client, topics).values()
         return partitions - {partition for listed in found for partition in listed or ()}
 
     def _look_up_named(self) -> bool:
-        """Whether there are other partitions than before."""
+        """Return whether the partitions have changed."""
         former = self._partitions, self._layouts
         layouts = present_layouts(self._client, self._named)
         counts: dict[TopicName, int | None] = dict.fromkeys(self._named)
@@ -109,7 +114,7 @@ class TopicWatch:
         return (self._partitions, self._layouts) != former
 
     def _look_up_matches(self, pattern: TopicPattern) -> bool:
-        """Whether a list has changed."""
+        """Return whether a list has changed."""
         namespaces = pattern_namespaces(pattern, self._options, self._admin)
         former = {namespace: self._listings.get(namespace) for namespace in namespaces}
         listings = self._client.listings(former)

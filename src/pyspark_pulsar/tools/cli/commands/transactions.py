@@ -168,8 +168,8 @@ def _named_journal(
     if journal is None and query_id is None and checkpoint is not None:
         query_id = _id_in(checkpoint)
     if journal is not None or query_id is None:
-        return _NamedJournal(options, journal_of_batch(options).of(owner=""), query_id)
-    return _NamedJournal(options, journal_of_stream(options, checkpoint or "/").of(query_id), query_id)
+        return _NamedJournal(options, journal_of_batch(options).name_for(owner=""), query_id)
+    return _NamedJournal(options, journal_of_stream(options, checkpoint or "/").name_for(query_id), query_id)
 
 
 def _id_in(checkpoint: str) -> str:

@@ -1,4 +1,4 @@
-"""Where micro-batches end: delays by the clock, limits above, and whose weight decides the shares."""
+"""The ends of micro-batches: delays by the clock, upper limits, and shares by weight."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def offset(**positions: Position) -> StreamOffset:
 
 
 class Unbatched(BacklogCounter):
-    """Every entry of ledger 7 there is has one message of ten bytes; no broker is asked."""
+    """A counter for ledger 7, whose entries have one message of ten bytes each. It sends no request."""
 
     def __init__(self, options: ReadOptions, published_from: PublishedFrom) -> None:
         super().__init__(options, published_from)
@@ -54,11 +54,11 @@ class Unbatched(BacklogCounter):
         return found
 
     def count_ahead(self, requests: Sequence[MeasureRequest]) -> None:
-        """All is known."""
+        """Do nothing, because everything is already counted."""
 
 
-class Known:
-    """Ledgers of A; with a time, messages of it begin at entry 4."""
+class KnownLedgers:
+    """The ledgers of A. With a time, its messages begin at entry 4."""
 
     def __init__(self, ledgers: TopicLedgers | None = None) -> None:
         self.ledgers = ledgers
@@ -79,10 +79,10 @@ class Clock:
 
 def micro_batches(given: ReadOptions, ledgers: TopicLedgers | None = None) -> tuple[MicroBatches, Clock]:
     clock = Clock()
-    return MicroBatches(given, Known(ledgers), clock, Unbatched), clock
+    return MicroBatches(given, KnownLedgers(ledgers), clock, Unbatched), clock
 
 
-def test_without_limits_all_is_taken() -> None:
+def test_without_limits_all_messages_are_admitted() -> None:
     batches, _ = micro_batches(options())
     reached = offset(a=Position(7, 50))
     assert batches.admitted(offset(a=Position(7, 3)), reached, waits=True) == reached
@@ -95,10 +95,10 @@ def test_a_limit_is_shared_by_backlog_and_kept() -> None:
     assert batches.admitted(former, reached, waits=True) == offset(a=Position(7, 5), b=Position(7, 17))
 
 
-def test_what_one_partition_does_not_need_goes_to_the_others() -> None:
+def test_the_unused_share_of_a_partition_goes_to_the_others() -> None:
     known = TopicLedgers((Ledger(5, 900, 900, None, 1), Ledger(7, 2, 2, 1, None)))
     batches, _ = micro_batches(options(maxRecordsPerTrigger=20), known)
-    # By the ledgers much waits in A; it is gone by now.
+    # The ledgers show many messages in A, which are removed by now.
     former = offset(a=Position(5, 0), b=Position(7, 0))
     reached = offset(a=Position(7, 2), b=Position(7, 90))
     assert batches.admitted(former, reached, waits=True) == offset(a=Position(7, 2), b=Position(7, 18))
@@ -112,17 +112,17 @@ def test_partitions_take_turns_when_there_are_more_than_messages_allowed() -> No
     assert former == offset(a=Position(7, 2), b=Position(7, 2))
 
 
-def test_the_first_micro_batch_carries_its_starts_on() -> None:
+def test_the_first_micro_batch_keeps_its_starts() -> None:
     batches, _ = micro_batches(options(maxRecordsPerTrigger=5))
     reached = StreamOffset({A: Position(7, 9)}, {A: Position(7, 2)})
     found = batches.admitted(StreamOffset(start=FROM_EARLIEST), reached, waits=False)
     assert found == StreamOffset({A: Position(7, 7)}, {A: Position(7, 2)})
 
 
-def test_too_little_waits_until_the_delay_is_over() -> None:
+def test_too_few_messages_wait_until_the_delay_is_over() -> None:
     batches, clock = micro_batches(options(minOffsetsPerTrigger=10, maxTriggerDelay="30s"))
     former, few, many = offset(a=Position(7, 0)), offset(a=Position(7, 9)), offset(a=Position(7, 10))
-    assert batches.admitted(former, few, waits=True) == few  # The first of a start.
+    assert batches.admitted(former, few, waits=True) == few  # The first micro-batch of a start.
     clock.now += 29
     assert batches.admitted(former, few, waits=True).goes_no_further_than(former)
     assert batches.admitted(former, many, waits=True) == many
@@ -132,7 +132,7 @@ def test_too_little_waits_until_the_delay_is_over() -> None:
     assert batches.admitted(former, few, waits=True) == few
 
 
-def test_nothing_to_read_begins_no_delay() -> None:
+def test_a_trigger_without_messages_begins_no_delay() -> None:
     batches, clock = micro_batches(options(minOffsetsPerTrigger=10, maxTriggerDelay="30s"))
     former = offset(a=Position(7, 9))
     assert batches.admitted(former, former, waits=True) == former
@@ -148,19 +148,19 @@ def test_available_now_does_not_wait() -> None:
         clock.now += 1
 
 
-def test_a_time_reaches_whoever_counts() -> None:
+def test_the_counter_receives_the_time_bound() -> None:
     made: list[Unbatched] = []
 
     def make(given: ReadOptions, published_from: PublishedFrom) -> Unbatched:
         made.append(Unbatched(given, published_from))
         return made[-1]
 
-    batches = MicroBatches(options(maxRecordsPerTrigger=5), Known(), Clock(), make)
+    batches = MicroBatches(options(maxRecordsPerTrigger=5), KnownLedgers(), Clock(), make)
     time = TimeBound(all=77)
     former = StreamOffset(start=FROM_EARLIEST, published_from=time)
     reached = StreamOffset({A: Position(7, 20)}, {A: EARLIEST}, published_from=time)
     found = batches.admitted(former, reached, waits=True)
-    # What lies in ledgers before the time was not even counted.
+    # Messages in ledgers before the time are not counted at all.
     assert found == StreamOffset({A: Position(7, 9)}, {A: EARLIEST}, published_from=time)
     further = replace(reached, starts={})
     assert batches.admitted(found, further, waits=True).positions == {A: Position(7, 14)}
@@ -168,7 +168,7 @@ def test_a_time_reaches_whoever_counts() -> None:
     assert len(made) == 1
 
 
-def test_options_of_triggers() -> None:
+def test_options_of_triggers_are_parsed() -> None:
     given = options(
         maxOffsetsPerTrigger=5, minRecordsPerTrigger=5, maxTriggerDelay="2 m", maxBytesPerTrigger=9
     )
@@ -190,6 +190,6 @@ def test_options_of_triggers() -> None:
         ({"splitBy": "hash"}, "one of position, key"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(given: dict[str, Any], text: str) -> None:
+def test_invalid_options_of_triggers_are_refused(given: dict[str, Any], text: str) -> None:
     with pytest.raises(OptionError, match=text):
         options(**given)

@@ -1,4 +1,4 @@
-"""Which segments of a scalable topic wait, and which were missed."""
+"""The segments of a scalable topic that wait, and the segments that were missed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ENDS = {ZERO: Position(1, 5), ONE: EARLIEST, TWO: Position(3, 1), THREE: Positio
 FIRST = dict.fromkeys(ENDS, EARLIEST)
 
 
-def test_only_the_oldest_generation_begins() -> None:
+def test_only_the_oldest_generation_is_read_first() -> None:
     held = held_back([LAYOUT], FIRST, ENDS, ENDS, (), lambda *_: False)
     assert held == {**FIRST, ZERO: Position(1, 5)}
     assert drained_by([LAYOUT], held, ENDS, ()) == {ZERO, ONE}, (
@@ -35,30 +35,30 @@ def test_only_the_oldest_generation_begins() -> None:
     )
 
 
-def test_children_of_what_is_drained_begin() -> None:
+def test_children_of_a_drained_segment_begin() -> None:
     begin = {**FIRST, ZERO: Position(1, 5)}
     assert held_back([LAYOUT], begin, ENDS, ENDS, (), lambda *_: False) == ENDS
 
 
-def test_what_was_drained_before_need_not_have_an_end() -> None:
+def test_a_segment_that_was_drained_before_needs_no_end() -> None:
     ends = {partition: end for partition, end in ENDS.items() if partition != ZERO}
     begin = dict.fromkeys(ends, EARLIEST)
     assert held_back([LAYOUT], begin, ends, ends, {ZERO}, lambda *_: False)[TWO] == Position(3, 1)
 
 
-def test_a_query_that_ends_before_the_end_of_a_segment_goes_on_with_its_children() -> None:
+def test_a_query_that_ends_before_the_end_of_a_segment_continues_with_its_children() -> None:
     begin = {**FIRST, ZERO: Position(1, 2)}
     held = held_back([LAYOUT], begin, ENDS, ENDS, (), lambda partition, _: partition == ZERO)
     assert held[TWO] == Position(3, 1)
 
 
-def test_a_segment_that_came_and_went_is_noticed(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_segment_that_appeared_and_disappeared_is_an_error(caplog: pytest.LogCaptureFixture) -> None:
     former = {ZERO: Position(1, 5)}
     check_missed([LAYOUT], former, fail=True)
     check_missed([LAYOUT], {}, fail=True)
     gaps = TopicLayout(TOPIC, (LAYOUT.segments[0], LAYOUT.segments[3]))
-    with pytest.raises(DataLossError, match="1, 2 are removed already"):
+    with pytest.raises(DataLossError, match="1, 2 are already removed"):
         check_missed([gaps], former, fail=True)
     with caplog.at_level(logging.WARNING):
         check_missed([gaps], former, fail=False)
-    assert "1, 2 are removed already" in caplog.text
+    assert "1, 2 are already removed" in caplog.text

@@ -1,4 +1,4 @@
-"""How far a stream stands behind what consumers see: what is asked, when, and what becomes of the answers."""
+"""A stream's progress past the last visible message: its requests, their times, and the use of the answers."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ SEGMENT = TopicPartition.parse("segment://public/default/a/0000-ffff-0")
 S, R, LATER = Position(5, 10), Position(5, 12), Position(6, 1)
 
 
-class Asked:
-    """Questions that wait for their answers."""
+class PendingRequests:
+    """Requests that wait for their answers."""
 
     def __init__(self, ends: ReadableEnds, monkeypatch: pytest.MonkeyPatch) -> None:
         self.questions: list[tuple[Positions, Future[Positions]]] = []
@@ -50,101 +50,109 @@ def ends() -> ReadableEnds:
 
 
 @pytest.fixture
-def asked(ends: ReadableEnds, monkeypatch: pytest.MonkeyPatch) -> Asked:
-    return Asked(ends, monkeypatch)
+def pending(ends: ReadableEnds, monkeypatch: pytest.MonkeyPatch) -> PendingRequests:
+    return PendingRequests(ends, monkeypatch)
 
 
-def test_it_stands_behind_markers_when_the_broker_has_told_them(ends: ReadableEnds, asked: Asked) -> None:
-    ends.look({A: S}, {A: S})
+def test_the_position_passes_markers_after_the_broker_s_answer(
+    ends: ReadableEnds, pending: PendingRequests
+) -> None:
+    ends.observe({A: S}, {A: S})
     assert ends.skip_unseen({A: S}) == {A: S}
-    asked.answer(R)
-    ends.look({A: S}, {A: S})
+    pending.answer(R)
+    ends.observe({A: S}, {A: S})
     assert ends.skip_unseen({A: S}) == {A: R}
-    ends.look({A: S}, {A: LATER})
+    ends.observe({A: S}, {A: LATER})
     assert ends.skip_unseen({A: S}) == {A: R}, "the next range begins there"
     assert ends.skip_unseen({A: Position(5, 9)}) == {A: Position(5, 9)}
-    ends.look({A: LATER}, {A: LATER})
+    ends.observe({A: LATER}, {A: LATER})
     assert ends.skip_unseen({A: LATER, MANY[0]: S}) == {A: LATER, MANY[0]: S}
 
 
-def test_an_answer_is_of_where_the_stream_stood_when_it_asked(ends: ReadableEnds, asked: Asked) -> None:
-    ends.look({A: S}, {A: S})
-    asked.answer(LATER)
-    ends.look({A: R}, {A: R})
+def test_an_answer_belongs_to_the_position_at_the_request(
+    ends: ReadableEnds, pending: PendingRequests
+) -> None:
+    ends.observe({A: S}, {A: S})
+    pending.answer(LATER)
+    ends.observe({A: R}, {A: R})
     assert ends.skip_unseen({A: S, MANY[0]: R}) == {A: S, MANY[0]: R}
     assert ends.skip_unseen({A: R}) == {A: R}
 
 
 @pytest.mark.parametrize("answer", [S, Position(5, 9)])
-def test_an_answer_that_tells_nothing_is_not_asked_for_again(
-    ends: ReadableEnds, asked: Asked, answer: Position
+def test_an_answer_without_progress_is_not_requested_again(
+    ends: ReadableEnds, pending: PendingRequests, answer: Position
 ) -> None:
-    ends.look({A: S}, {A: S})
-    asked.answer(answer)
+    ends.observe({A: S}, {A: S})
+    pending.answer(answer)
     for _ in range(3):
-        ends.look({A: S}, {A: S})
+        ends.observe({A: S}, {A: S})
     assert ends.skip_unseen({A: S}) == {A: S}
-    assert len(asked.questions) == 1
+    assert len(pending.questions) == 1
 
 
-def test_of_thousands_some_are_asked_at_a_time_and_all_in_the_end(ends: ReadableEnds, asked: Asked) -> None:
+def test_thousands_of_partitions_are_requested_in_groups(
+    ends: ReadableEnds, pending: PendingRequests
+) -> None:
     stand = dict.fromkeys(MANY, S)
     for trigger in range(1, 31):
-        ends.look(stand, stand)
-        assert len(asked.questions) == trigger
-        assert len(asked.questions[-1][0]) == 100
-        ends.look(stand, stand)
-        assert len(asked.questions) == trigger, "one question at a time"
-        asked.answer(R)
-    ends.look(stand, stand)
-    assert len(asked.questions) == 30
+        ends.observe(stand, stand)
+        assert len(pending.questions) == trigger
+        assert len(pending.questions[-1][0]) == 100
+        ends.observe(stand, stand)
+        assert len(pending.questions) == trigger, "one question at a time"
+        pending.answer(R)
+    ends.observe(stand, stand)
+    assert len(pending.questions) == 30
     assert ends.skip_unseen(stand) == dict.fromkeys(MANY, R)
 
 
-def test_a_failure_is_not_met_at_each_trigger(
-    ends: ReadableEnds, asked: Asked, monkeypatch: pytest.MonkeyPatch
+def test_a_failed_request_is_not_repeated_at_each_trigger(
+    ends: ReadableEnds, pending: PendingRequests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ends.look({A: S}, {A: S})
-    asked.questions[-1][1].set_exception(ConnectionFailed("away"))
+    ends.observe({A: S}, {A: S})
+    pending.questions[-1][1].set_exception(ConnectionFailed("away"))
     for _ in range(3):
-        ends.look({A: S}, {A: S})
-    assert len(asked.questions) == 1
+        ends.observe({A: S}, {A: S})
+    assert len(pending.questions) == 1
     monkeypatch.setattr(ends, "_not_before", 0.0)
-    ends.look({A: S}, {A: S})
-    asked.answer(R)
-    ends.look({A: S}, {A: S})
+    ends.observe({A: S}, {A: S})
+    pending.answer(R)
+    ends.observe({A: S}, {A: S})
     assert ends.skip_unseen({A: S}) == {A: R}
 
 
-def test_a_stream_that_does_not_rest_asks_nothing(
-    ends: ReadableEnds, asked: Asked, monkeypatch: pytest.MonkeyPatch
+def test_an_active_stream_sends_no_request(
+    ends: ReadableEnds, pending: PendingRequests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(readable_ends, "REST_SECONDS", 30.0)
     for entry in range(10):
-        ends.look({A: Position(5, entry)}, {A: Position(5, entry)})
+        ends.observe({A: Position(5, entry)}, {A: Position(5, entry)})
     monkeypatch.setattr(readable_ends, "REST_SECONDS", 0.0)
-    ends.look({A: S}, {A: LATER})
-    ends.look({A: S}, {A: LATER})
-    assert asked.questions[1:] == []
+    ends.observe({A: S}, {A: LATER})
+    ends.observe({A: S}, {A: LATER})
+    assert pending.questions[1:] == []
 
 
-def test_a_topic_whose_ledgers_all_went_is_asked_for_too(ends: ReadableEnds, asked: Asked) -> None:
-    ends.look({A: S}, {A: EARLIEST})
-    assert [positions for positions, _ in asked.questions] == [{A: S}]
+def test_a_topic_without_remaining_ledgers_is_requested_too(
+    ends: ReadableEnds, pending: PendingRequests
+) -> None:
+    ends.observe({A: S}, {A: EARLIEST})
+    assert [positions for positions, _ in pending.questions] == [{A: S}]
 
 
-def test_what_an_offset_says_is_known_at_once(ends: ReadableEnds) -> None:
+def test_the_content_of_an_offset_is_used_immediately(ends: ReadableEnds) -> None:
     ends.recall({A: S}, {A: LATER, MANY[0]: LATER})
     assert ends.skip_unseen({A: S, MANY[0]: S}) == {A: LATER, MANY[0]: S}
-    ends.look({A: S}, {A: S})
+    ends.observe({A: S}, {A: S})
     ends.recall({A: S}, {A: R})
     assert ends.skip_unseen({A: S}) == {A: LATER}, "nothing that is known is forgotten"
 
 
-def test_segments_and_compacted_views(ends: ReadableEnds, asked: Asked) -> None:
-    ends.look({SEGMENT: S}, {SEGMENT: S})
-    assert not asked.questions
+def test_segments_and_compacted_views_send_no_request(ends: ReadableEnds, pending: PendingRequests) -> None:
+    ends.observe({SEGMENT: S}, {SEGMENT: S})
+    assert not pending.questions
     view = ReadableEnds(ReadOptions(service_url="pulsar://x:6650", topic="a", read_compacted=True))
-    view.look({A: S}, {A: S})
+    view.observe({A: S}, {A: S})
     assert view.skip_unseen({A: S}) == {A: S}
     view.close()

@@ -1,4 +1,4 @@
-"""Where a stream ends: by positions, by `latest`, by time; what is read up to there, and when it is reached."""
+"""The ends of a stream by positions, by `latest` and by time, the part up to them, and the moment they are reached."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_without_an_end_nothing_changes() -> None:
     assert not stream_end.is_reached(ends)
 
 
-def test_positions_ahead_are_waited_for() -> None:
+def test_a_query_waits_for_later_positions() -> None:
     stream_end = end(ending_offsets=positions(a="7:3", b="2:0"))
     stream_end.settle({A: Position(5, 9), B: EARLIEST})
     first = stream_end.limited({A: Position(5, 9), B: EARLIEST}, {})
@@ -59,7 +59,7 @@ def test_positions_ahead_are_waited_for() -> None:
     assert stream_end.is_reached(second)
 
 
-def test_a_query_that_is_behind_its_end_stays_where_it_is() -> None:
+def test_a_query_past_its_end_stays_at_its_position() -> None:
     stream_end = end(ending_offsets=positions(a="1:0", b="earliest"))
     reached = {A: Position(5, 9), B: Position(3, 0)}
     stream_end.settle({A: Position(6, 0), B: Position(4, 0)})
@@ -84,7 +84,7 @@ def test_every_partition_must_be_named() -> None:
         end(ending_offsets_by_timestamp=times(a="5")).settle({A: EARLIEST, B: EARLIEST})
 
 
-def test_a_time_is_reached_when_it_has_passed_by_the_slack_and_all_that_was_there_is_read(
+def test_a_time_is_reached_after_the_slack_when_all_messages_are_read(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     clock = Clock(seconds=100.0)
@@ -117,14 +117,14 @@ def test_each_topic_has_its_own_time() -> None:
 
 
 class Search:
-    """Finds what it is told to."""
+    """A search with a fixed result."""
 
     def __init__(self) -> None:
         self.until: dict[TopicPartition, Position] = {}
         self.found: dict[TopicPartition, Position] = {}
         self.searches: list[Mapping[TopicPartition, Position]] = []
 
-    def search_on(self, starts: Mapping[TopicPartition, Position], *_: object) -> None:
+    def continue_search(self, starts: Mapping[TopicPartition, Position], *_: object) -> None:
         self.searches.append(starts)
 
     def searched(self, partition: TopicPartition) -> Position:
@@ -173,7 +173,7 @@ def test_event_times_name_every_topic_of_the_start_and_later_ones_are_not_read()
     assert stream_end.limited(ends, {}) == search.until
 
 
-def test_offsets_tell_whether_their_query_has_ended() -> None:
+def test_offsets_show_whether_their_query_has_ended() -> None:
     reached = StreamOffset({A: Position(1, 5)}, ended="run")
     assert has_ended(json.dumps(reached.to_json()))
     going = json.dumps(StreamOffset({A: Position(1, 5)}).to_json())

@@ -1,4 +1,4 @@
-"""How far a stream is behind, from what is known of its topics."""
+"""The lag of a stream, computed from the known parts of its topics."""
 
 from __future__ import annotations
 
@@ -43,21 +43,21 @@ LEDGERS = (ledger(1, 10, 1000), ledger(3, 20, 4000), ledger(5, 7, 700, is_open=T
         ),
     ],
 )
-def test_from_a_position_to_the_end(
+def test_the_lag_from_a_position_to_the_end(
     start: Position, end: Position, ledgers: tuple[Ledger, ...] | None, messages: int, expected: Lag
 ) -> None:
     entry = first(Position(start.ledger, start.entry), messages)
     assert measured_lag(entry, ledgers, start, end, NOW_MS) == expected
 
 
-def test_what_retention_has_removed_does_not_count() -> None:
+def test_removed_messages_do_not_count() -> None:
     entry = first(Position(3, 0))
     assert measured_lag(entry, LEDGERS, EARLIEST, Position(3, 20), NOW_MS).messages == 20
     assert measured_lag(entry, None, EARLIEST, Position(3, 20), NOW_MS) == Lag(20, 1000, 2.5)
     assert measured_lag(first(Position(6, 0)), LEDGERS, EARLIEST, Position(5, 7), NOW_MS) == Lag()
 
 
-def test_what_no_entry_tells_is_unknown() -> None:
+def test_without_an_entry_the_lag_is_unknown() -> None:
     assert measured_lag(None, LEDGERS, Position(1, 0), Position(5, 7), NOW_MS) == Lag(None, None, None)
     entry = first(Position(1, 0), age_ms=None)
     assert measured_lag(entry, LEDGERS, Position(1, 0), Position(1, 10), NOW_MS) == Lag(10, 1000, None)
@@ -65,7 +65,7 @@ def test_what_no_entry_tells_is_unknown() -> None:
     assert measured_lag(ahead_of_our_clock, LEDGERS, Position(1, 0), Position(1, 10), NOW_MS).seconds == 0
 
 
-def test_a_sum_is_unknown_where_a_part_is_and_the_worst_second_counts() -> None:
+def test_a_sum_with_an_unknown_part_is_unknown_and_seconds_are_the_maximum() -> None:
     report = LagReport(NOW_MS, {A: Lag(3, 30, 1.5), B: Lag(4, 40, 7.25)})
     assert report.total == Lag(7, 70, 7.25)
     assert LagReport(NOW_MS, {**report.lags, C: Lag(None, None, None)}).total == Lag(None, None, 7.25)
@@ -80,10 +80,10 @@ def test_a_sum_is_unknown_where_a_part_is_and_the_worst_second_counts() -> None:
 
 
 class Topics:
-    """What brokers would answer, how long it takes, and what they were asked together."""
+    """Topics with fixed answers of brokers, the duration of each, and the groups of requests."""
 
     def __init__(self, seconds: float = 0.0, *, lost: Collection[TopicPartition] = ()) -> None:
-        """`lost`: of these no broker tells anything."""
+        """Store the answers. No broker answers about the partitions in `lost`."""
         self.now = 100.0
         self.seconds = seconds
         self.requests: list[list[TopicPartition]] = []
@@ -107,7 +107,7 @@ BEHIND = {A: Position(1, 4), B: Position(1, 4), C: Position(1, 4)}
 ENDS = {A: Position(1, 9), B: Position(1, 8), C: Position(1, 4)}
 
 
-def test_only_partitions_that_are_behind_are_asked_and_not_at_each_trigger() -> None:
+def test_only_lagging_partitions_are_measured_once_per_interval() -> None:
     topics = Topics()
     assert {each: lag.messages for each, lag in topics.watch.measure(BEHIND, ENDS).lags.items()} == {
         A: 5,
@@ -121,7 +121,7 @@ def test_only_partitions_that_are_behind_are_asked_and_not_at_each_trigger() -> 
     assert topics.requests == [[A, B], [A, B]]
 
 
-def test_a_query_that_has_caught_up_is_not_behind_at_once() -> None:
+def test_a_query_that_caught_up_has_no_lag_immediately() -> None:
     topics = Topics()
     topics.watch.measure(BEHIND, ENDS)
     report = topics.watch.measure(ENDS, ENDS)
@@ -133,7 +133,7 @@ MANY_BEHIND = dict.fromkeys(MANY, Position(1, 4))
 MANY_ENDS = dict.fromkeys(MANY, Position(1, 6))
 
 
-def test_a_trigger_asks_eight_at_a_time_spends_little_time_and_the_next_goes_on() -> None:
+def test_a_trigger_measures_groups_of_eight_for_a_short_time_and_the_next_continues() -> None:
     topics = Topics(seconds=0.2)
     report = topics.watch.measure(MANY_BEHIND, MANY_ENDS)
     assert topics.requests == [MANY[:8], MANY[8:16]]
@@ -142,22 +142,22 @@ def test_a_trigger_asks_eight_at_a_time_spends_little_time_and_the_next_goes_on(
     assert topics.requests[2:] == [MANY[16:]]
 
 
-def test_one_that_does_not_answer_hides_no_other(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_partition_without_an_answer_does_not_hide_others(caplog: pytest.LogCaptureFixture) -> None:
     topics = Topics(lost=[MANY[3]])
     with caplog.at_level(logging.WARNING):
         lags = topics.watch.measure(MANY_BEHIND, MANY_ENDS).lags
     assert [partition for partition, lag in lags.items() if lag.messages is None] == [MANY[3]]
     assert topics.requests == [MANY[:8], *([partition] for partition in MANY[:8]), MANY[8:16], MANY[16:]]
     assert [record.getMessage() for record in caplog.records] == [
-        "how far the query is behind is not known for all topic partitions: gone"
+        "measuring the query's lag failed for some topic partitions: gone"
     ]
 
 
-def test_what_cannot_be_measured_fails_nothing_and_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failed_measurement_fails_nothing_and_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     topics = Topics(lost=BEHIND)
     with caplog.at_level(logging.WARNING):
         report = topics.watch.measure(BEHIND, ENDS)
     assert report.total == Lag(None, None, None)
     assert [record.getMessage() for record in caplog.records] == [
-        "how far the query is behind is not known for all topic partitions: gone"
+        "measuring the query's lag failed for some topic partitions: gone"
     ]

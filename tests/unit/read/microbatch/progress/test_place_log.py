@@ -1,4 +1,4 @@
-"""Where micro-batches are read from is counted, and told when it changes."""
+"""The locations of micro-batches are counted, and a change is logged."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FAR = SplitRange(BEGIN, MIDDLE, FromBookies(Ledger(7, 4, 40, None, 1)))
 NEAR = SplitRange(MIDDLE, END, FromBroker())
 
 
-def test_the_change_over_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_change_of_locations_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     places = PlaceLog()
     assert places.by_place == {}

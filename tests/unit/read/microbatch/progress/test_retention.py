@@ -1,4 +1,4 @@
-"""How far behind a stream may fall before Pulsar may delete what it has not read."""
+"""The lag at which Pulsar may delete messages that a stream has not read."""
 
 from __future__ import annotations
 
@@ -37,12 +37,14 @@ def retention(minutes: int, megabytes: int) -> dict[str, int]:
         (retention(-1, -1), 30, True, Horizon()),
     ],
 )
-def test_horizon(policy: Any, ttl: Any, is_held: bool, expected: Horizon) -> None:
+def test_the_limit_follows_from_retention_and_ttl(
+    policy: Any, ttl: Any, is_held: bool, expected: Horizon
+) -> None:
     assert horizon_of(policy, ttl, is_held=is_held) == expected
 
 
 class Policies:
-    """Stands where the admin client does, and its `policies`."""
+    """A substitute for the admin client and its `policies`."""
 
     def __init__(self, answer: Any) -> None:
         self.policies = self
@@ -56,38 +58,41 @@ class Policies:
         return self.answer if name == "retention" else None
 
 
-def told(caplog: pytest.LogCaptureFixture) -> list[str]:
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
 
 
-def test_a_namespace_that_keeps_nothing_is_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_namespace_that_retains_nothing_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     policies = Policies(retention(0, 0))
     watch = RetentionWatch(policies, is_held=False)  # type: ignore[arg-type]
     for _ in range(2):
-        watch.ask([A, B])
+        watch.look_up([A, B])
         watch.warn(LagReport(0, {A: Lag(10, 10, 10.0)}))
-    (text,) = told(caplog)
+    (text,) = warnings(caplog)
     assert "t/one" in text
     assert "subscriptionName" in text
     assert len(policies.asked) == 2
-    watch.ask([A, B, ELSEWHERE])
+    watch.look_up([A, B, ELSEWHERE])
     watch.warn(LagReport(0, {}))
-    assert "t/two" in told(caplog)[1]
+    assert "t/two" in warnings(caplog)[1]
 
 
-def test_a_partition_that_falls_back_half_of_the_way_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_lag_of_half_the_limit_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     watch = RetentionWatch(Policies(retention(1, -1)), is_held=False)  # type: ignore[arg-type]
     for seconds in (29.0, 31.0, 40.0, 5.0, None, 35.0):
-        watch.ask([A, B])
+        watch.look_up([A, B])
         watch.warn(LagReport(0, {A: Lag(10, 10, seconds)}))
-    assert len(told(caplog)) == 2
-    assert "31 s or 10 bytes behind, and what is more than 60 s behind may be deleted" in told(caplog)[0]
+    assert len(warnings(caplog)) == 2
+    assert (
+        "lags by 31 s or 10 bytes, and messages may be deleted unread at a lag of more than 60 s: "
+        in warnings(caplog)[0]
+    )
 
 
-def test_who_may_not_ask_is_told_nothing_and_asks_no_more(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_missing_permission_stops_the_lookups_silently(caplog: pytest.LogCaptureFixture) -> None:
     policies = Policies(PermissionDenied("no"))
     watch = RetentionWatch(policies, is_held=False)  # type: ignore[arg-type]
-    watch.ask([A, ELSEWHERE])
+    watch.look_up([A, ELSEWHERE])
     watch.warn(LagReport(0, {A: Lag(10, 10, 1e9)}))
-    assert not told(caplog)
+    assert not warnings(caplog)
     assert len(policies.asked) == 1

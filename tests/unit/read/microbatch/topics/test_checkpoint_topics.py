@@ -1,4 +1,4 @@
-"""Checkpoints of other topics: refused, or gone on with when that was meant."""
+"""Checkpoints of other topics: refused, or continued if an option allows it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ A, B = TopicPartition.parse("a"), TopicPartition.parse("b")
 P0, P1 = (TopicPartition.parse(f"p-partition-{index}") for index in range(2))
 
 
-def left(
+def abandoned(
     *held: TopicPartition, gone: tuple[TopicPartition, ...] = (), **options: object
 ) -> frozenset[TopicPartition]:
     given = ReadOptions(service_url="pulsar://h:1", **options)  # type: ignore[arg-type]
@@ -43,8 +43,10 @@ def left(
         ((P0, P1), {"topics_pattern": TopicPattern.parse("persistent://public/default/[a-p]")}),
     ],
 )
-def test_all_that_is_held_is_named(held: tuple[TopicPartition, ...], options: dict[str, object]) -> None:
-    assert left(*held, **options) == frozenset()
+def test_options_that_name_all_topics_of_the_checkpoint(
+    held: tuple[TopicPartition, ...], options: dict[str, object]
+) -> None:
+    assert abandoned(*held, **options) == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -57,7 +59,7 @@ def test_all_that_is_held_is_named(held: tuple[TopicPartition, ...], options: di
         ((A, P0), {"topics_pattern": TopicPattern.parse("[b-z]")}, "'topicsPattern'.*'.b-z.'", "default/a"),
     ],
 )
-def test_what_is_not_named_any_more(
+def test_topics_that_are_no_longer_named_are_refused_or_abandoned(
     held: tuple[TopicPartition, ...],
     options: dict[str, object],
     key: str,
@@ -67,21 +69,21 @@ def test_what_is_not_named_any_more(
     with pytest.raises(
         OptionError, match=rf"option {key}.*{missing} \(read up to 12:7:0\).*allowDifferentTopics"
     ):
-        left(*held, **options)
-    found = left(*held, different_topics=True, **options)
+        abandoned(*held, **options)
+    found = abandoned(*held, different_topics=True, **options)
     assert [each.name for each in found] == [TopicPartition.parse(missing.removeprefix("default/")).name]
     assert f"{missing} (read up to 12:7:0)" in caplog.text
 
 
-def test_what_does_not_exist_any_more_is_a_matter_of_data_loss() -> None:
-    assert left(A, gone=(A,), topic="b") == frozenset()
-    assert left(A, gone=(A,), topics_pattern=TopicPattern.parse("[b-z]")) == frozenset()
+def test_topics_that_no_longer_exist_are_a_data_loss() -> None:
+    assert abandoned(A, gone=(A,), topic="b") == frozenset()
+    assert abandoned(A, gone=(A,), topics_pattern=TopicPattern.parse("[b-z]")) == frozenset()
     with pytest.raises(OptionError, match="default/b"):
-        left(A, B, gone=(A,), topic="c")
+        abandoned(A, B, gone=(A,), topic="c")
 
 
-def test_many_topics_are_told_by_some() -> None:
+def test_the_error_names_some_of_many_topics() -> None:
     held = [TopicPartition.parse(f"t{number:04}") for number in range(3_000)]
     with pytest.raises(OptionError, match=r"t0009 \(read up to 12:7:0\) and 2990 more: expected") as caught:
-        left(*held, topic="b")
+        abandoned(*held, topic="b")
     assert len(str(caught.value)) < 2_000

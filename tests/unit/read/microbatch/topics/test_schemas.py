@@ -20,52 +20,52 @@ A, B = TopicName.parse("a"), TopicName.parse("b")
 
 
 class Registry:
-    """What the broker would answer, and what it was asked."""
+    """A registry with fixed answers, and the requests it received."""
 
     def __init__(self, **schemas: SchemaInfo | None) -> None:
         self.schemas = {TopicName.parse(name): info for name, info in schemas.items()}
-        self.asked: list[TopicName] = []
+        self.requested: list[TopicName] = []
         self.now = 0.0
 
-    def ask(self, topic: TopicName) -> SchemaInfo | None:
-        self.asked.append(topic)
+    def latest_schema(self, topic: TopicName) -> SchemaInfo | None:
+        self.requested.append(topic)
         return self.schemas[topic]
 
     def watch(self) -> SchemaWatch:
-        return SchemaWatch(resolve_read_schema(FIRST, topic="t"), self.ask, lambda: self.now)
+        return SchemaWatch(resolve_read_schema(FIRST, topic="t"), self.latest_schema, lambda: self.now)
 
 
-def test_a_new_version_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_new_version_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     registry = Registry(a=FIRST)
     watch = registry.watch()
     for _ in range(5):
         watch.check([A])
-    assert registry.asked == []
+    assert registry.requested == []
     registry.schemas[A] = version(3, id="long", new="string")
     for _ in range(3):
         registry.now += CHECK_AGAIN_SECONDS
         watch.check([A])
-    assert registry.asked == [A] * 3
+    assert registry.requested == [A] * 3
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
     assert record.getMessage() == (
         "topic persistent://public/default/a has a new schema, version 3: new fields: new string; removed fields: "
-        "old; changed types: id int to bigint. The query goes on with the columns that it started with; the next "
-        "start will see the new ones."
+        "old; changed types: id int to bigint. The query continues with the columns that it started with; the next "
+        "start will use the new ones."
     )
 
 
-def test_a_topic_found_later(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_topic_that_is_found_later_is_checked(caplog: pytest.LogCaptureFixture) -> None:
     registry = Registry(a=FIRST, b=None)
     watch = registry.watch()
     watch.check([A])
     for _ in range(2):
         watch.check([A, B])
-    assert registry.asked == [B, B], "asked again while it has none"
+    assert registry.requested == [B, B], "requested again while it has none"
     registry.schemas[B] = FIRST
     for _ in range(2):
         watch.check([A, B])
-    assert registry.asked == [B, B, B]
+    assert registry.requested == [B, B, B]
     assert not caplog.records
 
 
@@ -80,56 +80,58 @@ def test_a_topic_of_another_type_stops_the_query(other: SchemaInfo) -> None:
         watch.check([A, B])
 
 
-def test_many_topics_are_looked_at_in_turn() -> None:
+def test_many_topics_are_checked_in_turn() -> None:
     names = [f"t{n}" for n in range(2 * TOPICS_PER_CHECK + 10)]
     registry = Registry(**dict.fromkeys(names, FIRST))
     watch = registry.watch()
     for _ in range(3):
-        before = len(registry.asked)
+        before = len(registry.requested)
         registry.now += CHECK_AGAIN_SECONDS
         watch.check(registry.schemas)
-        assert len(registry.asked) - before <= TOPICS_PER_CHECK
-    assert sorted(registry.asked) == sorted(registry.schemas)
+        assert len(registry.requested) - before <= TOPICS_PER_CHECK
+    assert sorted(registry.requested) == sorted(registry.schemas)
 
 
 def test_a_silent_registry_does_not_stop_the_query(caplog: pytest.LogCaptureFixture) -> None:
-    def ask(topic: TopicName) -> SchemaInfo | None:
+    def latest_schema(topic: TopicName) -> SchemaInfo | None:
         raise ConnectionFailed("no answer")
 
     now = [0.0]
-    watch = SchemaWatch(resolve_read_schema(FIRST, topic="t"), ask, lambda: now[0])
+    watch = SchemaWatch(resolve_read_schema(FIRST, topic="t"), latest_schema, lambda: now[0])
     watch.check([A])
     now[0] += CHECK_AGAIN_SECONDS
     watch.check([A])
-    assert "cannot be looked up: no answer" in caplog.text
+    assert "looking up the schema failed: no answer" in caplog.text
 
 
 def test_bytes_have_no_schema_to_watch() -> None:
     registry = Registry(b=FIRST)
-    watch = SchemaWatch(resolve_read_schema(None, topic="t"), registry.ask, lambda: registry.now)
+    watch = SchemaWatch(resolve_read_schema(None, topic="t"), registry.latest_schema, lambda: registry.now)
     watch.check([A])
     registry.now += CHECK_AGAIN_SECONDS
     watch.check([A, B])
-    assert registry.asked == []
+    assert registry.requested == []
 
 
 def optional(number: int, kind: SchemaType = SchemaType.AVRO, **fields: str) -> SchemaInfo:
-    """As `version`, of a record that is named after its topic."""
+    """Return a `version` whose record is named after its topic."""
     members = [{"name": n, "type": ["null", t], "default": None} for n, t in fields.items()]
     document = {"type": "record", "name": f"topic_{number}", "fields": members}
     return SchemaInfo("x", kind, json.dumps(document).encode(), version=number.to_bytes(8, "big"))
 
 
 @pytest.mark.parametrize("kind", [SchemaType.AVRO, SchemaType.JSON])
-def test_topics_of_one_family(kind: SchemaType, caplog: pytest.LogCaptureFixture) -> None:
+def test_topics_of_one_family_are_compared_by_their_union(
+    kind: SchemaType, caplog: pytest.LogCaptureFixture
+) -> None:
     started, older = optional(0, kind, id="long", tag="string"), optional(1, kind, id="int")
     registry = Registry(a=started, b=older)
-    watch = SchemaWatch(resolve_read_schema(started, topic="t"), registry.ask, lambda: registry.now)
+    watch = SchemaWatch(resolve_read_schema(started, topic="t"), registry.latest_schema, lambda: registry.now)
     watch.check([A, B])
     registry.now += CHECK_AGAIN_SECONDS
     watch.check([A, B])
-    assert sorted(registry.asked) == [A, B]
-    assert not caplog.records, "what the query reads already is no news"
+    assert sorted(registry.requested) == [A, B]
+    assert not caplog.records, "columns that the query already reads are not logged"
     c, d = TopicName.parse("c"), TopicName.parse("d")
     registry.schemas |= {c: older, d: optional(2, kind, id="long", level="int")}
     watch.check([A, B, c, d])
@@ -143,27 +145,30 @@ def test_a_topic_that_does_not_resolve_stops_the_query(
 ) -> None:
     started, other = optional(0, kind, id="long", tag="string"), optional(1, kind, id="long", tag="int")
     registry = Registry(a=started, b=other)
-    watch = SchemaWatch(resolve_read_schema(started, topic="t"), registry.ask, lambda: registry.now)
+    watch = SchemaWatch(resolve_read_schema(started, topic="t"), registry.latest_schema, lambda: registry.now)
     watch.check([A])
     why = (
         "field tag is string in the schema that the query started with, int in persistent://public/default/b"
     )
     with pytest.raises(SchemaError, match=why):
         watch.check([A, B])
-    # With another `mode` its messages are bad rows.
+    # With another `mode`, its messages are bad rows.
     lenient = SchemaWatch(
-        resolve_read_schema(started, topic="t"), registry.ask, lambda: registry.now, skips_bad_rows=True
+        resolve_read_schema(started, topic="t"),
+        registry.latest_schema,
+        lambda: registry.now,
+        skips_bad_rows=True,
     )
     lenient.check([A])
     lenient.check([A, B])
     assert why in caplog.text
 
 
-def test_a_topic_wider_than_what_the_query_started_with_stops_it() -> None:
-    """One table it would be, but not by the schema of the running query."""
+def test_a_topic_with_wider_types_than_the_initial_schema_stops_the_query() -> None:
+    """The topics would form one table, but not with the schema of the running query."""
     narrow = optional(0, id="int")
     registry = Registry(a=narrow, b=optional(1, id="long"))
-    watch = SchemaWatch(resolve_read_schema(narrow, topic="t"), registry.ask, lambda: registry.now)
+    watch = SchemaWatch(resolve_read_schema(narrow, topic="t"), registry.latest_schema, lambda: registry.now)
     watch.check([A])
     with pytest.raises(SchemaError, match=r"topic .*/b, which .* field id: .*; start the query again"):
         watch.check([A, B])

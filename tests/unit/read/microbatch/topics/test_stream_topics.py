@@ -1,4 +1,4 @@
-"""What a stream asks at each trigger to find its topics, counted, and what it makes of the answers."""
+"""The number of a stream's requests to find its topics at each trigger, and the topics that it finds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EU, US = Namespace("shop", "eu"), Namespace("shop", "us")
 
 
 class Brokers:
-    """Answers from a dictionary as brokers do, and counts the questions."""
+    """Brokers that answer from a dictionary, and count the requests."""
 
     def __init__(self, topics: dict[str, int]) -> None:
         self.topics = topics
@@ -52,7 +52,7 @@ class Brokers:
 
 
 class Admin:
-    """Stands where the admin client does, and its `namespaces`."""
+    """A substitute for the admin client and its `namespaces`."""
 
     def __init__(self, *namespaces: Namespace) -> None:
         self.there = namespaces
@@ -79,7 +79,7 @@ def names(found: Iterable[TopicPartition]) -> list[str]:
     return [each.name.removeprefix("persistent://shop/") for each in found]
 
 
-def test_a_trigger_at_which_nothing_has_changed_asks_only_for_changes() -> None:
+def test_a_trigger_without_changes_requests_only_changes() -> None:
     brokers = Brokers(
         {f"persistent://shop/{place}/t{index}": 0 for place in ("eu", "us") for index in range(40)}
     )
@@ -114,7 +114,7 @@ def test_new_topics_and_partitions_and_namespaces_are_found() -> None:
     assert len(brokers.asked_counts) == 3
 
 
-def test_a_topic_that_is_gone_is_left_out_and_asked_for_once_more() -> None:
+def test_a_deleted_topic_is_left_out_and_requested_once_more() -> None:
     brokers = Brokers({"persistent://shop/eu/t1": 0, "persistent://shop/eu/t2": 2})
     topics = watch(brokers, topics_pattern=TopicPattern.parse("shop/eu/t.*"))
     before = set(topics.present().partitions)
@@ -126,7 +126,7 @@ def test_a_topic_that_is_gone_is_left_out_and_asked_for_once_more() -> None:
     assert names(topics.deleted(before - after)) == ["eu/t2-partition-1"]
 
 
-def test_named_topics() -> None:
+def test_named_topics_are_looked_up_at_each_trigger() -> None:
     brokers = Brokers({"persistent://shop/eu/t1": 2})
     with pytest.raises(TopicNotFoundError, match="shop/eu/t2"):
         watch(brokers, topics=("shop/eu/t1", "shop/eu/t2")).present()
@@ -137,16 +137,16 @@ def test_named_topics() -> None:
     assert names(topics.present().partitions) == ["eu/t2"]
 
 
-def test_the_interval() -> None:
+def test_topics_are_looked_up_once_per_interval() -> None:
     brokers = Brokers({"persistent://shop/eu/t1": 0})
-    # The clock is read before a look that need not be the first, and behind each.
+    # The clock is read after each lookup, and before each lookup except the first.
     topics = watch(brokers, clock=(0.0, 59.0, 60.0, 60.0), topic="shop/eu/t1", discovery_interval_ms=60_000)
     for asked in (1, 1, 2):
         topics.present()
         assert len(brokers.asked_counts) == asked
 
 
-def test_several_namespaces_need_the_right_to_list_them() -> None:
+def test_a_pattern_of_several_namespaces_requires_permission_to_list_them() -> None:
     brokers = Brokers({})
     with pytest.raises(OptionError, match=r"admin\.url"):
         watch(brokers, topics_pattern=TopicPattern.parse("shop/.*/t")).present()

@@ -69,7 +69,7 @@ def test_a_loss_is_logged_without_fail_on_data_loss(caplog: pytest.LogCaptureFix
     with caplog.at_level(logging.WARNING):
         check_loss(A, NOW, Position(5, 8), Position(9, 5), fail=False)
     assert "5:8:0" in caplog.text
-    assert "goes on with what is left" in caplog.text
+    assert "continues with the remaining messages" in caplog.text
 
 
 def test_a_stream_continues_from_its_position() -> None:
@@ -108,4 +108,4 @@ def test_removed_entries_that_a_broker_reports_are_an_error_or_logged(
     with caplog.at_level(logging.WARNING):
         gone = check_removed(starts, {A: removed}, fail=False)
     assert gone == ({A} if removed.first_left is None else set())
-    assert "goes on with what is left" in caplog.text
+    assert "continues with the remaining messages" in caplog.text
