@@ -146,7 +146,7 @@ class PulsarDataSource(Shipped, DataSource):
         columns = arrow_schema(schema)
         if options.changes is None:
             return self._read_schema(options, columns), None
-        changes = Changes.of(options.changes, columns)
+        changes = Changes.parse(options.changes, columns)
         return self._read_schema(options, changes.source_columns), changes
 
     def _read_schema(self, options: ReadOptions, user_schema: pa.Schema) -> ReadSchema:

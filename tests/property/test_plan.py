@@ -61,7 +61,9 @@ def ranges(draw: st.DrawFn) -> tuple[tuple[Ledger, ...], PartitionRange]:
     start, end = draw(positions(ledgers)), draw(positions(ledgers))
     places = draw(st.sampled_from(PLACES))
     located = [
-        LedgerRange(each.start, each.end, each.ledger, places.of(A, each.ledger)) if each.ledger else each
+        LedgerRange(each.start, each.end, each.ledger, places.location_of(A, each.ledger))
+        if each.ledger
+        else each
         for each in ledger_ranges(ledgers, start, end)
     ]
     records = draw(st.floats(1.0, 50.0))

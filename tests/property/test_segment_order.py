@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from pyspark_pulsar.model.position import EARLIEST, Position
 from pyspark_pulsar.model.topic import TopicName, TopicPartition
-from pyspark_pulsar.model.topic_layout import TopicLayout, TopicSegment, layout_of
+from pyspark_pulsar.model.topic_layout import TopicLayout, TopicSegment, topic_layout
 from pyspark_pulsar.read.microbatch.admission.segment_order import check_missed, drained_by, held_back
 
 TOPIC = TopicName.parse("topic://public/default/orders", scalable=True)
@@ -70,7 +70,7 @@ class Topic:
 
     @property
     def layout(self) -> TopicLayout:
-        return layout_of(TOPIC, self.segments.values(), "here")
+        return topic_layout(TOPIC, self.segments.values(), "here")
 
     def ends(self) -> dict[TopicPartition, Position]:
         return {

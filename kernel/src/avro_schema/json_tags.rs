@@ -67,7 +67,7 @@ fn json_look(kind: &AvroType) -> JsonLook {
 }
 
 /// Returns whether the JSON syntax of `kind` differs from the syntax of all other branches.
-pub fn is_told_by_value(kind: &AvroType, branches: &[AvroType]) -> bool {
+pub fn is_evident_from_value(kind: &AvroType, branches: &[AvroType]) -> bool {
     let number = |json_look| matches!(json_look, JsonLook::Whole | JsonLook::Fraction | JsonLook::Number);
     let own = json_look(kind);
     branches.iter().filter(|other| *other != kind).map(json_look).all(|other| {

@@ -47,7 +47,7 @@ class Changes:
     """The columns of the query: all value columns, and `COLUMNS`."""
 
     @classmethod
-    def of(cls, option: str, columns: pa.Schema) -> Changes:
+    def parse(cls, option: str, columns: pa.Schema) -> Changes:
         """Parse the text of the option `changes`."""
         parsed = json.loads(option)
         return cls(parsed.get("key"), parsed.get("separated", False), columns)

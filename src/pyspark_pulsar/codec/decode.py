@@ -30,7 +30,7 @@ NO_VERSION: Final = b""
 """The version of messages that name none."""
 
 _BAD_ROWS: Final = {"FAILFAST": "fail", "PERMISSIVE": "null", "DROPMALFORMED": "drop"}
-DONE_WITH_BAD_ROWS: Final = {"PERMISSIVE": "have no value", "DROPMALFORMED": "were left out"}
+BAD_ROW_OUTCOMES: Final = {"PERMISSIVE": "have no value", "DROPMALFORMED": "were left out"}
 
 _log: Final = logging.getLogger(__name__)
 
@@ -89,7 +89,7 @@ class EntryDecoder:
         start: Position | None = None,
         end: Position | None = None,
         mode: str = "FAILFAST",
-        asker: Hashable | None = None,
+        query_identity: Hashable | None = None,
         intake: Intake | None = None,
         row_filter: RowFilter | None = None,
     ) -> None:
@@ -105,7 +105,7 @@ class EntryDecoder:
             start: The first position of the range; None is unbounded.
             end: The position after the range; None is unbounded.
             mode: The handling of bad rows, as in the option `mode`.
-            asker: The role and the cluster of the query, for the reuse of decoders; None never reuses one.
+            query_identity: The role and the cluster of the query, for the reuse of decoders; None never reuses one.
             intake: The source of keys, chunks and outcomes of transactions.
             row_filter: The messages to decode. Rows outside of the range or the filter are dropped.
 
@@ -120,7 +120,14 @@ class EntryDecoder:
         self._prefix = f"topic {self._full_name}"
         self._intake = intake or Intake()
         self._fetch_schema = fetch_schema
-        self._key: Hashable = asker and (asker, topic, schema, batch_rows, mode, *self._intake.settings)
+        self._key: Hashable = query_identity and (
+            query_identity,
+            topic,
+            schema,
+            batch_rows,
+            mode,
+            *self._intake.settings,
+        )
         idle = DECODERS.take(self._key) if self._key else None
         if idle is not None and not idle.serves(fetch_schema):
             idle = None
@@ -268,7 +275,7 @@ class EntryDecoder:
             fault: PulsarError = read_error(first, topic=self._full_name)
             _log.warning(
                 "topic %s: messages that did not decode and %s (mode=%s): %d; the first: %s",
-                self._full_name, DONE_WITH_BAD_ROWS[self._mode], self._mode, rows,
+                self._full_name, BAD_ROW_OUTCOMES[self._mode], self._mode, rows,
                 str(fault).removeprefix(f"{self._prefix}, "),
             )  # fmt: skip
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.ledger import Ledger
-from pyspark_pulsar.client.offload.policy import TieredStore, tiered_store
+from pyspark_pulsar.client.offload.policy import TieredStore, find_tiered_store
 from pyspark_pulsar.errors import (
     ColumnsUnavailable,
     DataLossError,
@@ -56,7 +56,7 @@ class Segment:
     skipped: str | None = None
 
     @property
-    def lies_in(self) -> str:
+    def storage(self) -> str:
         """Return the kind of storage: `tiered`, `bookie`, or `compacted`, which is also on bookies."""
         if self.state == COMPACTED:
             return COMPACTED
@@ -230,7 +230,7 @@ def _stores(
         for partition, ledgers in known.items()
         if any(ledger.offload_id for ledger in ledgers.ledgers)
     }
-    stores = {topic: tiered_store(options, admin, topic) for topic in sorted(offloaded)}
+    stores = {topic: find_tiered_store(options, admin, topic) for topic in sorted(offloaded)}
     return {topic: store for topic, store in stores.items() if store is not None}
 
 

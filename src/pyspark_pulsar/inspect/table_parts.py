@@ -69,7 +69,7 @@ def table_parts(
 
 
 def _part(tables: KnownTables, partition: TopicPartition, plan: PartitionPlan | None) -> TablePart | None:
-    tiered, table = tables.of(partition), tables.table(partition)
+    tiered, table = tables.positions_of(partition), tables.table(partition)
     if tiered is None or table is None:
         return None
     files = tables.files(partition)

@@ -188,7 +188,7 @@ def _segment(segment: Segment, fault: str | None) -> dict[str, Any]:
         "bytes": ledger.size,
         "opened": moment(ledger.opened_ms) if of_topic else None,
         "closed": moment(ledger.closed_ms or None) if of_topic else None,
-        "location": segment.lies_in,
+        "location": segment.storage,
         "bookies": list(segment.bookies),
         "copy": segment.copy,
         "reader": segment.reader,

@@ -80,7 +80,7 @@ class TopicLayout:
         return {by_id[number]: ancestors for number, ancestors in found.items()}
 
 
-def layout_of(topic: TopicName, segments: Iterable[TopicSegment], where: str) -> TopicLayout:
+def topic_layout(topic: TopicName, segments: Iterable[TopicSegment], where: str) -> TopicLayout:
     """Return the layout of a topic's segments.
 
     Args:
@@ -108,7 +108,7 @@ def _faults(segment: TopicSegment) -> Iterable[str]:
         yield f"segment {segment.id} with parents {list(segment.parents)}, expected smaller ids"
 
 
-def admitted(layout: TopicLayout, drained: Collection[TopicPartition]) -> set[TopicPartition]:
+def readable_segments(layout: TopicLayout, drained: Collection[TopicPartition]) -> set[TopicPartition]:
     """Return the segments that a query may read without breaking the order of a key.
 
     The query must have read all existing ancestors of these segments to their end (`drained`).

@@ -18,7 +18,7 @@ from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.connection.connection import Connection
 from pyspark_pulsar.client.broker.consumer import EntryConsumer, LogEnd, request_log_ends
 from pyspark_pulsar.client.broker.requests import in_windows
-from pyspark_pulsar.client.broker.subscribe import Subscribing, begin_subscribe
+from pyspark_pulsar.client.broker.subscribe import PendingSubscription, begin_subscribe
 from pyspark_pulsar.errors import ConnectionFailed, PulsarError, TopicNotFoundError
 from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
@@ -134,11 +134,11 @@ class Answers:
 class CursorRequests:
     """The idle consumers of a query. Used by one thread."""
 
-    def __init__(self, client: BrokerClient, *, read_compacted: bool, tells_firsts: bool) -> None:
+    def __init__(self, client: BrokerClient, *, read_compacted: bool, starts_at_first: bool) -> None:
         """Accept the same arguments as `LogEnds`."""
         self._client = client
         self._read_compacted = read_compacted
-        self._tells_firsts = tells_firsts
+        self._starts_at_first = starts_at_first
         self.cursors: defaultdict[TopicPartition, PartitionCursor] = defaultdict(PartitionCursor)
 
     def close_all(self, partitions: Iterable[TopicPartition]) -> None:
@@ -176,7 +176,7 @@ class CursorRequests:
 
     def _subscribe(self, partitions: list[TopicPartition], answers: Answers) -> None:
         connections = self._client.owner_connections(partition.name for partition in partitions)
-        begun: dict[TopicPartition, Subscribing] = {}
+        begun: dict[TopicPartition, PendingSubscription] = {}
         try:
             self._begin_all(partitions, connections, begun, answers)
             for partition, subscribing in begun.items():
@@ -195,7 +195,7 @@ class CursorRequests:
         self,
         partitions: Iterable[TopicPartition],
         connections: Mapping[str, Connection | PulsarError],
-        begun: dict[TopicPartition, Subscribing],
+        begun: dict[TopicPartition, PendingSubscription],
         answers: Answers,
     ) -> None:
         for partition in partitions:
@@ -216,7 +216,7 @@ class CursorRequests:
     def _first_position(self, start: Position | None) -> Position | None:
         """Return the position for a new cursor; None means the end. Nothing before earliest can be removed."""
         if start is None or start.is_earliest or self._read_compacted:
-            return FIRST if self._tells_firsts else None
+            return FIRST if self._starts_at_first else None
         return start
 
     def _request_log_ends(self, partitions: list[TopicPartition], answers: Answers) -> None:
@@ -260,7 +260,7 @@ def new_cursors(
         ConnectionFailed, PermissionDenied: A broker did not answer, or refused.
 
     """
-    requests = CursorRequests(client, read_compacted=False, tells_firsts=False)
+    requests = CursorRequests(client, read_compacted=False, starts_at_first=False)
     starts = {partition: place for partition, place in places.items() if place is not None}
     try:
         log_ends = requests.request_all(list(places), starts).log_ends

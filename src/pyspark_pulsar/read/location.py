@@ -147,7 +147,7 @@ class EntryLocation(Location):
 
     __slots__ = ()
 
-    gives_whole_ledger: ClassVar[bool] = False
+    returns_whole_ledger: ClassVar[bool] = False
     """Whether a read always returns all entries of the ledger. The reader of the range drops the other ones."""
 
     @abstractmethod
@@ -185,7 +185,7 @@ class EntryLocation(Location):
     def expected_entries(self, start: Position, end: Position) -> int | None:
         """Return the number of entries that a read of the range must return; None if it is unknown.
 
-        With `gives_whole_ledger`, it is the number of entries of the ledger.
+        With `returns_whole_ledger`, it is the number of entries of the ledger.
         """
         del start, end
         return None

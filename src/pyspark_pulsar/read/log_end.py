@@ -106,7 +106,7 @@ class LogEnds:
         admin: AdminClient | None = None,
         *,
         read_compacted: bool = False,
-        tells_firsts: bool = False,
+        starts_at_first: bool = False,
     ) -> None:
         """Store the arguments; requests open the connections.
 
@@ -114,26 +114,26 @@ class LogEnds:
             client: The connections to brokers. The caller closes it.
             admin: Distinguishes an open transaction from a broker that hides messages. The caller closes it.
             read_compacted: Whether the ends are the ends of the compacted views.
-            tells_firsts: Whether cursors without a start are put at the first entry, and not at the end.
+            starts_at_first: Whether cursors without a start are put at the first entry, and not at the end.
 
         """
         self._client = client
         self._admin = admin
         self._read_compacted = read_compacted
-        self._tells_firsts = tells_firsts and not read_compacted
+        self._starts_at_first = starts_at_first and not read_compacted
         self._requests = CursorRequests(
-            client, read_compacted=read_compacted, tells_firsts=self._tells_firsts
+            client, read_compacted=read_compacted, starts_at_first=self._starts_at_first
         )
         self._cursors = self._requests.cursors
 
     def ends(
-        self, partitions: Iterable[TopicPartition], *, comes_again: bool = False
+        self, partitions: Iterable[TopicPartition], *, is_repeated: bool = False
     ) -> dict[TopicPartition, Position]:
         """Return the end of each partition, and close the consumers of all other partitions.
 
         Args:
             partitions: All of them must be present.
-            comes_again: Whether the query will read hidden messages later, when brokers show them. Then an end at
+            is_repeated: Whether the query will read hidden messages later, when brokers show them. Then an end at
                 earliest is accepted without a further request.
 
         Raises:
@@ -145,14 +145,14 @@ class LogEnds:
         answers = self._follow(partitions, {})
         for fault in answers.deleted.values():
             raise fault
-        return self._visible_ends(answers.log_ends, comes_again=comes_again)
+        return self._visible_ends(answers.log_ends, is_repeated=is_repeated)
 
     def firsts(self) -> dict[TopicPartition, Position]:
         """Return the start of the first ledger that remained when each partition's last log end was read.
 
-        Partitions whose first ledger is unknown are absent. Without `tells_firsts` the answer is empty.
+        Partitions whose first ledger is unknown are absent. Without `starts_at_first` the answer is empty.
         """
-        if not self._tells_firsts:
+        if not self._starts_at_first:
             return {}
         return {
             partition: cursor.mark_delete
@@ -161,10 +161,10 @@ class LogEnds:
         }
 
     def present_ends(
-        self, partitions: Iterable[TopicPartition], starts: Positions, *, comes_again: bool = False
+        self, partitions: Iterable[TopicPartition], starts: Positions, *, is_repeated: bool = False
     ) -> Positions:
         """Return the ends, like `ends`, of the partitions that are present. `starts` has the query's positions."""
-        return self._visible_ends(self._follow(list(partitions), starts).log_ends, comes_again=comes_again)
+        return self._visible_ends(self._follow(list(partitions), starts).log_ends, is_repeated=is_repeated)
 
     def removed(self, starts: Positions, *, anew: bool = False) -> dict[TopicPartition, RemovedEntries]:
         """Return what was removed after the starts of ranges. For compacted views, only deleted topics are found.
@@ -181,7 +181,7 @@ class LogEnds:
                 if partition not in deleted:
                     self._cursors[partition].prove(starts[partition])
         # An earlier ledger may still exist. That does not prove that the ledger of the start exists.
-        elsewhere = starts.keys() - missing if self._tells_firsts else set()
+        elsewhere = starts.keys() - missing if self._starts_at_first else set()
         doubtful = {
             partition: self._cursors[partition].mark_delete
             for partition, start in starts.items()
@@ -227,7 +227,7 @@ class LogEnds:
             if not self._is_in_doubt(partition, starts[partition])
         }
 
-    def show_rights(self, partitions: Iterable[TopicPartition]) -> None:
+    def check_permissions(self, partitions: Iterable[TopicPartition]) -> None:
         """Check that this role may consume the partitions, because bookies check no permissions.
 
         Raises:
@@ -268,11 +268,11 @@ class LogEnds:
         return answers
 
     def _visible_ends(
-        self, log_ends: Mapping[TopicPartition, LogEnd], *, comes_again: bool
+        self, log_ends: Mapping[TopicPartition, LogEnd], *, is_repeated: bool
     ) -> dict[TopicPartition, Position]:
         segments = [partition for partition in log_ends if partition.is_segment]
         ends = {partition: log_end.end for partition, log_end in log_ends.items() if not partition.is_segment}
-        if not comes_again:
+        if not is_repeated:
             ends |= self._unhidden_ends([partition for partition, end in ends.items() if end.is_earliest])
         return ends | self._stored_ends(segments)
 
@@ -320,8 +320,10 @@ class LogEnds:
         if not cursors:
             return {}
         ends = new_cursors(self._client, dict.fromkeys(cursors))
-        # With `tells_firsts` and no start, the cursor is at the first entry. Otherwise it is at the query's position.
-        firsts = cursors if self._tells_firsts else new_cursors(self._client, dict.fromkeys(cursors, FIRST))
+        # With `starts_at_first` and no start, the cursor is at the first entry, otherwise at the query's position.
+        firsts = (
+            cursors if self._starts_at_first else new_cursors(self._client, dict.fromkeys(cursors, FIRST))
+        )
         return {
             partition: (first, ends[partition])
             for partition, first in firsts.items()

@@ -17,7 +17,7 @@ from typing import Final
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.consumer import EntryConsumer, request_log_ends
-from pyspark_pulsar.client.broker.subscribe import Subscribing, begin_subscribe
+from pyspark_pulsar.client.broker.subscribe import PendingSubscription, begin_subscribe
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
@@ -81,7 +81,7 @@ def _consumers(
     client: BrokerClient, spans: Mapping[TopicPartition, Span], to_close: ExitStack
 ) -> dict[TopicPartition, EntryConsumer]:
     connections = client.owner_connections(partition.name for partition in spans)
-    begun: dict[TopicPartition, Subscribing] = {}
+    begun: dict[TopicPartition, PendingSubscription] = {}
     for partition, (start, _) in spans.items():
         connection = connections[partition.name]
         if isinstance(connection, PulsarError):

@@ -71,7 +71,7 @@ def present_attempt(run: str) -> Attempt:
     return Attempt(run) if task is None else Attempt(run, task.attemptNumber(), task.taskAttemptId())
 
 
-def hand_over(counts: Mapping[str, int]) -> None:
+def report_counts(counts: Mapping[str, int]) -> None:
     """Report counts of this task to the jar. Executor only.
 
     Do nothing if the jar does not expect counts, and never fail the task.

@@ -41,7 +41,7 @@ from pyspark_pulsar.read.sources.broker import FromBroker
 from pyspark_pulsar.read.sources.compacted import FromCompactedLedger
 from pyspark_pulsar.read.split import Split, SplitRange
 from pyspark_pulsar.read.task import fallback
-from pyspark_pulsar.read.task.place_health import PlaceHealth
+from pyspark_pulsar.read.task.place_health import LocationHealth
 from pyspark_pulsar.read.task.split_reader import read_splits
 
 COLUMNS = (
@@ -57,7 +57,7 @@ SILENT_MS = 10_000
 @pytest.fixture(autouse=True)
 def _fresh_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     BOOKIE_HEALTH.__dict__.update(BookieHealth().__dict__)
-    monkeypatch.setattr(fallback, "PLACE_HEALTH", PlaceHealth())
+    monkeypatch.setattr(fallback, "LOCATION_HEALTH", LocationHealth())
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from pyspark_pulsar.client.bookkeeper.bookie_health import BOOKIE_HEALTH, Bookie
 from pyspark_pulsar.client.bookkeeper.connection.address import bookie_address
 from pyspark_pulsar.client.bookkeeper.connection.channel import BookieSecurity
 from pyspark_pulsar.client.bookkeeper.connection.connections import ConnectionLost
-from pyspark_pulsar.client.bookkeeper.connection.probe import ask_bookies
+from pyspark_pulsar.client.bookkeeper.connection.probe import probe_bookies
 from pyspark_pulsar.client.security.tls import Tls
 from pyspark_pulsar.errors import LedgerUnavailable, OptionError, PermissionDenied, PulsarError, TlsFailed
 from pyspark_pulsar.read.batch.batch_plan import plan_batch
@@ -220,7 +220,7 @@ def await_refusal(bookie: Server) -> None:
 
 def asked(bookie: Server, security: BookieSecurity, seconds: float = 30.0) -> ConnectionLost | None:
     """Why the bookie does not answer a read; None where it does."""
-    return ask_bookies({"b": bookie_address(bookie.address, {})}, seconds, security).get("b")
+    return probe_bookies({"b": bookie_address(bookie.address, {})}, seconds, security).get("b")
 
 
 def refused(bookie: Server, security: BookieSecurity, kind: type[PulsarError], words: str) -> None:

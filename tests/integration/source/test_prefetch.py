@@ -19,7 +19,7 @@ from pyspark_pulsar.client.broker.connection import (
     transport as transport_module,
 )
 from pyspark_pulsar.client.broker.connection.connection import Connection
-from pyspark_pulsar.client.broker.subscribe import Subscribing, subscribe
+from pyspark_pulsar.client.broker.subscribe import PendingSubscription, subscribe
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.model.position import EARLIEST, Position
 from pyspark_pulsar.model.topic import TopicPartition
@@ -210,7 +210,7 @@ def test_a_limit_of_subscriptions_leaves_one(
     # The answer is a refusal, however long it takes.
     monkeypatch.setattr(ahead_module, "_SETTLE_SECONDS", 60.0)
     if not is_early:
-        monkeypatch.setattr(Subscribing, "is_answered", False)
+        monkeypatch.setattr(PendingSubscription, "is_answered", False)
     namespace = f"public/limited-{time.monotonic_ns()}"
     admin.make_namespace(namespace)
     topic = f"persistent://{namespace}/t"

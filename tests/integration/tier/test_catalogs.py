@@ -92,7 +92,7 @@ def test_a_store_that_goes_away(tier: Tier, endpoint: str, tmp_path: Path) -> No
             assert isinstance(outcome.fault, ColumnsUnavailable)
             assert object_store.SECRET_KEY not in str(outcome.fault)
             # All of the round, where only the look at what comes next has failed, or nothing.
-            is_whole = tier.table.positions.of(partition) != positions.of(partition)
+            is_whole = tier.table.positions.get(partition) != positions.get(partition)
             tiered = tier.rows(readFrom="columns")
             assert tiered.equals(expected.slice(0, (3 if is_whole else 2) * ENTRIES))
             assert tier.rows().equals(expected)

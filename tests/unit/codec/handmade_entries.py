@@ -111,12 +111,12 @@ def lenient(
     *,
     fetch: Callable[[bytes], SchemaInfo | None] = no_fetch,
     columns: ColumnChoice | None = None,
-    asker: str | None = None,
+    query_identity: str | None = None,
 ) -> EntryDecoder:
     choice = columns or ColumnChoice(["id", "_corrupt_record", "__messageSize"])
     schema = resolve_read_schema(info, topic=TOPIC, columns=choice)
     return EntryDecoder(
-        schema, topic=TOPIC, partition=2, fetch_schema=fetch, mode=mode, batch_rows=100, asker=asker
+        schema, topic=TOPIC, partition=2, fetch_schema=fetch, mode=mode, batch_rows=100, query_identity=query_identity
     )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ def changed(
     separated: bool = False,
 ) -> list[dict[str, Any]]:
     option = json.dumps({"key": key, "separated": separated})
-    changes = Changes.of(option, pa.schema([*values, *COLUMNS]))
+    changes = Changes.parse(option, pa.schema([*values, *COLUMNS]))
     rows = [
         {
             **dict.fromkeys(values.names),

@@ -249,11 +249,11 @@ def test_what_is_not_asked_for_is_not_decoded() -> None:
 
 def test_a_decoder_serves_the_next_split_of_its_query() -> None:
     decoders = []
-    for info, asker in [(avro_info(NEW, V2), "a")] * 3 + [
+    for info, query_identity in [(avro_info(NEW, V2), "a")] * 3 + [
         (avro_info(NEW, V1), "a"),
         (avro_info(NEW, V2), "b"),
     ]:
-        over = lenient(info, "FAILFAST", fetch=lambda _: avro_info(OLD), asker=asker)
+        over = lenient(info, "FAILFAST", fetch=lambda _: avro_info(OLD), query_identity=query_identity)
         decoders.append(over._decoder)
         assert rows_of(over, entry(avro({"id": 7}, OLD), (16, V1))) == [
             {"id": 7, "_corrupt_record": None, "__messageSize": 1}
@@ -270,7 +270,7 @@ def test_a_decoder_serves_no_split_of_a_topic_that_was_made_again(then: str) -> 
     )
     info, place = avro_info(NEW, V2), f"made again, {then}"
     versions: dict[bytes, SchemaInfo] = {V1: avro_info(first)}
-    before = lenient(info, "FAILFAST", fetch=versions.get, asker=place)
+    before = lenient(info, "FAILFAST", fetch=versions.get, query_identity=place)
     assert [row["id"] for row in rows_of(before, entry(b"\2\4", (16, V1)))] == [1]
     again = {V1: avro_info(second)} if then == "another document" else {}
 
@@ -279,17 +279,19 @@ def test_a_decoder_serves_no_split_of_a_topic_that_was_made_again(then: str) -> 
             raise ConnectionFailed("the broker is away")
         return again.get(version, avro_info(second))
 
-    after = lenient(info, "FAILFAST", fetch=fetch, asker=place)
+    after = lenient(info, "FAILFAST", fetch=fetch, query_identity=place)
     assert [row["id"] for row in rows_of(after, entry(b"\2\4", (16, V2)))] == [2]
     if then == "another document":
-        last = lenient(info, "FAILFAST", fetch=again.get, asker=place)
+        last = lenient(info, "FAILFAST", fetch=again.get, query_identity=place)
         assert [row["id"] for row in rows_of(last, entry(b"\2\4", (16, V1)))] == [2]
 
 
 def test_a_decoder_that_knows_many_versions_does_not_come_back() -> None:
     taken = []
     for _ in range(2):
-        over = lenient(avro_info(NEW, V2), "FAILFAST", fetch=lambda _: avro_info(OLD), asker="many versions")
+        over = lenient(
+            avro_info(NEW, V2), "FAILFAST", fetch=lambda _: avro_info(OLD), query_identity="many versions"
+        )
         taken.append(over._decoder)
         rows_of(over, *(entry(b"\2", (16, bytes([0] * 7 + [number]))) for number in range(9)))
     assert taken[0] is not taken[1]
@@ -304,11 +306,11 @@ def test_a_decoder_that_failed_serves_nobody() -> None:
 
     place = "pulsar://failing"
     for number in range(2):
-        over = lenient(avro_info(NEW, V2), "FAILFAST", fetch=fetch, asker=place)
+        over = lenient(avro_info(NEW, V2), "FAILFAST", fetch=fetch, query_identity=place)
         with pytest.raises(DecodeError, match=r"written with schema version 1\b"):
             rows_of(over, entry(b"\2\2", (16, V1)))
         assert len(asked) == number + 1
-    half = lenient(avro_info(NEW, V2), "FAILFAST", fetch=fetch, asker=place)
+    half = lenient(avro_info(NEW, V2), "FAILFAST", fetch=fetch, query_identity=place)
     list(half.decode(pushed(entry(b"\2", (16, V1)))))
-    again = lenient(avro_info(NEW, V2), "FAILFAST", fetch=fetch, asker=place)
+    again = lenient(avro_info(NEW, V2), "FAILFAST", fetch=fetch, query_identity=place)
     assert [row["id"] for row in rows_of(again, entry(b"\4", (16, V1)))] == [2]

@@ -111,7 +111,7 @@ def test_versions_behind_the_range_do_not_matter() -> None:
     def found() -> EntryBatch:
         batch = EntryBatch()
         for number, version in enumerate((OLD, OLD, NEW)):
-            batch.push(7, number, stored_bytes(payload, version))
+            batch.push(7, number, open_stored_bytes(payload, version))
         return batch
 
     assert read_until((7, 2, 0), found()) == [{"x": "a"}, {"x": "a"}]
@@ -124,8 +124,8 @@ def test_damage_behind_the_range_does_not_matter() -> None:
 
     def found() -> EntryBatch:
         batch = EntryBatch()
-        batch.push(7, 0, stored_bytes(payload, OLD))
-        batch.push(7, 1, b"\x0e\x01\0\0\0\0" + stored_bytes(payload, OLD))
+        batch.push(7, 0, open_stored_bytes(payload, OLD))
+        batch.push(7, 1, b"\x0e\x01\0\0\0\0" + open_stored_bytes(payload, OLD))
         return batch
 
     assert read_until((7, 1, 0), found()) == [{"x": "a"}]
@@ -133,7 +133,7 @@ def test_damage_behind_the_range_does_not_matter() -> None:
         read_until((7, 2, 0), found())
 
 
-def stored_bytes(payload: bytes, version: bytes) -> bytes:
+def open_stored_bytes(payload: bytes, version: bytes) -> bytes:
     metadata = b"\x0a\x01p\x10\x00\x18\x01\x82\x01\x08" + version
     return len(metadata).to_bytes(4, "big") + metadata + payload
 

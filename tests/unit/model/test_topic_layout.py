@@ -8,7 +8,7 @@ from pyspark_pulsar.client.broker.requests import layout_from
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import OptionError, ProtocolError, TopicNotFoundError
 from pyspark_pulsar.model.topic import TopicName
-from pyspark_pulsar.model.topic_layout import TopicLayout, TopicSegment, admitted, layout_of
+from pyspark_pulsar.model.topic_layout import TopicLayout, TopicSegment, readable_segments, topic_layout
 
 TOPIC = TopicName.parse("topic://public/default/orders", scalable=True)
 
@@ -40,12 +40,12 @@ def test_segments_of_before_a_migration_are_topics_as_before() -> None:
     old = "persistent://public/default/orders-partition-0"
     layout = listed(segment(0, sealed=True, legacy=old), segment(1, 0))
     assert [each.name for each in layout.partitions] == [old, "segment://public/default/orders/0000-ffff-1"]
-    assert admitted(layout, ()) == {layout.partitions[0]}
+    assert readable_segments(layout, ()) == {layout.partitions[0]}
 
 
 def test_ancestors_that_are_gone_hold_nothing_up() -> None:
     layout = listed(segment(7, 3, 4))
-    assert admitted(layout, ()) == set(layout.partitions)
+    assert readable_segments(layout, ()) == set(layout.partitions)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_ancestors_that_are_gone_hold_nothing_up() -> None:
 )
 def test_what_is_no_layout_is_refused(segments: list[TopicSegment]) -> None:
     with pytest.raises(ProtocolError, match="here: expected the segments"):
-        layout_of(TOPIC, segments, "here")
+        topic_layout(TOPIC, segments, "here")
 
 
 @pytest.mark.parametrize(("code", "kind"), [(11, TopicNotFoundError), (22, OptionError)])

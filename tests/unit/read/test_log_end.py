@@ -258,7 +258,7 @@ def test_entries_that_compaction_removed_are_no_loss(client: Client, broker: Bro
 
 @pytest.fixture
 def with_firsts(client: Client) -> LogEnds:
-    return LogEnds(client, tells_firsts=True)  # type: ignore[arg-type]
+    return LogEnds(client, starts_at_first=True)  # type: ignore[arg-type]
 
 
 def test_the_answer_with_the_end_shows_the_start_of_the_first_ledger(
@@ -281,7 +281,7 @@ def test_ends_without_the_setting_show_no_first_ledger(
 ) -> None:
     log_ends.ends([A])
     assert log_ends.firsts() == {}
-    compacted = LogEnds(client, read_compacted=True, tells_firsts=True)  # type: ignore[arg-type]
+    compacted = LogEnds(client, read_compacted=True, starts_at_first=True)  # type: ignore[arg-type]
     compacted.ends([A])
     assert compacted.firsts() == {}
     assert set(broker.cursors.values()) == {broker.end}, "the end of a view, and not its first entry"

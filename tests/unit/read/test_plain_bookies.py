@@ -92,7 +92,7 @@ def test_a_planner_connects_only_by_tls(bookie: socket.socket) -> None:
     wanted = {A: (TopicLedgers((offloaded, ledger)), {6, 7})}
     with AdminClient(OPTIONS) as admin:
         placement, _ = find_placement(OPTIONS, admin, wanted, views=True)
-    assert {placement.of(A, each).name for each in (offloaded, ledger)} == {"broker"}
+    assert {placement.location_of(A, each).name for each in (offloaded, ledger)} == {"broker"}
     assert set(sent_bytes(bookie)) == {START_TLS}
 
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pyspark_pulsar.spark.task_context import TaskContext, hand_over
+from pyspark_pulsar.spark.task_context import TaskContext, report_counts
 
 
 @pytest.fixture
@@ -21,8 +21,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_counts_go_into_the_file_that_waits(folder: Path) -> None:
     file = folder / "pyspark-pulsar-7.counts"
     file.touch()
-    hand_over({"readBytes.broker": 3})
-    hand_over({"fallbacks.broker": 1})
+    report_counts({"readBytes.broker": 3})
+    report_counts({"fallbacks.broker": 1})
     assert [json.loads(line) for line in file.read_text().splitlines()] == [
         {"readBytes.broker": 3},
         {"fallbacks.broker": 1},
@@ -30,14 +30,14 @@ def test_counts_go_into_the_file_that_waits(folder: Path) -> None:
 
 
 def test_nobody_waits(folder: Path) -> None:
-    hand_over({"readBytes.broker": 3})
+    report_counts({"readBytes.broker": 3})
     assert not list(folder.iterdir())
 
 
 def test_without_a_task_of_sparks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "pyspark-pulsar-7.counts").touch()
     monkeypatch.setattr(TaskContext, "get", lambda: None)
-    hand_over({"readBytes.broker": 3})
+    report_counts({"readBytes.broker": 3})
     monkeypatch.delenv("SPARK_LOCAL_DIRS")
-    hand_over({"readBytes.broker": 3})
+    report_counts({"readBytes.broker": 3})
     assert not (folder / "pyspark-pulsar-7.counts").read_text()

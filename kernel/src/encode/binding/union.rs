@@ -4,7 +4,7 @@
 use arrow_array::{Array, StructArray};
 
 use crate::avro_schema::AvroType;
-use crate::avro_schema::json_tags::{BranchTags, is_told_by_value};
+use crate::avro_schema::json_tags::{BranchTags, is_evident_from_value};
 use crate::encode::binding::{Bound, Refused};
 use crate::error::{KernelError, Result};
 
@@ -28,7 +28,7 @@ pub struct Member {
     /// The name of the branch in JSON.
     pub tag: String,
     /// True if the value alone shows its branch in JSON.
-    pub told_by_value: bool,
+    pub evident_from_value: bool,
 }
 
 impl BoundUnion {
@@ -45,7 +45,7 @@ impl BoundUnion {
                 branch,
                 values: Bound::new(kind, column)?,
                 tag: kind.branch_name().to_owned(),
-                told_by_value: is_told_by_value(kind, branches),
+                evident_from_value: is_evident_from_value(kind, branches),
             });
         }
         let null_branch = branches.iter().position(|kind| *kind == AvroType::Null);

@@ -103,7 +103,7 @@ fn union(union: &BoundUnion, row: usize, out: &mut Vec<u8>) -> EncodeResult {
         Bound::Record(_, fields) => matches!(fields.as_slice(), [only] if union.is_tag(&only.name)),
         _ => false,
     };
-    if member.told_by_value && !misleading {
+    if member.evident_from_value && !misleading {
         let start = out.len();
         write(&member.values, row, out)?;
         if !union.is_odd_number(&member.values, &out[start..]) {

@@ -16,7 +16,7 @@ from pyspark_pulsar.model.time_window import ALL_TIMES, TimeWindow
 from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.bounds.timestamps import resolve_windows
-from pyspark_pulsar.read.planning.tables.known_tables import behind_table
+from pyspark_pulsar.read.planning.tables.known_tables import table_end_document
 from pyspark_pulsar.schema import metadata_columns
 from pyspark_pulsar.schema.types.spark import spark_schema
 
@@ -124,4 +124,4 @@ def _window(window: TimeWindow, indexes: list[int] | None) -> dict[str, Any]:
 def _rest(texts: Mapping[str, str], table: ColumnarTable) -> dict[str, str]:
     """Return the options of the data source without the options for tables, because the rest reads no table."""
     kept = {key: text for key, text in texts.items() if key not in _TABLE_OPTIONS}
-    return {**kept, _BEHIND_TABLE: behind_table(table.name, table.id, table.positions)}
+    return {**kept, _BEHIND_TABLE: table_end_document(table.name, table.id, table.positions)}

@@ -89,5 +89,5 @@ class LedgerLocations:
             if closed is None or closed.is_open:
                 return None
             placement, ledgers = find_placement(self._options, admin, {self._partition: (known, {ledger})})
-            location = placement.of(self._partition, ledgers[self._partition].by_id()[ledger])
+            location = placement.location_of(self._partition, ledgers[self._partition].by_id()[ledger])
         return None if location.is_broker else location

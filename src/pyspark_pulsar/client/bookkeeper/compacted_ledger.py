@@ -9,7 +9,9 @@ from pyspark_pulsar.client.bookkeeper.entry_range import EntryRange
 from pyspark_pulsar.errors import LedgerUnavailable
 
 
-def unwrapped(entry_range: EntryRange, source: Iterable[EntryBatch]) -> Generator[EntryBatch, None, None]:
+def unwrap_compacted(
+    entry_range: EntryRange, source: Iterable[EntryBatch]
+) -> Generator[EntryBatch, None, None]:
     """Yield the wrapped entries.
 
     Args:

@@ -113,7 +113,7 @@ class BrokerClient:
         client._patience = Patience(client.patience_seconds, client.request_seconds)
         return client
 
-    def another(self) -> BrokerClient:
+    def with_own_connections(self) -> BrokerClient:
         """Return a client with its own connections, because waiting entries may fill the present ones."""
         client = BrokerClient(self._options)
         client._patience = self._patience

@@ -20,7 +20,7 @@ from pyspark_pulsar.client.security.url import BrokerAddress, parse_broker_url
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import OptionError, TopicNotFoundError
 from pyspark_pulsar.model.topic import Namespace, TopicName, TopicPartition
-from pyspark_pulsar.model.topic_layout import TopicLayout, TopicSegment, layout_of
+from pyspark_pulsar.model.topic_layout import TopicLayout, TopicSegment, topic_layout
 from pyspark_pulsar.schema.info import SchemaInfo
 
 Item = TypeVar("Item")
@@ -152,7 +152,7 @@ def layout_from(answer: wire.CommandScalableTopicUpdate, topic: TopicName) -> To
         )
         for segment in answer.dag.segments
     ]
-    return layout_of(topic, segments, where)
+    return topic_layout(topic, segments, where)
 
 
 def in_windows(items: Iterable[Item], size: int = AT_ONCE) -> Iterator[list[Item]]:

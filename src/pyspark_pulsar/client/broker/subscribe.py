@@ -4,7 +4,7 @@ The consumer is exclusive. Unless the caller names its subscription, the subscri
 and leaves nothing in Pulsar. A topic is never created.
 
     function          | commands and answers
-    `begin_subscribe` | SUBSCRIBE with the start position. Several `Subscribing` may be in flight.
+    `begin_subscribe` | SUBSCRIBE with the start position. Several `PendingSubscription` may be in flight.
     `consumer`        | SUCCESS: the consumer is open. ERROR, timeout or lost connection: it raises, and the next
                       | attempt looks up the topic's owner again.
     `abandon`         | CLOSE_CONSUMER. Brokers accept it also before the consumer is open.
@@ -59,7 +59,7 @@ def subscribe(
 
 
 @dataclass(frozen=True, slots=True)
-class Subscribing:
+class PendingSubscription:
     """A SUBSCRIBE in flight and its consumer. Several may be in flight at the same time."""
 
     _client: BrokerClient
@@ -120,7 +120,7 @@ def begin_subscribe(
     read_compacted: bool = False,
     subscription: str | None = None,
     durable: bool = False,
-) -> Subscribing:
+) -> PendingSubscription:
     """Send SUBSCRIBE on the connection to the topic's owner, without waiting for the answer.
 
     Args:
@@ -154,7 +154,7 @@ def begin_subscribe(
         connection.remove_consumer(consumer.consumer_id)
         client.forget_owner(topic)
         raise
-    return Subscribing(client, connection, topic, consumer, answer)
+    return PendingSubscription(client, connection, topic, consumer, answer)
 
 
 def _start_message_id(start: Position | None) -> wire.MessageIdData:

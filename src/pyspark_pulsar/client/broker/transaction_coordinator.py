@@ -267,10 +267,10 @@ class OpenTransaction:
         """
         new = [name for name in partitions if name not in self.partitions]
         if new:
-            self._take_in(new)
+            self._add_new_partitions(new)
             self.partitions.update(new)
 
-    def _take_in(self, partitions: Sequence[str]) -> None:
+    def _add_new_partitions(self, partitions: Sequence[str]) -> None:
         self._coordinators.add_partitions(self.id, partitions)
 
     def require_time(self) -> None:

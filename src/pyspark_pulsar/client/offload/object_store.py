@@ -85,7 +85,7 @@ class StoredBytes(Protocol):
 
 
 @lru_cache(maxsize=16)
-def stored_bytes(store: TieredStore) -> StoredBytes:
+def open_stored_bytes(store: TieredStore) -> StoredBytes:
     """Return this process's instance for the store. It connects for the first request.
 
     Raises:
@@ -238,7 +238,7 @@ class _Folder:
         return answer  # type: ignore[return-value]
 
 
-def in_steps(read: Callable[[int, int], bytes], start: int, end: int) -> Generator[bytes, None, None]:
+def read_in_steps(read: Callable[[int, int], bytes], start: int, end: int) -> Generator[bytes, None, None]:
     """Yield the bytes from `start` to `end` (exclusive) in pieces of `STEP`.
 
     A thread fetches the next piece while the caller processes the current one. Errors of `read` are raised.

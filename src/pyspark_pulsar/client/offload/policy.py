@@ -62,7 +62,7 @@ class TieredStore:
         return f"{topic.namespace}/{topic.domain}/{local}/{ledger.id}-{ledger.offload_id}"
 
 
-def tiered_store(options: ReadOptions, rest: RestClient | None, topic: TopicName) -> TieredStore | None:
+def find_tiered_store(options: ReadOptions, rest: RestClient | None, topic: TopicName) -> TieredStore | None:
     """Return the location of the topic's offloaded ledgers. Driver only.
 
     The option `tieredStorageUrl` takes precedence over the effective offload policy: of the topic, its namespace or the

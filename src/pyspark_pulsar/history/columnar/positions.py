@@ -100,7 +100,7 @@ class TieredPositions:
     def __iter__(self) -> Iterator[TopicPartition]:
         return iter(self.partitions)
 
-    def of(self, partition: TopicPartition) -> TieredPartition | None:
+    def get(self, partition: TopicPartition) -> TieredPartition | None:
         return self.partitions.get(partition)
 
     def with_partitions(self, partitions: Mapping[TopicPartition, TieredPartition]) -> TieredPositions:

@@ -30,11 +30,11 @@ class PartitionStatus:
     partition: TopicPartition
     end: Position
     """The position (exclusive) up to which the partition is tiered; `EARLIEST` if no message is tiered."""
-    ledgers_behind: int
+    untiered_ledgers: int
     """The number of closed ledgers with entries that are not tiered."""
-    bytes_behind: int
+    untiered_bytes: int
     """The stored bytes of these ledgers and of the open ledger."""
-    seconds_behind: float
+    lag_seconds: float
     """The time since the first of these ledgers was closed; 0 if there are none."""
     lost: tuple[tuple[Position, Position], ...] = ()
     retention_used: float | None = None
@@ -60,16 +60,16 @@ class TierStatus:
     """The reason why the status is incomplete, or why tiering fails."""
 
     @property
-    def ledgers_behind(self) -> int:
-        return sum(partition.ledgers_behind for partition in self.partitions)
+    def untiered_ledgers(self) -> int:
+        return sum(partition.untiered_ledgers for partition in self.partitions)
 
     @property
-    def bytes_behind(self) -> int:
-        return sum(partition.bytes_behind for partition in self.partitions)
+    def untiered_bytes(self) -> int:
+        return sum(partition.untiered_bytes for partition in self.partitions)
 
     @property
-    def seconds_behind(self) -> float:
-        return max((partition.seconds_behind for partition in self.partitions), default=0.0)
+    def lag_seconds(self) -> float:
+        return max((partition.lag_seconds for partition in self.partitions), default=0.0)
 
     @property
     def retention_used(self) -> float | None:
@@ -87,9 +87,9 @@ class TierStatus:
         if used is None or used < WARNING_SHARE:
             return None
         return (
-            f"{self.topic}: {used:.0%} of retention has passed for the first of {self.ledgers_behind} ledgers that are "
-            f"not tiered yet ({self.bytes_behind} bytes). Messages that retention removes before they are tiered are "
-            f"lost; tier the topic, or set a longer retention"
+            f"{self.topic}: {used:.0%} of retention has passed for the first of {self.untiered_ledgers} ledgers that "
+            f"are not tiered yet ({self.untiered_bytes} bytes). Messages that retention removes before they are tiered "
+            f"are lost; tier the topic, or set a longer retention"
         )
 
 
@@ -155,7 +155,7 @@ def _partition_status(
     policy: Mapping[str, int],
 ) -> PartitionStatus:
     """Return the status of a topic partition. Raises `TierMismatch`."""
-    tiered = None if table is None else table.positions.of(partition)
+    tiered = None if table is None else table.positions.get(partition)
     if table is not None and tiered is not None:
         check_same_topic(partition, tiered, (f"table {table.name}", table.id), ledgers, lambda: note)
     end = EARLIEST if tiered is None else tiered.end
@@ -183,9 +183,9 @@ def status_rows(known: Sequence[TierStatus]) -> list[dict[str, Any]]:
             "format": topic.format,
             "partition": None if partition is None else partition.partition.index,
             "end": None if partition is None else str(partition.end),
-            "ledgers_behind": None if partition is None else partition.ledgers_behind,
-            "bytes_behind": None if partition is None else partition.bytes_behind,
-            "seconds_behind": None if partition is None else round(partition.seconds_behind, 3),
+            "ledgers_behind": None if partition is None else partition.untiered_ledgers,
+            "bytes_behind": None if partition is None else partition.untiered_bytes,
+            "seconds_behind": None if partition is None else round(partition.lag_seconds, 3),
             "retention_used": None if partition is None else partition.retention_used,
             "lost": [] if partition is None else [f"{start} to {end}" for start, end in partition.lost],
             "rows": topic.rows,

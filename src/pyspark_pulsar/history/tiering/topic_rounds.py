@@ -82,7 +82,7 @@ def tier_topics(
         yield from (future.result() for future in done)
 
 
-def tier_for_ever(
+def tier_forever(
     tier_round: TierRound,
     every_seconds: float,
     report: Callable[[TopicOutcome], None],

@@ -54,7 +54,7 @@ class TimeBound:
         times = {TopicPartition.parse(name): _time(key, name, value) for name, value in document.items()}
         return cls(by_name=tuple(sorted(times.items())))
 
-    def of(self, partition: TopicPartition) -> int | None:
+    def time_of(self, partition: TopicPartition) -> int | None:
         """Return the time of a topic partition, or of its topic. Return None if the bound contains neither."""
         times = dict(self.by_name)
         return times.get(partition, times.get(TopicPartition(partition.topic, -1), self.all))

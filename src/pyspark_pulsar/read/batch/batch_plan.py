@@ -98,10 +98,10 @@ def _range_requests(
     options.check_read_from()
     options.check_batch()
     partitions = discover_partitions(client, present_topics(client, options))
-    planner.ask_ahead(partitions)
+    planner.request_early(partitions)
     windows = resolve_windows(options, partitions)
     with closing(
-        LogEnds(client, admin, read_compacted=options.read_compacted, tells_firsts=True)
+        LogEnds(client, admin, read_compacted=options.read_compacted, starts_at_first=True)
     ) as log_ends:
         # If all ledgers of a topic were removed, brokers may report an end before the end of the topic's table.
         present = planner.skip_tables(log_ends.ends(partitions))

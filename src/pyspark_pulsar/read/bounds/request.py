@@ -75,5 +75,5 @@ def whole_ranges(
     """
     for partition, end in ends.items():
         if starts.get(partition, EARLIEST).is_earliest:
-            window = TimeWindow(published_from=published_from.of(partition))
+            window = TimeWindow(published_from=published_from.time_of(partition))
             yield RangeRequest(partition, EARLIEST, end, window)

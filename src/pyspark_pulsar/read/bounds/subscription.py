@@ -17,7 +17,7 @@ from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.consumer import EntryConsumer
 from pyspark_pulsar.client.broker.requests import in_windows
-from pyspark_pulsar.client.broker.subscribe import Subscribing, begin_subscribe
+from pyspark_pulsar.client.broker.subscribe import PendingSubscription, begin_subscribe
 from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import OptionError, PermissionDenied, ProtocolError, PulsarError, SubscriptionBusy
 from pyspark_pulsar.model.position import Position
@@ -179,13 +179,13 @@ def _has_durable(
 @contextmanager
 def _subscribe_all(
     client: BrokerClient, name: str, partitions: list[TopicPartition], *, durable: bool
-) -> Iterator[dict[TopicPartition, Subscribing]]:
+) -> Iterator[dict[TopicPartition, PendingSubscription]]:
     """Start to subscribe consumers, all at the same time, and end them with the block, whatever fails.
 
     A retry must not find the subscription in use by its own consumers.
     """
     connections = _connections(client, partitions)
-    started: dict[TopicPartition, Subscribing] = {}
+    started: dict[TopicPartition, PendingSubscription] = {}
     with ExitStack() as to_end:
         for partition in partitions:
             started[partition] = begin_subscribe(
@@ -200,7 +200,7 @@ def _subscribe_all(
         yield started
 
 
-def _joined(subscribing: Subscribing, name: str) -> EntryConsumer:
+def _joined(subscribing: PendingSubscription, name: str) -> EntryConsumer:
     try:
         return subscribing.consumer()
     except SubscriptionBusy as fault:

@@ -33,9 +33,9 @@ def resolve_windows(
     check_names(ENDING_EVENT_TIMES, event_end, partitions)
     return {
         partition: TimeWindow(
-            start.of(partition) if start else None,
-            end.of(partition) if end else None,
-            event_end.of(partition) if event_end else None,
+            start.time_of(partition) if start else None,
+            end.time_of(partition) if end else None,
+            event_end.time_of(partition) if event_end else None,
         )
         for partition in partitions
     }
@@ -46,7 +46,7 @@ def check_names(key: str, bound: TimeBound | None, partitions: Sequence[TopicPar
     if bound is None or bound.all is not None:
         return
     read = set(partitions) | {TopicPartition(partition.topic, -1) for partition in partitions}
-    missing = [partition.name for partition in partitions if bound.of(partition) is None]
+    missing = [partition.name for partition in partitions if bound.time_of(partition) is None]
     unknown = [name.name for name, _ in bound.by_name if name not in read]
     if missing or unknown:
         raise OptionError(

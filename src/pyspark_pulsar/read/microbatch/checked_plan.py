@@ -76,7 +76,7 @@ class CheckedPlanner:
         deleted = check_removed(starts, clear, fail=fail)
         present = [request for request in requests if request.partition not in deleted]
         if self._planner.may_read_directly:
-            self._log_ends.show_rights(request.partition for request in present)
+            self._log_ends.check_permissions(request.partition for request in present)
         plans = self._planner.plan(
             replace(request, is_whole=request.partition not in unclear and not self._options.read_compacted)
             for request in present

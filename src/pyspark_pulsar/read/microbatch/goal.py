@@ -30,7 +30,7 @@ from pyspark_pulsar.read.microbatch.ends.stream_end import StreamEnd
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.read.microbatch.topic_ends import PresentEnds
 from pyspark_pulsar.read.microbatch.topics.checkpoint_topics import CheckpointTopics
-from pyspark_pulsar.read.planning.ledgers.data_loss import advanced
+from pyspark_pulsar.read.planning.ledgers.data_loss import advance_positions
 from pyspark_pulsar.read.planning.planner import SplitPlanner
 
 
@@ -106,7 +106,7 @@ class StreamGoal:
             # A query that ends at positions never reads the segments that appear later.
             check_missed(present.layouts, former.positions, fail=fail)
         reached = self._checkpoint_topics.still_read(former.positions, ends, drained=former.drained)
-        positions, starts = advanced(reached, ends, fail=fail)
+        positions, starts = advance_positions(reached, ends, fail=fail)
         reached = {partition: position for partition, position in reached.items() if partition not in starts}
         self._search(reached, positions, former.published_from)
         return self._end.limited(positions, reached), starts

@@ -129,8 +129,8 @@ class StreamOffset:
         """Return the window of publish times that the query reads in `partition`."""
         first, last = self.published_from, self.published_before
         return TimeWindow(
-            published_from=None if first is None else first.of(partition),
-            published_before=None if last is None else last.of(partition),
+            published_from=None if first is None else first.time_of(partition),
+            published_before=None if last is None else last.time_of(partition),
         )
 
     def goes_no_further_than(self, former: StreamOffset) -> bool:

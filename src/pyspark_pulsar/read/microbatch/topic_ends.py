@@ -63,12 +63,12 @@ class TopicEnds:
         self._schemas = SchemaWatch(schema, client.schema, skips_bad_rows=options.mode != "FAILFAST")
         self._is_new = True
 
-    def look_up(self, former: StreamOffset, *, comes_again: bool) -> PresentEnds:
+    def look_up(self, former: StreamOffset, *, is_repeated: bool) -> PresentEnds:
         """Return the present ends.
 
         Args:
             former: The last offset of the query.
-            comes_again: See `LogEnds.ends`.
+            is_repeated: See `LogEnds.ends`.
 
         Raises:
             PulsarError: As `TopicWatch.present`, `LogEnds.present_ends`, `SchemaWatch.check` and
@@ -78,9 +78,9 @@ class TopicEnds:
         present = self._topics.present()
         if self._is_new:
             self._is_new = False
-            self._planner.ask_ahead(present.partitions)
+            self._planner.request_early(present.partitions)
         starts = self._planner.skip_tables(self._readable_ends.skip_unseen(former.positions, former))
-        visible = self._log_ends.present_ends(present.partitions, starts, comes_again=comes_again)
+        visible = self._log_ends.present_ends(present.partitions, starts, is_repeated=is_repeated)
         ends = self._planner.skip_tables(visible)
         self._readable_ends.observe(former.positions, ends)
         self._schemas.check(present.topics)

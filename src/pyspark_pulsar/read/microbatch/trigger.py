@@ -78,7 +78,7 @@ class Trigger:
             PulsarError: As `TopicEnds.look_up` raises it.
 
         """
-        self._frozen = self._topic_ends.look_up(StreamOffset(), comes_again=False)
+        self._frozen = self._topic_ends.look_up(StreamOffset(), is_repeated=False)
 
     def next_micro_batch(self, former: StreamOffset, *, is_limited: bool) -> MicroBatch:
         """Return the micro-batch that follows `former`.
@@ -115,8 +115,8 @@ class Trigger:
     def _present_ends(self, former: StreamOffset) -> PresentEnds:
         self._idle_pause.wait_before_request()
         # Messages that a topic partition hides now are read later, unless the query starts at the end.
-        comes_again = former.start is None or former.start == FROM_EARLIEST
-        return self._topic_ends.look_up(former, comes_again=comes_again)
+        is_repeated = former.start is None or former.start == FROM_EARLIEST
+        return self._topic_ends.look_up(former, is_repeated=is_repeated)
 
     def _limited(self, former: StreamOffset, goal: StreamOffset) -> StreamOffset:
         waits = self._frozen is None and former.start is None

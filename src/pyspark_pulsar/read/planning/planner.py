@@ -98,7 +98,7 @@ class SplitPlanner:
         """The topics' tables; None if the options exclude rows of tables."""
         return None if self._tiered is None else self._tiered.tables
 
-    def ask_ahead(self, partitions: Collection[TopicPartition]) -> None:
+    def request_early(self, partitions: Collection[TopicPartition]) -> None:
         """Start requests that do not depend on the partitions' ends, while brokers still report these ends.
 
         Sends no request if the ends or tables could make the answers useless, or if the partitions are many. Raises

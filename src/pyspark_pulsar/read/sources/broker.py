@@ -265,7 +265,7 @@ class BrokerEntries:
             return consumer.log_end(deadline - time.monotonic(), self._make_room).mark_delete
 
         def first_after(start: Position) -> Position | None:
-            with self._client.another() as client, client.until(deadline):
+            with self._client.with_own_connections() as client, client.until(deadline):
                 entry = first_entry(
                     client, self._partition, start, read_compacted=self._read_compacted, deadline=deadline
                 )

@@ -6,7 +6,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pyspark_pulsar.client.bookkeeper.compacted_ledger import unwrapped
+from pyspark_pulsar.client.bookkeeper.compacted_ledger import unwrap_compacted
 from pyspark_pulsar.client.broker.connection.transport import EntryBatch
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.model.position import Position
@@ -32,7 +32,7 @@ class FromCompactedLedger(EntryLocation):
 
     name: ClassVar[str] = "compacted"
     title: ClassVar[str] = "bookies"
-    gives_whole_ledger: ClassVar[bool] = True
+    returns_whole_ledger: ClassVar[bool] = True
 
     ledger: Ledger
     bookies: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class FromCompactedLedger(EntryLocation):
         del start, end
         last = self.ledger.entries - 1
         source = bookie_entries(access.options, access.partition, self.ledger, self.bookies, 0, last)
-        return unwrapped(ledger_entry_range(access.partition, self.ledger, 0, last), source)
+        return unwrap_compacted(ledger_entry_range(access.partition, self.ledger, 0, last), source)
 
     def expected_entries(self, start: Position, end: Position) -> int:
         del start, end

@@ -31,7 +31,7 @@ from typing import Final
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.connection.connection import Connection
 from pyspark_pulsar.client.broker.consumer import EntryConsumer
-from pyspark_pulsar.client.broker.subscribe import Subscribing, begin_subscribe
+from pyspark_pulsar.client.broker.subscribe import PendingSubscription, begin_subscribe
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
@@ -56,7 +56,7 @@ _log: Final = logging.getLogger(__name__)
 class _ConsumerAhead:
     """The consumer of one split's first range, in state SUBSCRIBING or SENDING."""
 
-    subscribing: Subscribing
+    subscribing: PendingSubscription
     messages: int
     """Number of messages that the broker may send before the range is read; 0 if the range's size is unknown."""
     size: int

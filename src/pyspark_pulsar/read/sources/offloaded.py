@@ -19,7 +19,7 @@ from pyspark_pulsar.client.admin.ledger_metadata import parse_ledger_metadata
 from pyspark_pulsar.client.bookkeeper.connection.directory import find_addresses
 from pyspark_pulsar.client.broker.connection.transport import EntryBatch
 from pyspark_pulsar.client.ledger import Ledger
-from pyspark_pulsar.client.offload.object_store import StoredBytes, in_steps, stored_bytes
+from pyspark_pulsar.client.offload.object_store import StoredBytes, open_stored_bytes, read_in_steps
 from pyspark_pulsar.client.offload.policy import TieredStore
 from pyspark_pulsar.codec.stored_ledger import (
     HEAD_BYTES,
@@ -114,7 +114,7 @@ class TieredCopy:
         """
         stored = range_of(self.index, first, last, self.where)
         end = self.size if stored.end is None else stored.end
-        chunks = in_steps(
+        chunks = read_in_steps(
             lambda start, stop: self.source.read(self.data_name, start, stop, self.where), stored.start, end
         )
         with closing(chunks):
@@ -128,7 +128,7 @@ def open_copy(store: TieredStore, partition: TopicPartition, ledger: Ledger) -> 
         LedgerUnavailable, PrerequisiteMissing, OptionError: The copy cannot be opened.
 
     """
-    source, name = stored_bytes(store), store.name_of(partition, ledger)
+    source, name = open_stored_bytes(store), store.name_of(partition, ledger)
     where = f"{partition}, ledger {ledger.id}"
     place = f"{where} in {store.url}/{name}"
     if store.is_folder:

@@ -16,7 +16,7 @@ from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.connection.connection import Connection
 from pyspark_pulsar.client.broker.connection.transport import EntryBatch
 from pyspark_pulsar.client.broker.consumer import EntryConsumer
-from pyspark_pulsar.client.broker.subscribe import Subscribing, begin_subscribe, subscribe
+from pyspark_pulsar.client.broker.subscribe import PendingSubscription, begin_subscribe, subscribe
 from pyspark_pulsar.errors import DeadlineExceeded, PulsarError
 from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
@@ -124,7 +124,7 @@ def _request_rest(
     rest = [where for where in positions if where not in entries]
     connections = client.owner_connections({partition.name for partition, _ in rest})
     with ExitStack() as to_close:
-        begun: list[Subscribing] = []
+        begun: list[PendingSubscription] = []
         for partition, position in rest:
             connection = _connected(connections[partition.name])
             begun.append(begin_subscribe(client, connection, partition.name, position))

@@ -47,7 +47,7 @@ from typing import Final
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.connection.connection import Connection
 from pyspark_pulsar.client.broker.consumer import EntryConsumer
-from pyspark_pulsar.client.broker.subscribe import Subscribing, begin_subscribe
+from pyspark_pulsar.client.broker.subscribe import PendingSubscription, begin_subscribe
 from pyspark_pulsar.errors import ConnectionFailed, PulsarError
 from pyspark_pulsar.model.position import EARLIEST, Position
 
@@ -89,11 +89,11 @@ class _PrefetchingConsumer:
     """Number of entries in its part."""
     messages: int
     """Number of messages that the broker may send before the reader takes over."""
-    subscribing: Subscribing
+    subscribing: PendingSubscription
     consumer: EntryConsumer | None = None
 
     def settle(self) -> EntryConsumer:
-        """Wait for the broker's answer, and grant the permits. Raise the errors of `Subscribing.consumer`."""
+        """Wait for the broker's answer, and grant the permits. Raise the errors of `PendingSubscription.consumer`."""
         if self.consumer is None:
             self.consumer = self.subscribing.consumer(_SETTLE_SECONDS)
             self.consumer.add_permits(self.messages)

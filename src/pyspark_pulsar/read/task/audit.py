@@ -115,7 +115,7 @@ class RangeTally:
     @property
     def is_whole_ledger(self) -> bool:
         location = self.split_range.location
-        return isinstance(location, EntryLocation) and location.gives_whole_ledger
+        return isinstance(location, EntryLocation) and location.returns_whole_ledger
 
     @property
     def counted(self) -> int:

@@ -83,7 +83,7 @@ from pyspark_pulsar.read.sources.broker import FromBroker
 from pyspark_pulsar.read.split import SplitRange
 from pyspark_pulsar.read.task.audit import RangeTally, SplitAudit
 from pyspark_pulsar.read.task.loss_check import LossCheck, span
-from pyspark_pulsar.read.task.place_health import PLACE_HEALTH, LocationKey
+from pyspark_pulsar.read.task.place_health import LOCATION_HEALTH, LocationKey
 
 # An OptionError or PrerequisiteMissing concerns this executor, which may lack files or packages of the driver.
 _FAULTS_OF_PLACE: Final = (
@@ -263,12 +263,12 @@ class RangeReader:
         except _FAULTS_OF_PLACE as fault:
             rest = replace(planned, start=tally.reached)
             if tally.reached == planned.start:
-                PLACE_HEALTH.gave_nothing(self._place(planned), time.monotonic() - began)
+                LOCATION_HEALTH.gave_nothing(self._place(planned), time.monotonic() - began)
             if not self._may_read_elsewhere(rest):
                 raise
             self._audit.fall_back(rest.start, _reason(fault))
             return _Failure(rest, fault)
-        PLACE_HEALTH.works(self._place(planned))
+        LOCATION_HEALTH.works(self._place(planned))
         return None
 
     def _read_elsewhere(self, failure: _Failure) -> Generator[EntryBatch, None, None]:
@@ -306,7 +306,7 @@ class RangeReader:
         """Return why the location of the range is avoided, or None if it is not."""
         if self._options.read_from != AUTO:
             return None
-        seconds = PLACE_HEALTH.avoided_seconds(self._place(planned))
+        seconds = LOCATION_HEALTH.avoided_seconds(self._place(planned))
         if not seconds:
             return None
         return _LocationAvoided(

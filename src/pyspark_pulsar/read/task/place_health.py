@@ -22,7 +22,7 @@ LocationKey = tuple[Hashable, str]
 """The identity of a role at a cluster (`ConnectionOptions.identity`), and the name of a `Location`."""
 
 
-class PlaceHealth:
+class LocationHealth:
     """The locations to avoid, and for how long. Safe to use from several threads."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -43,4 +43,4 @@ class PlaceHealth:
         self._quarantines.end(place)
 
 
-PLACE_HEALTH: Final = PlaceHealth()
+LOCATION_HEALTH: Final = LocationHealth()

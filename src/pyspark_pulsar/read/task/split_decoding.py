@@ -54,7 +54,7 @@ class SplitDecoding:
             end=end.as_tuple(),
             intake=_split_intake(options, self._split, self._transactions),
             mode=options.mode,
-            asker=options.identity,
+            query_identity=options.identity,
             row_filter=self._row_filter,
         )
 

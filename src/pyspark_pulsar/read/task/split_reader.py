@@ -20,7 +20,7 @@ from pyspark_pulsar.read.task.split_decoding import SplitDecoding
 from pyspark_pulsar.read.task.transactions import TopicTransactions
 from pyspark_pulsar.schema.read_schema import ReadSchema
 from pyspark_pulsar.spark.logging import show_warnings
-from pyspark_pulsar.spark.task_context import Attempt, hand_over
+from pyspark_pulsar.spark.task_context import Attempt, report_counts
 
 
 def read_splits(
@@ -39,7 +39,7 @@ def read_splits(
             ahead.advance(number)
             access = PartitionAccess(options, split.partition, client, ahead)
             yield from _record_batches(schema, split, access, attempt, logged=logged, counts=counts)
-    hand_over(counts.by_name)
+    report_counts(counts.by_name)
 
 
 def read_split(

@@ -46,4 +46,4 @@ class TopicTransactions:
     def _load(self) -> None:
         """Make the broker load the topic; return after the topic's transactions are known again."""
         with BrokerClient(self._options) as client, closing(LogEnds(client)) as log_ends:
-            log_ends.show_rights([self._partition])
+            log_ends.check_permissions([self._partition])

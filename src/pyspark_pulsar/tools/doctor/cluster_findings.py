@@ -93,7 +93,7 @@ def _partitions(client: BrokerClient, name: TopicName, found: list[TopicPartitio
 def _consume(client: BrokerClient, partition: TopicPartition) -> str:
     """Request the end of the log, which brokers return only to roles that may consume."""
     with closing(LogEnds(client)) as log_ends:
-        end = log_ends.ends([partition], comes_again=True)[partition]
+        end = log_ends.ends([partition], is_repeated=True)[partition]
     return f"granted; {partition.as_topic.local} ends at {end}"
 
 

@@ -9,11 +9,11 @@ from typing import Final
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress, bookie_address
 from pyspark_pulsar.client.bookkeeper.connection.directory import find_addresses
-from pyspark_pulsar.client.bookkeeper.connection.probe import ask_bookies
+from pyspark_pulsar.client.bookkeeper.connection.probe import probe_bookies
 from pyspark_pulsar.client.bookkeeper.connection.security import bookie_security
 from pyspark_pulsar.client.ledger import Ledger
-from pyspark_pulsar.client.offload.object_store import stored_bytes
-from pyspark_pulsar.client.offload.policy import TieredStore, tiered_store
+from pyspark_pulsar.client.offload.object_store import open_stored_bytes
+from pyspark_pulsar.client.offload.policy import TieredStore, find_tiered_store
 from pyspark_pulsar.errors import LedgerUnavailable, OptionError, PulsarError, TieredStorageUnavailable
 from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions
@@ -74,7 +74,7 @@ def bookies(
         except OptionError as fault:
             findings.append(from_error(f"bookie {bookie}", fault, state))
     try:
-        lost = ask_bookies(
+        lost = probe_bookies(
             addresses, min(_SECONDS, options.bookie_timeout_ms / 1000), bookie_security(options)
         )
     except PulsarError as fault:
@@ -124,7 +124,7 @@ def tiered_storage(
     refused = False
     for partition in partitions:
         try:
-            store = tiered_store(options, admin, partition.topic)
+            store = find_tiered_store(options, admin, partition.topic)
         except PulsarError as fault:
             refused = True
             yield from_error(f"tiered storage of {partition.topic}", fault, state)
@@ -163,7 +163,7 @@ def _open(store: TieredStore, partition: TopicPartition, ledger: Ledger | None) 
         open_copy(store, partition, ledger).check()
         return f"the copy of ledger {ledger.id} can be read"
     try:
-        stored_bytes(store).size(_PROBE, f"checking whether {store.url} can be read")
+        open_stored_bytes(store).size(_PROBE, f"checking whether {store.url} can be read")
     except TieredStorageUnavailable:
         raise
     except LedgerUnavailable:

@@ -64,12 +64,12 @@ class _RecordedTransaction(OpenTransaction):
         rows = set(partitions) - {self._sink.journal.marker_partition}
         return replace(self._record, partitions=tuple(sorted(rows)))
 
-    def _take_in(self, partitions: Sequence[str]) -> None:
+    def _add_new_partitions(self, partitions: Sequence[str]) -> None:
         begun = self._with(partitions)
         self._sink.journal.write_begun(begun)
         if begun.writer.is_job and not self.partitions:
             self._require_running(begun.writer)
-        super()._take_in(partitions)
+        super()._add_new_partitions(partitions)
 
     def _require_running(self, job: Writer) -> None:
         state = take_over(self._sink, job)

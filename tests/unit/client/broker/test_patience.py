@@ -48,7 +48,10 @@ def test_planning_waits_for_a_broker_that_is_not_ready(planning: BrokerClient) -
     assert planning.retrying(fails_for_a_while(NotReady("session expired"))) == "an answer"
     restarted = NotReady("session expired"), ConnectionFailed("nobody there")
     assert planning.retrying(fails_for_a_while(*restarted)) == "an answer"
-    assert planning.another().retrying(fails_for_a_while(NotReady("session expired"))) == "an answer"
+    assert (
+        planning.with_own_connections().retrying(fails_for_a_while(NotReady("session expired")))
+        == "an answer"
+    )
 
 
 def test_who_says_how_long_is_waited_for_no_longer(planning: BrokerClient) -> None:

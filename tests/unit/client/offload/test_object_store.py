@@ -13,7 +13,7 @@ import pytest
 from obstore.exceptions import GenericError, PermissionDeniedError
 
 from pyspark_pulsar.client.offload import object_store as module
-from pyspark_pulsar.client.offload.object_store import STEP, in_steps, stored_bytes
+from pyspark_pulsar.client.offload.object_store import STEP, open_stored_bytes, read_in_steps
 from pyspark_pulsar.client.offload.policy import TieredStore
 from pyspark_pulsar.errors import (
     LedgerUnavailable,
@@ -31,12 +31,12 @@ def test_pieces_are_in_order_and_one_is_fetched_ahead() -> None:
         return bytes([len(asked)])
 
     end = 5 + 3 * STEP + 1
-    assert b"".join(in_steps(read, 5, end)) == bytes([1, 2, 3, 4])
+    assert b"".join(read_in_steps(read, 5, end)) == bytes([1, 2, 3, 4])
     assert asked[0] == (5, 5 + STEP)
     assert asked[-1] == (end - 1, end)
-    assert list(in_steps(read, 7, 7)) == []
+    assert list(read_in_steps(read, 7, 7)) == []
     asked.clear()
-    ranges = in_steps(read, 0, 100 * STEP)
+    ranges = read_in_steps(read, 0, 100 * STEP)
     next(ranges)
     time.sleep(0.2)
     assert len(asked) <= 3
@@ -52,7 +52,7 @@ def test_a_failure_comes_behind_the_pieces_before_it() -> None:
             raise LedgerUnavailable("gone")
         return b"first"
 
-    ranges = in_steps(read, 0, 3 * STEP)
+    ranges = read_in_steps(read, 0, 3 * STEP)
     assert next(ranges) == b"first"
     with pytest.raises(LedgerUnavailable, match="gone"):
         next(ranges)
@@ -61,7 +61,7 @@ def test_a_failure_comes_behind_the_pieces_before_it() -> None:
 def test_files_of_a_folder(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
     (tmp_path / "x" / "data").write_bytes(b"0123456789")
-    folder = stored_bytes(TieredStore(tmp_path.as_uri()))
+    folder = open_stored_bytes(TieredStore(tmp_path.as_uri()))
     assert folder.size("x/data", "here") == 10
     assert folder.read("x/data", 2, 5, "here") == b"234"
     assert folder.whole("x/data", "here") == b"0123456789"
@@ -75,7 +75,7 @@ def test_files_of_a_folder(tmp_path: Path) -> None:
 
 def test_a_file_system_that_does_not_answer_is_given_up(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "data")  # opening it waits for a writer
-    folder = stored_bytes(TieredStore(tmp_path.as_uri(), patience_seconds=0.3))
+    folder = open_stored_bytes(TieredStore(tmp_path.as_uri(), patience_seconds=0.3))
     with pytest.raises(TieredStorageUnavailable, match=r"no answer within 0\.3 s"):
         folder.read("data", 0, 1, "here")
     with (tmp_path / "data").open("wb"):
@@ -84,17 +84,17 @@ def test_a_file_system_that_does_not_answer_is_given_up(tmp_path: Path) -> None:
 
 def test_settings_that_obstore_does_not_know_are_named_without_their_values() -> None:
     with pytest.raises(OptionError, match="got unknown settings nonsense") as refused:
-        stored_bytes(TieredStore("s3://b", (("nonsense", "SECRET"), ("region", "r"))))
+        open_stored_bytes(TieredStore("s3://b", (("nonsense", "SECRET"), ("region", "r"))))
     assert "SECRET" not in str(refused.value)
     with pytest.raises(OptionError, match="expected true or false for allow_http"):
-        stored_bytes(TieredStore("s3://b", (("allow_http", "perhaps"),)))
+        open_stored_bytes(TieredStore("s3://b", (("allow_http", "perhaps"),)))
 
 
 def test_a_place_that_needs_more_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("AZURE")]:
         monkeypatch.delenv(name)
     with pytest.raises(TieredStorageUnavailable, match="the setting account_name is missing"):
-        stored_bytes(TieredStore("az://c"))
+        open_stored_bytes(TieredStore("az://c"))
 
 
 def test_without_obstore_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +107,7 @@ def test_without_obstore_the_error_says_how_to_get_it(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(PrerequisiteMissing, match=r"pip install 'pyspark-pulsar\[tiered\]'"):
-        stored_bytes(TieredStore("s3://without-obstore"))
+        open_stored_bytes(TieredStore("s3://without-obstore"))
 
 
 def test_what_the_store_answered_is_not_repeated() -> None:

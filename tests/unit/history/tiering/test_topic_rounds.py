@@ -97,7 +97,7 @@ def test_nothing_ends_the_loop(monkeypatch: pytest.MonkeyPatch, caplog: pytest.L
 
     monkeypatch.setattr(topic_rounds, "tiered_topics", topics)
     rounds = Rounds({TOPICS[0]: pa.ArrowInvalid("hostile")})
-    is_well = topic_rounds.tier_for_ever(rounds, 0.001, tell, stop)  # type: ignore[arg-type]
+    is_well = topic_rounds.tier_forever(rounds, 0.001, tell, stop)  # type: ignore[arg-type]
     assert is_well
     assert [outcome.fault is None for outcome in told] == [False, True, True, True]
     texts = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
@@ -109,7 +109,7 @@ def test_the_last_turn_says_whether_all_is_well(monkeypatch: pytest.MonkeyPatch)
     stop = Event()
     monkeypatch.setattr(topic_rounds, "tiered_topics", lambda *_, **__: TOPICS[:2])
     rounds = Rounds({TOPICS[0]: pa.ArrowInvalid("hostile")})
-    assert not topic_rounds.tier_for_ever(rounds, 0.001, lambda _: stop.set(), stop)  # type: ignore[arg-type]
+    assert not topic_rounds.tier_forever(rounds, 0.001, lambda _: stop.set(), stop)  # type: ignore[arg-type]
 
 
 def test_a_busy_topic_does_not_hold_the_turn() -> None:

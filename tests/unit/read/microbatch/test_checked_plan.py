@@ -53,7 +53,7 @@ class Cluster:
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         return {partition: what for partition, what in answer.items() if partition in starts}
 
-    def show_rights(self, partitions: Iterable[TopicPartition]) -> None:
+    def check_permissions(self, partitions: Iterable[TopicPartition]) -> None:
         self.shown |= set(partitions)
 
     def skip_tables(

@@ -34,8 +34,8 @@ class Steps:
         parts: Any = self
         self.trigger = Trigger("run", parts, parts, self.end, parts, parts)
 
-    def look_up(self, former: StreamOffset, *, comes_again: bool) -> PresentEnds:
-        self.looked_up.append((former.positions, comes_again))
+    def look_up(self, former: StreamOffset, *, is_repeated: bool) -> PresentEnds:
+        self.looked_up.append((former.positions, is_repeated))
         self.recalled.append(former.passed)
         return PresentEnds(next(self._ends))
 

@@ -245,7 +245,7 @@ WHOLE = [RangeRequest(A, EARLIEST, Position(8, 3))]
 def test_an_early_list_of_ledgers_serves_the_plan(topic: Topic, admin: AdminClient, read_from: str) -> None:
     topic.ledgers = [(8, 2)]
     planner = SplitPlanner(options(read_from=read_from), NO_BROKER, admin)
-    planner.ask_ahead([A])
+    planner.request_early([A])
     (ahead,) = planner.plan(WHOLE)
     assert topic.asked == 1, "the list of one open ledger"
     (fresh,) = SplitPlanner(options(read_from=read_from), NO_BROKER, admin).plan(WHOLE)
@@ -258,7 +258,7 @@ def test_an_early_list_of_ledgers_is_dropped_if_more_is_known(
     topic: Topic, planner: SplitPlanner, monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
     topic.ledgers = [(5, 10)] if why == "ended behind them" else [(5, 10), (8, 2)]
-    planner.ask_ahead([A])
+    planner.request_early([A])
     assert planner.ledgers.listed_ahead([A], 5.0)[A].ledgers[-1].id == topic.ledgers[-1][0]
     topic.ledgers = [(8, 3)]
     if why == "asked long ago":
@@ -277,10 +277,10 @@ def test_an_early_list_of_ledgers_is_dropped_if_more_is_known(
 def test_an_early_refusal_is_raised_by_the_plan(topic: Topic, admin: AdminClient) -> None:
     topic.ledgers, topic.status = [(8, 3)], 403
     planner = SplitPlanner(options(read_from="tiered"), NO_BROKER, admin)
-    planner.ask_ahead([A])
+    planner.request_early([A])
     with pytest.raises(PermissionDenied):
         planner.plan(WHOLE)
-    planner.ask_ahead([A])
+    planner.request_early([A])
     with pytest.raises(PermissionDenied):
         planner.ledgers.listed_ahead([A], 5.0)
 
@@ -288,7 +288,7 @@ def test_an_early_refusal_is_raised_by_the_plan(topic: Topic, admin: AdminClient
 def test_no_early_requests_are_sent_for_many_topic_partitions(topic: Topic, planner: SplitPlanner) -> None:
     topic.ledgers = [(8, 3)]
     partitions = [TopicPartition(A.topic, index) for index in range(FEW + 1)]
-    planner.ask_ahead(partitions)
+    planner.request_early(partitions)
     assert planner.ledgers.listed_ahead(partitions, 5.0) == {}
     assert topic.asked == 0
 
@@ -298,7 +298,7 @@ def test_a_late_list_of_ledgers_exceeds_the_deadline(topic: Topic, admin: AdminC
     hasty = options(admin_url=admin._hosts[0], operation_timeout_ms=1_000)
     with AdminClient(hasty) as hasty_admin:
         planner = SplitPlanner(hasty, NO_BROKER, hasty_admin)
-        planner.ask_ahead([A])
+        planner.request_early([A])
         before = time.monotonic()
         with pytest.raises(DeadlineExceeded, match="in time"):
             planner.ledgers.listed_ahead([A], 0.1)
@@ -312,6 +312,6 @@ def test_the_striping_is_requested_early_for_a_plan_and_not_for_the_lag(
     topic.ledgers = [(5, 10), (8, 2)]
     for is_plan in (False, True):
         planner = SplitPlanner(options(read_from="auto"), NO_BROKER, admin)
-        (planner.ask_ahead if is_plan else planner.ledgers.list_ahead)([A])
+        (planner.request_early if is_plan else planner.ledgers.list_ahead)([A])
         assert len(planner.ledgers.listed_ahead([A], 5.0)[A].ledgers) == 2
         assert any("metadata" in path for path in topic.paths) == is_plan

@@ -53,7 +53,7 @@ def test_the_attributes_of_a_location_agree(place: EntryLocation) -> None:
     assert parts is not None
     entries = sum(part.entries for part in parts)
     assert expected in (None, entries)
-    assert entries == (10 if place.gives_whole_ledger else 5)
+    assert entries == (10 if place.returns_whole_ledger else 5)
     assert place.gives(LEDGER, start, end)
     assert isinstance(place, ClosedLedger) <= (expected is not None)
     assert (place.ledger_id is None) == place.is_broker

@@ -50,7 +50,7 @@ from pyspark_pulsar.read.task import fallback, place_health
 from pyspark_pulsar.read.task.audit import SplitAudit
 from pyspark_pulsar.read.task.fallback import RangeReader
 from pyspark_pulsar.read.task.loss_check import skipped_entries
-from pyspark_pulsar.read.task.place_health import PlaceHealth
+from pyspark_pulsar.read.task.place_health import LocationHealth
 
 PARTITION = TopicPartition.parse("persistent://public/default/t")
 SEVEN = Ledger(7, 10, 1000, None, 1)
@@ -343,7 +343,7 @@ def test_a_late_broker_does_not_hide_the_fault_before(make: Make) -> None:
 
 
 def test_a_table_that_fails_after_a_long_time_is_avoided(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fallback, "PLACE_HEALTH", PlaceHealth())
+    monkeypatch.setattr(fallback, "LOCATION_HEALTH", LocationHealth())
     monkeypatch.setattr(place_health, "_LONG_SECONDS", 0.0)
     attempts = 0
 
@@ -373,7 +373,7 @@ def test_a_late_broker_does_not_hide_that_the_table_failed(
         yield RowBatch(pa.record_batch([pa.array(range(4))], ["entry"]), Position(7, 4))
         raise ColumnsUnavailable("the store does not answer")
 
-    monkeypatch.setattr(fallback, "PLACE_HEALTH", PlaceHealth())
+    monkeypatch.setattr(fallback, "LOCATION_HEALTH", LocationHealth())
     monkeypatch.setattr(FromColumns, "rows", rows)
     file = DataFile("f", 900, 10, (-1, -1), (1, 1), (7, 7))
     table = FromColumns(TableRows("n.t", pa.schema([]), TableStorage()), (file,))

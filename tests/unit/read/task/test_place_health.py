@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark_pulsar.read.task.place_health import PlaceHealth
+from pyspark_pulsar.read.task.place_health import LocationHealth
 
 PLACE = ("pulsar://h:1", "bookie")
 
@@ -16,7 +16,7 @@ class Clock:
 
 def test_each_pause_is_longer_than_the_one_before() -> None:
     clock = Clock()
-    health = PlaceHealth(clock)
+    health = LocationHealth(clock)
     pauses = []
     for _ in range(8):
         health.gave_nothing(PLACE, 5.0)
@@ -31,7 +31,7 @@ def test_each_pause_is_longer_than_the_one_before() -> None:
 
 def test_a_success_resets_the_pauses() -> None:
     clock = Clock()
-    health = PlaceHealth(clock)
+    health = LocationHealth(clock)
     health.gave_nothing(PLACE, 5.0)
     health.works(PLACE)
     assert health.avoided_seconds(PLACE) == 0
@@ -40,6 +40,6 @@ def test_a_success_resets_the_pauses() -> None:
 
 
 def test_a_location_that_fails_immediately_is_not_avoided() -> None:
-    health = PlaceHealth(Clock())
+    health = LocationHealth(Clock())
     health.gave_nothing(PLACE, 0.2)
     assert health.avoided_seconds(PLACE) == 0

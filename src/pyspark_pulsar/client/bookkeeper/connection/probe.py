@@ -22,7 +22,7 @@ _ANSWER: Final = struct.Struct(">IIi")
 """Size, header and code of an answer. The rest is not needed."""
 
 
-def ask_bookies(
+def probe_bookies(
     addresses: Mapping[str, BookieAddress], seconds: float, security: BookieSecurity
 ) -> dict[str, ConnectionLost]:
     """Send each bookie a read of an impossible ledger.

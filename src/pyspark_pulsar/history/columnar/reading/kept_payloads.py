@@ -13,7 +13,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_pulsar.codec.decode import DONE_WITH_BAD_ROWS
+from pyspark_pulsar.codec.decode import BAD_ROW_OUTCOMES
 from pyspark_pulsar.codec.payload_rows import BAD_COLUMN, NEEDED_COLUMNS, PayloadRows
 from pyspark_pulsar.history.columnar.layout import PAYLOAD_COLUMN
 from pyspark_pulsar.history.columnar.reading.request import RowRequest
@@ -86,7 +86,7 @@ class KeptPayloads:
         if self._bad_rows:
             _log.warning(
                 "Messages of the topic's table that did not decode and %s: %d (mode=%s), topic partition %s",
-                DONE_WITH_BAD_ROWS[self._mode],
+                BAD_ROW_OUTCOMES[self._mode],
                 self._bad_rows,
                 self._mode,
                 self._partition,

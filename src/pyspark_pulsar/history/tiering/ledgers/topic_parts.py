@@ -56,11 +56,11 @@ def complete_parts(
     partitions = discover_partitions(client, [topic])
     with closing(LogEnds(client)) as log_ends:
         # Messages that are hidden now are a part of a later round.
-        ends = log_ends.ends(partitions, comes_again=True)
+        ends = log_ends.ends(partitions, is_repeated=True)
     ledgers = fetch_ledgers(admin, partitions)
     positions, parts = table.positions, {}
     for partition in partitions:
-        tiered = positions.of(partition)
+        tiered = positions.get(partition)
         if tiered is not None:
             present, location = ledgers[partition], (f"table {table.name}", table.id)
             check_same_topic(partition, tiered, location, present, lambda: note)
@@ -89,7 +89,7 @@ def has_left_over(
 ) -> bool:
     """Return whether a closed ledger with entries follows the tiered ranges and the parts of this round."""
     for partition, present in ledgers.items():
-        tiered = parts[partition].tiered if partition in parts else table.positions.of(partition)
+        tiered = parts[partition].tiered if partition in parts else table.positions.get(partition)
         end = EARLIEST if tiered is None else tiered.end
         for ledger in present.ledgers:
             if not ledger.is_open and ledger.entries and Position(ledger.id, ledger.entries) > end:

@@ -107,7 +107,7 @@ class BacklogCounter:
         self._threads.close()
 
     def _measured(self, request: MeasureRequest) -> CountedRange:
-        tiered = None if self._tables is None else self._tables.of(request.partition)
+        tiered = None if self._tables is None else self._tables.positions_of(request.partition)
         if self._tables is None or tiered is None or tiered.end <= request.start:
             return self._measured_by_entries(request)
         until = min(tiered.end, request.end)

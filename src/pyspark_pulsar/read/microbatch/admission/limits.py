@@ -124,7 +124,7 @@ class MicroBatches:
         """Return the counter. The query has only one, because its time bound never changes."""
         if self._counter is None:
             self._counter = self._make_counter(
-                self._options, lambda partition: published_from.of(partition) if published_from else None
+                self._options, lambda partition: published_from.time_of(partition) if published_from else None
             )
         return self._counter
 

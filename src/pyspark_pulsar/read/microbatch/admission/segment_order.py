@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pyspark_pulsar.model.position import EARLIEST, Position
 from pyspark_pulsar.model.topic import TopicPartition
-from pyspark_pulsar.model.topic_layout import TopicLayout, admitted
+from pyspark_pulsar.model.topic_layout import TopicLayout, readable_segments
 from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.loss_report import report_loss
 
@@ -60,7 +60,7 @@ def held_back(
             for partition in layout.partitions
             if partition not in begin or has_ended(partition, begin[partition])
         }
-        for partition in reached.keys() & (set(layout.partitions) - admitted(layout, done)):
+        for partition in reached.keys() & (set(layout.partitions) - readable_segments(layout, done)):
             held[partition] = begin[partition]
     return held
 

@@ -86,7 +86,7 @@ class EventTimeSearch:
         }
         for partition in ends:
             start = starts.get(partition, EARLIEST)
-            if self._bound.of(partition) is not None:
+            if self._bound.time_of(partition) is not None:
                 search = self._searches.setdefault(partition, _Search(start))
                 search.until = search.until if search.is_found else max(search.until, start)
         rest = [
@@ -100,7 +100,7 @@ class EventTimeSearch:
 
         def search_one(partition: TopicPartition) -> None:
             if self._clock() < deadline or partition in rest[:AT_ONCE]:
-                published = None if published_from is None else published_from.of(partition)
+                published = None if published_from is None else published_from.time_of(partition)
                 self._search(partition, ends[partition], published, deadline)
 
         self._threads.map(search_one, rest)
@@ -165,7 +165,7 @@ class EventTimeSearch:
                 max_open_chunked=options.max_pending_chunked_message,
             ),
             row_filter=RowFilter(
-                TimeWindow(published_from=published_from), event_from=self._bound.of(partition)
+                TimeWindow(published_from=published_from), event_from=self._bound.time_of(partition)
             ),
         )
 

@@ -103,7 +103,7 @@ class StreamEnd:
         if self.published_before is not None:
             now = self._clock() * _MILLISECONDS - self._options.clock_slack_ms
             for partition in partitions:
-                until = self.published_before.of(partition)
+                until = self.published_before.time_of(partition)
                 if until is not None and partition not in self._settled and now >= until:
                     self._warn_of_assumption()
                     self._settled[partition] = ends[partition]
@@ -182,7 +182,7 @@ class StreamEnd:
     def _is_left_out(self, partition: TopicPartition) -> bool:
         if partition in self._settled:
             return False
-        return self._bound is None or self._bound.of(partition) is None
+        return self._bound is None or self._bound.time_of(partition) is None
 
     def close(self) -> None:
         if self._search is not None:

@@ -109,7 +109,7 @@ def _first_read_entry(ledger: Ledger, start: Position) -> int:
     return start.entry if ledger.id == start.ledger else 0
 
 
-def advanced(
+def advance_positions(
     previous: Mapping[TopicPartition, Position], ends: Mapping[TopicPartition, Position], *, fail: bool
 ) -> tuple[dict[TopicPartition, Position], dict[TopicPartition, Position]]:
     """Return the positions that a stream has reached now, and the starts of partitions that it reads from scratch.

@@ -14,7 +14,7 @@ from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress, b
 from pyspark_pulsar.client.bookkeeper.connection.channel import PLAIN, BookieSecurity
 from pyspark_pulsar.client.bookkeeper.connection.connections import ConnectionLost
 from pyspark_pulsar.client.bookkeeper.connection.directory import Directory, find_addresses
-from pyspark_pulsar.client.bookkeeper.connection.probe import ask_bookies
+from pyspark_pulsar.client.bookkeeper.connection.probe import probe_bookies
 from pyspark_pulsar.client.bookkeeper.connection.security import bookie_security
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import (
@@ -272,7 +272,7 @@ def _query(
     queried = {
         bookie: address for bookie, address in addresses.items() if not BOOKIE_HEALTH.is_quarantined(address)
     }
-    lost = ask_bookies(queried, min(options.bookie_timeout_ms, timeout_ms) / 1000, security)
+    lost = probe_bookies(queried, min(options.bookie_timeout_ms, timeout_ms) / 1000, security)
     for bookie, address in queried.items():
         if bookie not in lost:
             BOOKIE_HEALTH.has_answered(address)

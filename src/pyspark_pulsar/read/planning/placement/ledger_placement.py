@@ -64,11 +64,11 @@ class Placement:
                 located.append(ledger_range)
                 continue
             copy = self.tiered.get((partition, ledger.id))
-            whole = replace(ledger_range, ledger=ledger, location=self.of(partition, ledger))
+            whole = replace(ledger_range, ledger=ledger, location=self.location_of(partition, ledger))
             located += [whole] if copy is None else whole.cut_at(copy.first_entries)
         return located
 
-    def of(self, partition: TopicPartition, ledger: Ledger) -> EntryLocation:
+    def location_of(self, partition: TopicPartition, ledger: Ledger) -> EntryLocation:
         """Return the location of a ledger; raise `LedgerUnavailable` if `readFrom` names a location without it."""
         if ledger.is_open or self.read_from == BROKER:
             return FromBroker()

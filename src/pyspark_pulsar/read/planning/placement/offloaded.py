@@ -13,7 +13,7 @@ from typing import Final
 
 from pyspark_pulsar.client.admin.rest import RestClient
 from pyspark_pulsar.client.ledger import Ledger
-from pyspark_pulsar.client.offload.policy import TieredStore, tiered_store
+from pyspark_pulsar.client.offload.policy import TieredStore, find_tiered_store
 from pyspark_pulsar.concurrency import map_concurrently
 from pyspark_pulsar.errors import LedgerUnavailable, PrerequisiteMissing, TieredStorageUnavailable
 from pyspark_pulsar.model.topic import TopicName, TopicPartition
@@ -53,7 +53,7 @@ def tiered_ledgers(
     must = options.read_from == "tiered"
     readable: dict[tuple[TopicPartition, int], TieredLedger] = {}
     topics = _by_topic(ledgers)
-    stores = map_concurrently(lambda topic: tiered_store(options, admin, topic), topics)
+    stores = map_concurrently(lambda topic: find_tiered_store(options, admin, topic), topics)
     for (topic, offloaded), store in zip(topics.items(), stores, strict=True):
         if store is None:
             if must:

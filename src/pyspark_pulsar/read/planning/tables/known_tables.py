@@ -118,10 +118,10 @@ class KnownTables:
             else:
                 self._known[topic] = _KnownTable(table, now)
 
-    def of(self, partition: TopicPartition) -> TieredPartition | None:
+    def positions_of(self, partition: TopicPartition) -> TieredPartition | None:
         """Return the tiered part of a topic partition as it is known; None if nothing is tiered."""
         known = self._known.get(partition.topic)
-        return None if known is None or known.table is None else known.table.positions.of(partition)
+        return None if known is None or known.table is None else known.table.positions.get(partition)
 
     def table(self, partition: TopicPartition) -> ColumnarTable | None:
         known = self._known.get(partition.topic)
@@ -147,7 +147,7 @@ class KnownTables:
 
         `note` is the argument of `check_same_topic`.
         """
-        tiered, table = self.of(partition), self.id(partition)
+        tiered, table = self.positions_of(partition), self.id(partition)
         if tiered is not None and table is not None:
             check_same_topic(partition, tiered, (self.place(partition.topic), table), ledgers, note)
 
@@ -181,8 +181,8 @@ class PositionsOfTable(KnownTables):
     def refresh(self, partitions: Iterable[TopicPartition], older_than: float = 0.0) -> None:
         """Do nothing, because another state of the table has other rows."""
 
-    def of(self, partition: TopicPartition) -> TieredPartition | None:
-        return self._positions.of(partition)
+    def positions_of(self, partition: TopicPartition) -> TieredPartition | None:
+        return self._positions.get(partition)
 
     def table(self, partition: TopicPartition) -> ColumnarTable | None:  # noqa: ARG002
         return None
@@ -210,7 +210,7 @@ def known_tables(options: ReadOptions) -> KnownTables:
     return KnownTables(options) if options.behind_table is None else PositionsOfTable(options.behind_table)
 
 
-def behind_table(name: str, identity: str, positions: TieredPositions) -> str:
+def table_end_document(name: str, identity: str, positions: TieredPositions) -> str:
     """Return the value of option `behindTable`: the name, the identity and the positions of a table."""
     return json.dumps({"table": name, "id": identity, **json.loads(positions.to_json())})
 

@@ -90,10 +90,10 @@ class TieredRanges:
             [
                 partition
                 for partition in new
-                if self.tables.of(partition) is None and positions[partition].is_earliest
+                if self.tables.positions_of(partition) is None and positions[partition].is_earliest
             ]
         )
-        ends = {partition: self.tables.of(partition) for partition in positions}
+        ends = {partition: self.tables.positions_of(partition) for partition in positions}
         return {
             partition: position if (tiered := ends[partition]) is None else max(position, tiered.end)
             for partition, position in positions.items()
@@ -107,7 +107,7 @@ class TieredRanges:
             DataLossError: Messages of this part were removed before they were tiered.
 
         """
-        tiered = self.tables.of(request.partition)
+        tiered = self.tables.positions_of(request.partition)
         if self._options.read_from == COLUMNS and self.tables.table(request.partition) is None:
             raise ColumnsUnavailable(
                 f"{request.partition}: expected a table of the topic because of readFrom=columns, got none; tier the "
@@ -127,7 +127,7 @@ class TieredRanges:
 
     def rest(self, request: RangeRequest) -> RangeRequest:
         """Return the part of a range for the topic's ledgers, which is empty with `readFrom=columns`."""
-        tiered = self.tables.of(request.partition)
+        tiered = self.tables.positions_of(request.partition)
         if self._options.read_from == COLUMNS:
             return replace(request, start=request.end)
         if tiered is None or request.start >= tiered.end:
@@ -136,7 +136,7 @@ class TieredRanges:
 
     def begins_at_end(self, rest: RangeRequest) -> bool:
         """Return whether the rest of a range begins where the topic's table ends."""
-        tiered = None if self._options.read_from == COLUMNS else self.tables.of(rest.partition)
+        tiered = None if self._options.read_from == COLUMNS else self.tables.positions_of(rest.partition)
         return tiered is not None and rest.start == tiered.end
 
     def check(self, requests: Iterable[RangeRequest], known: Mapping[TopicPartition, TopicLedgers]) -> bool:
@@ -179,7 +179,7 @@ class TieredRanges:
     def _needs_note(self, request: RangeRequest, ledgers: TopicLedgers | None) -> bool:
         if request.partition.is_segment:
             return False
-        tiered = self.tables.of(request.partition)
+        tiered = self.tables.positions_of(request.partition)
         if tiered is not None:
             return ledgers is None and request.start < tiered.end
         is_cut = ledgers is not None and is_cut_off(request.start, ledgers)
@@ -194,7 +194,7 @@ class TieredRanges:
 
     def _check_note(self, partition: TopicPartition) -> None:
         """Raise `TierMismatch` if the topic's note names a table other than the known one."""
-        note, tiered = self._notes.get(partition.topic), self.tables.of(partition)
+        note, tiered = self._notes.get(partition.topic), self.tables.positions_of(partition)
         if note is None:
             return
         note.check_table(partition.topic, self.tables.id(partition), self.tables.place(partition.topic))
@@ -204,7 +204,7 @@ class TieredRanges:
 
     def _has_no_note(self, partition: TopicPartition) -> bool:
         """Return whether only the creation times can show that a table belongs to the topic."""
-        return self.tables.of(partition) is not None and self._notes.get(partition.topic) is None
+        return self.tables.positions_of(partition) is not None and self._notes.get(partition.topic) is None
 
     def _ledgers(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, TopicLedgers]:
         found = self._admin.map(self._ledgers_of, partitions) if partitions else ()
@@ -231,7 +231,7 @@ class TieredRanges:
 
         Raises `TierMismatch`, and the errors of `AdminClient`.
         """
-        tiered = self.tables.of(rest.partition)
+        tiered = self.tables.positions_of(rest.partition)
         if tiered is None or not self.begins_at_end(rest):
             return rest
         first = ledgers.ledgers[0].id

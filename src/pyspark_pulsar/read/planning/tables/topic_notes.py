@@ -99,4 +99,4 @@ def check_note(
     note.check_table(topic, None if table is None else table.id, tables.place(topic))
     for index in note.ends if table is not None else ():
         partition = TopicPartition(topic, index)
-        note.check_tiered(partition, table.positions.of(partition) if table is not None else None)
+        note.check_tiered(partition, table.positions.get(partition) if table is not None else None)

@@ -120,7 +120,7 @@ def _table(lane: Lane) -> PrintableTable:
             human_bytes(ledger.size),
             human_time(moment(ledger.opened_ms)) if of_topic else "",
             human_time(moment(ledger.closed_ms or None)) if of_topic else "",
-            Text(format_location(segment), style=_STYLES.get(segment.lies_in, "")),
+            Text(format_location(segment), style=_STYLES.get(segment.storage, "")),
             segment.reader or Text(segment.skipped or "?", style="dim"),
         )
     part = lane.part

@@ -119,7 +119,7 @@ def run(
     ledger once.
     """
     from pyspark_pulsar.history.tiering.round import TierRound
-    from pyspark_pulsar.history.tiering.topic_rounds import tier_for_ever, tier_topics
+    from pyspark_pulsar.history.tiering.topic_rounds import tier_forever, tier_topics
     from pyspark_pulsar.history.tiering.writing.split_writers import ProcessWriters
     from pyspark_pulsar.tools.cli.output.tier_tables import print_outcome
 
@@ -137,7 +137,7 @@ def run(
                 _count(counts, outcome)
                 print_outcome(outcome, as_json=as_json)
 
-            failed = not tier_for_ever(
+            failed = not tier_forever(
                 tier_round,
                 every,
                 report,

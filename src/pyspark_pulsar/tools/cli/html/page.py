@@ -137,7 +137,7 @@ def _tiles(survey: Survey) -> str:
         (human_bytes(_size(own)), f"{sum(segment.ledger.entries for segment in own):,} entries"),
     ]
     for kind, text in _KINDS.items():
-        of_kind = [segment for segment in segments if segment.lies_in == kind]
+        of_kind = [segment for segment in segments if segment.storage == kind]
         if of_kind:
             facts.append((human_bytes(_size(of_kind)), f"{text}, {plural(len(of_kind), 'ledger')}"))
     if survey.tables:
@@ -155,7 +155,7 @@ def _tiles(survey: Survey) -> str:
 
 def _legend(survey: Survey) -> str:
     segments = survey.segments
-    present = {segment.lies_in for segment in segments}
+    present = {segment.storage for segment in segments}
     swatch = '<svg width="16" height="16"><rect x="1" y="1" width="14" height="14" rx="3" class="{}"/></svg>'
     items = [(swatch.format(kind), text) for kind, text in _KINDS.items() if kind in present]
     if survey.tables:

@@ -191,7 +191,7 @@ def _bar(canvas: _Canvas, segment: Segment, top: int, size: tuple[float, float])
     end = canvas.line.place(ledger.closed_ms or canvas.now)
     width = max(_LEAST_BAR, end - start)
     x = _LEFT + min(start, canvas.width - width)
-    kind = segment.lies_in if ledger.entries else f"hollow {segment.lies_in}"
+    kind = segment.storage if ledger.entries else f"hollow {segment.storage}"
     shapes = _box(x, top, width, _BAR, kind if width == end - start else f"least {kind}")
     shapes += _size_bar(segment, top + _BAR + 3, size)
     if ledger.is_open:
@@ -217,7 +217,7 @@ def _size_bar(segment: Segment, top: int, size: tuple[float, float]) -> str:
     if not segment.ledger.size:
         radius = _EMPTY / 2 - 1
         return f'<circle cx="{_LEFT + x + _EMPTY / 2:.1f}" cy="{top + _SIZE / 2:.1f}" r="{radius:.1f}" class="empty"/>'
-    kind = f"size {segment.lies_in}"
+    kind = f"size {segment.storage}"
     if length < _LEAST_BAR:
         kind = f"least {kind}"
     return _box(_LEFT + x, top, max(length, _LEAST_BAR), _SIZE, kind)
@@ -227,7 +227,7 @@ def _view(canvas: _Canvas, segment: Segment, own: list[Segment], top: int) -> st
     """Return the bar of the compacted view, below its ledgers. Its end in time is unknown."""
     closed = [segment.ledger.closed_ms for segment in own if segment.ledger.closed_ms]
     end = canvas.line.place(max(closed, default=canvas.now))
-    return _group(segment, _box(_LEFT, top, max(_LEAST_BAR, end), _VIEW, segment.lies_in))
+    return _group(segment, _box(_LEFT, top, max(_LEAST_BAR, end), _VIEW, segment.storage))
 
 
 def _table_bar(canvas: _Canvas, part: TablePart, top: int) -> str:

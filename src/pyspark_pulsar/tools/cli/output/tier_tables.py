@@ -39,9 +39,9 @@ def print_table(known: Sequence[TierStatus]) -> None:
             human_count(topic.rows),
             human_count(topic.files),
             human_bytes(topic.size),
-            human_count(topic.ledgers_behind),
-            human_bytes(topic.bytes_behind),
-            f"{topic.seconds_behind:,.0f}",
+            human_count(topic.untiered_ledgers),
+            human_bytes(topic.untiered_bytes),
+            f"{topic.lag_seconds:,.0f}",
             "" if topic.retention_used is None else f"{topic.retention_used:.0%}",
         )
     screen().print(shown)

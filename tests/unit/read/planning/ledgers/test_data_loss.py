@@ -11,7 +11,12 @@ from pyspark_pulsar.errors import DataLossError
 from pyspark_pulsar.model.position import EARLIEST, Position
 from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.log_end import RemovedEntries
-from pyspark_pulsar.read.planning.ledgers.data_loss import advanced, check_loss, check_removed, remember
+from pyspark_pulsar.read.planning.ledgers.data_loss import (
+    advance_positions,
+    check_loss,
+    check_removed,
+    remember,
+)
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
 
 A = TopicPartition.parse("a")
@@ -75,8 +80,8 @@ def test_a_loss_is_logged_without_fail_on_data_loss(caplog: pytest.LogCaptureFix
 def test_a_stream_continues_from_its_position() -> None:
     previous = {A: Position(5, 3), B: Position(2, 0)}
     ends = {A: Position(5, 9), B: EARLIEST}
-    assert advanced(previous, ends, fail=True) == ({A: Position(5, 9), B: Position(2, 0)}, {})
-    assert advanced(previous, {}, fail=True) == (previous, {})
+    assert advance_positions(previous, ends, fail=True) == ({A: Position(5, 9), B: Position(2, 0)}, {})
+    assert advance_positions(previous, {}, fail=True) == (previous, {})
 
 
 def test_a_topic_that_was_created_again_is_read_from_its_first_message(
@@ -84,9 +89,9 @@ def test_a_topic_that_was_created_again_is_read_from_its_first_message(
 ) -> None:
     previous, ends = {A: Position(5, 3)}, {A: Position(4, 1)}
     with pytest.raises(DataLossError, match=r"read up to 5:3:0.*before 4:1:0"):
-        advanced(previous, ends, fail=True)
+        advance_positions(previous, ends, fail=True)
     with caplog.at_level(logging.WARNING):
-        assert advanced(previous, ends, fail=False) == (ends, {A: EARLIEST})
+        assert advance_positions(previous, ends, fail=False) == (ends, {A: EARLIEST})
     assert "from its first message on" in caplog.text
 
 

@@ -27,7 +27,7 @@ OFFLOADED = Ledger(6, 10, 100, None, 900, offload_id="u")
 
 
 def place(read_from: str, ledger: Ledger, *up: str) -> str:
-    return Placement(read_from, BOOKIES, frozenset(up)).of(A, ledger).name
+    return Placement(read_from, BOOKIES, frozenset(up)).location_of(A, ledger).name
 
 
 @pytest.mark.parametrize("read_from", ["auto", "broker", "bookie", "tiered"])
@@ -60,12 +60,12 @@ def test_an_offloaded_ledger_without_a_readable_copy_is_read_from_bookies_that_k
     """The striping alone proves nothing: bookies that accept connections may have deleted the ledger."""
     striped = replace(OFFLOADED, metadata=STRIPED)
     for ledger in (OFFLOADED, striped):
-        location = Placement(read_from, BOOKIES, frozenset(BOOKIES), kept=frozenset(held)).of(A, ledger)
+        location = Placement(read_from, BOOKIES, frozenset(BOOKIES), kept=frozenset(held)).location_of(A, ledger)
         assert location.name == found
     if held == {6}:
         assert isinstance(location, FromBookies)
         assert location.bookies == ()
-        assert Placement("auto", BOOKIES, kept=frozenset(held)).of(A, OFFLOADED) == FromBookies(
+        assert Placement("auto", BOOKIES, kept=frozenset(held)).location_of(A, OFFLOADED) == FromBookies(
             OFFLOADED, BOOKIES
         )
 
@@ -107,8 +107,8 @@ def test_one_bookie_is_enough_for_unknown_striping_and_none_for_a_password_diges
 
 def test_a_location_lists_all_bookies_only_if_the_striping_is_unknown() -> None:
     placement = Placement("bookie", BOOKIES)
-    assert placement.of(A, CLOSED).bookies == ()
-    assert placement.of(A, Ledger(7, 10, 100, None, 1000)).bookies == BOOKIES
+    assert placement.location_of(A, CLOSED).bookies == ()
+    assert placement.location_of(A, Ledger(7, 10, 100, None, 1000)).bookies == BOOKIES
 
 
 VIEW = Ledger(60, 3, 30, None, 0)
@@ -178,7 +178,7 @@ def test_auto_plans_without_answers_of_the_admin_api(
     with AdminClient(options) as admin:
         placement, known = find_placement(options, admin, wanted)
     assert known == {A: wanted[A][0]}
-    assert placement.of(A, ledger).name == "broker"
+    assert placement.location_of(A, ledger).name == "broker"
     assert "cannot be reached" in caplog.text
 
 

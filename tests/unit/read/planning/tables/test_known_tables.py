@@ -12,13 +12,13 @@ from pyspark_pulsar.model.position import Position
 from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
-from pyspark_pulsar.read.planning.tables.known_tables import behind_table, known_tables, uses_tables
+from pyspark_pulsar.read.planning.tables.known_tables import known_tables, table_end_document, uses_tables
 
 PARTITION = TopicPartition.parse("persistent://public/default/t-partition-0")
 OTHER = TopicPartition.parse("persistent://public/default/t-partition-1")
 TIERED = TieredPartition(Position(9, 3), created="2026-01-31T08:00:00.000Z")
 OPTIONS = {"service.url": "pulsar://h:1", "admin.url": "http://h:1", "topic": "t"}
-BEHIND = behind_table("n.t", "id-1", TieredPositions({PARTITION: TIERED}))
+BEHIND = table_end_document("n.t", "id-1", TieredPositions({PARTITION: TIERED}))
 
 
 def options(**further: str) -> ReadOptions:
@@ -31,8 +31,8 @@ def test_only_the_end_of_the_table_is_known() -> None:
     assert uses_tables(given)
     tables = known_tables(given)
     tables.refresh([PARTITION, OTHER])
-    assert tables.of(PARTITION) == TIERED
-    assert tables.of(OTHER) is None
+    assert tables.positions_of(PARTITION) == TIERED
+    assert tables.positions_of(OTHER) is None
     assert tables.table(PARTITION) is None
 
 
