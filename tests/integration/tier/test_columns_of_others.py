@@ -39,7 +39,7 @@ def check(tier: Tier, same: Same, rows: int) -> None:
         same(columns=names)
 
 
-def test_renamed_reordered_widened_and_added(tier: Tier, same: Same) -> None:
+def test_columns_renamed_reordered_widened_or_added_by_others(tier: Tier, same: Same) -> None:
     more(tier)
     with tier.table._table.update_schema() as update:  # type: ignore[attr-defined]
         update.rename_column("name", "title")
@@ -55,7 +55,8 @@ def test_renamed_reordered_widened_and_added(tier: Tier, same: Same) -> None:
     check(tier, same, 2 * ENTRIES)
     rewrite(tier)
     check(tier, same, 2 * ENTRIES)
-    # A later schema has fields of the names that the other engine gave: its own columns, and not these.
+    # A later schema has fields with the names that the other engine chose: the fields get columns of their
+    # own.
     later = document(*WRITTEN["fields"], field("title", "string", default="t"))
     more(tier, later, {**ROW, "title": "u"})
     check(tier, same, 3 * ENTRIES)
@@ -87,7 +88,7 @@ def test_a_dropped_column_is_read_from_the_files_that_have_it(tier: Tier, same: 
     assert "name" in tier.table.columns.names
 
 
-def test_rows_whose_schema_is_lost_are_not_guessed(tier: Tier, same: Same) -> None:
+def test_rows_with_a_lost_schema_are_an_error(tier: Tier, same: Same) -> None:
     more(tier)
     (name,) = (name for name in tier.table._table.properties if name.startswith("pulsar.schema."))  # type: ignore[attr-defined]
     with tier.table._table.transaction() as transaction:  # type: ignore[attr-defined]

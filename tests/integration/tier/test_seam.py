@@ -1,4 +1,4 @@
-"""`history_and_live` over all places at once: rows whose ledgers are gone, on bookies, and being written."""
+"""`history_and_live` over all locations in one query: rows in the table alone, rows on bookies, and new rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.read.batch.batch_plan import plan_batch
 
 
-def test_a_boundary_over_three_places(tier: Tier, spark: SparkSession, tmp_path: Path, seed: int) -> None:
+def test_history_and_live_reads_each_row_once_from_three_locations(
+    tier: Tier, spark: SparkSession, tmp_path: Path, seed: int
+) -> None:
     tier.admin.create_partitioned(tier.topic, 3)
     with Sending(tier.official, tier.topic, random.Random(seed)) as sending:
         await_true("some ledgers", lambda: sending.count > 500)
@@ -49,7 +51,7 @@ def test_a_boundary_over_three_places(tier: Tier, spark: SparkSession, tmp_path:
     for key in {key for key, _, _ in rows}:
         numbers = [number for own, number, _ in rows if own == key]
         assert numbers == sorted(numbers)
-    # The bounds are fixed: what is tiered and removed meanwhile changes nothing.
+    # The bounds are fixed: tiering and removing messages during the query changes nothing.
     tier.roll()
     tier.run()
     for index in range(3):
