@@ -48,8 +48,10 @@ def whole(topic: str, rng: random.Random, official: official_client.Client, admi
 
 
 def bound(ids: Whole, cuts: dict[str, int]) -> str:
-    """The JSON that names the message number `cuts[partition]` of each partition; behind the last one, the
-    next entry."""
+    """Return the JSON for the position of message number `cuts[partition]` in each partition.
+
+    A cut after the last message is the next entry's position.
+    """
 
     def position(name: str, cut: int) -> str:
         if cut == len(ids[name]):
@@ -93,7 +95,7 @@ def test_ranges_between_random_cuts_read_each_row_once(
         assert found == {name: whole[name][start[name] : end[name]] for name in whole}, offsets
 
 
-def test_many_random_cuts_without_spark_around_them(
+def test_many_random_cuts_without_spark(
     topic: str, whole: Whole, rng: random.Random, pulsar: LocalPulsar
 ) -> None:
     options = {"service.url": pulsar.service_url, "topic": topic, "batchRows": "100"}
@@ -131,13 +133,13 @@ def test_earliest_latest_and_json_can_be_mixed(topic: str, whole: Whole, read_to
     assert read_topic(topic, startingOffsets="earliest", endingOffsets="latest").count() == MESSAGES
 
 
-def test_one_of_the_partitions_read_by_its_own_name(topic: str, whole: Whole, read_topic: ReadTopic) -> None:
+def test_one_partition_is_read_by_its_own_name(topic: str, whole: Whole, read_topic: ReadTopic) -> None:
     name = next(iter(whole))
     rows = read_topic(name).select("__messageId.*").collect()
     assert [(row.ledger, row.entry, row.batchIndex) for row in rows] == whole[name]
 
 
-def test_position_order_is_that_of_messages(whole: Whole) -> None:
+def test_positions_are_ordered_like_messages(whole: Whole) -> None:
     for ids in whole.values():
         positions = [Position(ledger, entry, max(0, index)) for ledger, entry, index in ids]
         assert positions == sorted(set(positions))

@@ -157,7 +157,7 @@ def raw(pulsar: LocalPulsar, topic: str, admin: Admin) -> Iterator[RawProducer]:
         yield producer
 
 
-def test_a_micro_batch_that_ends_between_chunks(
+def test_micro_batches_that_end_between_chunks_read_each_message_once(
     raw: RawProducer, topic: str, spark: SparkSession, pulsar: LocalPulsar, tmp_path: Path
 ) -> None:
     def run() -> list[tuple[bytes, tuple[int, int]]]:
@@ -184,7 +184,7 @@ def test_a_micro_batch_that_ends_between_chunks(
     assert run() == [b, (WHOLE, (whole_a.ledger, whole_a.entry))]
 
 
-def test_a_batch_from_between_the_chunks(
+def test_a_batch_that_starts_between_chunks(
     raw: RawProducer, topic: str, read_topic: ReadTopic, admin: Admin
 ) -> None:
     raw.chunk("a", 0, PIECES)
@@ -197,7 +197,7 @@ def test_a_batch_from_between_the_chunks(
     assert read_topic(topic, endingOffsets=json.dumps({topic: str(middle)})).count() == 0
 
 
-def test_chunks_that_retention_removed(
+def test_chunks_removed_by_retention_are_an_error_or_a_log_line(
     raw: RawProducer, topic: str, pulsar: LocalPulsar, admin: Admin, caplog: pytest.LogCaptureFixture
 ) -> None:
     raw.chunk("a", 0, PIECES)
@@ -216,7 +216,7 @@ def test_chunks_that_retention_removed(
     assert [row[1] for row in read_rows(pulsar, topic, behind)] == [b"plain"]
 
 
-def test_a_message_that_never_was_whole_is_told(
+def test_a_message_that_never_was_complete_is_reported(
     raw: RawProducer, topic: str, pulsar: LocalPulsar, caplog: pytest.LogCaptureFixture
 ) -> None:
     raw.chunk("a", 0, PIECES)

@@ -85,7 +85,7 @@ def cells(rows: list[Row]) -> list[tuple[Any, ...]]:
     ]
 
 
-def test_python_client_with_every_shape(
+def test_encrypted_messages_of_the_python_client_are_read(
     topic: str,
     rng: random.Random,
     pairs: dict[str, KeyPair],
@@ -158,7 +158,7 @@ def as_cells(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("held", ["one", "two"])
-def test_java_client_with_one_of_two_keys(
+def test_messages_of_the_java_client_are_read_with_one_of_two_keys(
     held: str,
     from_java: list[dict[str, Any]],
     topic: str,
@@ -170,7 +170,7 @@ def test_java_client_with_one_of_two_keys(
     assert cells(rows) == as_cells(from_java)
 
 
-def test_without_the_key(
+def test_messages_without_their_key_follow_the_failure_action(
     topic: str,
     pairs: dict[str, KeyPair],
     official: official_client.Client,
@@ -217,7 +217,7 @@ def encrypted(topic: str, pairs: dict[str, KeyPair], official: official_client.C
 
 @pytest.fixture
 def unfit_keys(tmp_path: Path) -> list[tuple[str, str]]:
-    """Paths of files that are no RSA private key, and what the error says of each."""
+    """Return paths of files without an RSA private key, each with its error text."""
     (tmp_path / "text.pem").write_text("no key at all")
     curve = _write(tmp_path, ec.generate_private_key(ec.SECP256R1()), serialization.PrivateFormat.PKCS8)
     locked = tmp_path / "locked.pem"
@@ -236,7 +236,7 @@ def unfit_keys(tmp_path: Path) -> list[tuple[str, str]]:
     ]
 
 
-def test_key_files_that_cannot_be_used(
+def test_unusable_key_files_are_refused(
     encrypted: str, unfit_keys: list[tuple[str, str]], read_topic: ReadTopic
 ) -> None:
     for path, reason in unfit_keys:
@@ -262,7 +262,7 @@ def test_a_stream_decrypts(
     assert [bytes(row.value) for row in spark.read.parquet(str(tmp_path / "out")).collect()] == [b"x"]
 
 
-def test_consumed_where_the_value_is_no_bytes(
+def test_action_consume_needs_values_of_bytes(
     topic: str, pairs: dict[str, KeyPair], official: official_client.Client, read_topic: ReadTopic
 ) -> None:
     plain = official.create_producer(topic, schema=official_client.schema.StringSchema())

@@ -128,7 +128,7 @@ def micro_batches(reader: PulsarStreamReader, start: dict | None = None) -> Iter
 
 
 def stream_of(options: ReadOptions, reader: PulsarStreamReader | None = None) -> tuple[list[int], dict]:
-    """All rows, sorted, and the last offset."""
+    """Return all rows of the stream, sorted, and its last offset."""
     reader = reader or PulsarStreamReader(options, resolve_source_schema(options))
     found = list(micro_batches(reader))
     reader.stop()
@@ -171,7 +171,7 @@ def test_a_stream_ends_before_the_first_message_at_or_past_the_event_time(
     ((last, found),) = micro_batches(reader, offset)
     assert (found, "ended" in last) == ([], True)
     reader.stop()
-    # A later end goes on from there.
+    # A query with a later end continues from the offset.
     later = options(endingEventTime=str(END + 500))
     reader = PulsarStreamReader(later, resolve_source_schema(later))
     rest = sorted(value for _, found in micro_batches(reader, last) for value in found)
@@ -184,7 +184,7 @@ def test_a_stream_ends_before_the_first_message_at_or_past_the_event_time(
     )
 
 
-def test_messages_before_the_start_end_nothing(options: Options, sent: Sequence[Message]) -> None:
+def test_messages_before_the_start_do_not_end_a_stream(options: Options, sent: Sequence[Message]) -> None:
     past = next(each for each in sent if each.partition == 0 and (each.event or 0) >= END)
     start = past.published + 1
     given = {"startingTimestamp": str(start), "endingEventTime": str(END)}
@@ -196,7 +196,7 @@ def test_messages_before_the_start_end_nothing(options: Options, sent: Sequence[
     assert stream_of(asked)[0] == up_to(sent, ends, published_from=start)
 
 
-def test_a_search_without_time_goes_on_with_the_next_micro_batch(
+def test_a_search_that_ran_out_of_time_continues_in_the_next_micro_batch(
     options: Options, sent: Sequence[Message]
 ) -> None:
     """Each look has time for some entries of each topic partition only, and the micro-batch ends with them."""

@@ -18,7 +18,7 @@ _PROGRAM = Path(__file__).parents[2] / "java" / "spark" / "LateReaders.java"
 _ROWS, _ROUNDS = 10_000, 2
 
 
-def test_threads_that_read_on_after_their_task(
+def test_threads_may_read_batches_after_their_task(
     spark: SparkSession, pulsar: LocalPulsar, topic: str, tmp_path: Path
 ) -> None:
     """Fails with rows of other batches, or ends the JVM, where a batch is Arrow's memory."""

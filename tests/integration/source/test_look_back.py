@@ -33,7 +33,9 @@ Watch = Callable[[Seen], None]
 
 @dataclass(frozen=True)
 class Spread:
-    """A message whose chunks lie in ledgers of their own, among others; a plain one follows it."""
+    """The positions of a message with each chunk in a ledger of its own, among other messages. A plain
+    message follows.
+    """
 
     first: Position
     last: Position
@@ -83,7 +85,7 @@ def looks_back(seen: Seen) -> bool:
 
 
 def kinds_of_look_back(read_watched: Callable[[Watch], object]) -> Counter[int]:
-    """How many commands of each kind a look-back takes when nothing happens."""
+    """Count the commands of each kind in an undisturbed look-back."""
     commands: Counter[int] = Counter()
 
     def count(seen: Seen) -> None:
@@ -116,7 +118,7 @@ def cut(after: int = 0) -> None:
     raise Cut(after)
 
 
-def test_connections_that_break_at_any_command(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
+def test_look_backs_survive_a_break_at_any_command(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
     where = spread(pulsar, topic, admin)
 
     def read_watched(watch: Watch) -> list[bytes]:
@@ -130,12 +132,14 @@ def test_connections_that_break_at_any_command(pulsar: LocalPulsar, topic: str, 
             for after in (0, 10):
                 once = Once(command, nth, lambda after=after: cut(after))
                 assert read_watched(once) == [WHOLE, b"plain"], (command, nth, after)
-                # Nobody waits for the last close, nor its answer, nor what the broker sends behind the last chunk.
+                # The reader does not wait for the last close, its answer, or messages after the last chunk.
                 assert once.done or nth >= count - 1
 
 
-def test_connections_that_break_between_any_two_chunks(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
-    """Each connection delivers one entry; the next attempt goes on behind it."""
+def test_look_backs_survive_a_break_between_any_two_chunks(
+    pulsar: LocalPulsar, topic: str, admin: Admin
+) -> None:
+    """Each connection delivers one entry; the next attempt continues after the entry."""
     where = spread(pulsar, topic, admin)
     cuts = 0
 
@@ -149,7 +153,7 @@ def test_connections_that_break_between_any_two_chunks(pulsar: LocalPulsar, topi
     assert cuts > 60
 
 
-def test_a_topic_that_moves_at_any_message(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
+def test_look_backs_survive_an_unload_at_any_message(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
     where = spread(pulsar, topic, admin)
 
     def read_watched(watch: Watch) -> list[bytes]:
@@ -160,11 +164,14 @@ def test_a_topic_that_moves_at_any_message(pulsar: LocalPulsar, topic: str, admi
         for nth in range(0, counts[command], 1 + counts[command] // 7):
             once = Once(command, nth, lambda: admin.unload(topic))
             assert read_watched(once) == [WHOLE, b"plain"], (command, nth)
-            # How many messages come before a reader is told enough is left to chance, by one for each look back.
+            # The number of messages that arrive before a reader has enough is random, by one for each
+            # look-back.
             assert once.done or (command == MESSAGE and nth > counts[command] - 10)
 
 
-def test_connections_that_never_deliver(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
+def test_a_look_back_without_delivery_fails_at_its_deadline(
+    pulsar: LocalPulsar, topic: str, admin: Admin
+) -> None:
     where = spread(pulsar, topic, admin)
 
     def at_each_message(seen: Seen) -> None:

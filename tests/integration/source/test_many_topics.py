@@ -21,7 +21,7 @@ from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.read.batch.batch_plan import plan_batch
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.planning.splits.tasks import LEAST_OF_TINY, LEAST_TASKS
-from pyspark_pulsar.read.sources import ahead, broker
+from pyspark_pulsar.read.sources import broker, consumers_ahead
 from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.read.task.split_reader import read_splits
 from pyspark_pulsar.schema.read_schema import ReadSchema
@@ -55,7 +55,7 @@ def texts_of(rows: DataFrame) -> Texts:
 
 
 @pytest.mark.parametrize("with_admin", [True, False])
-def test_batch_and_stream(
+def test_batch_and_stream_read_many_topics(
     spark: SparkSession,
     pulsar: LocalPulsar,
     admin: Admin,
@@ -95,11 +95,11 @@ def test_batch_and_stream(
     everything = {topic: sent[topic] + further[topic] for topic in sent}
     read = texts_of(spark.read.parquet(target))
     assert {topic: sorted(texts) for topic, texts in read.items()} == everything
-    # Where ledgers are not known, positions in one ledger say how little it is.
+    # If ledgers are not known, positions in one ledger show how few messages a topic has.
     assert len(list(Path(target).glob("*.parquet"))) - files <= 2 * LEAST_TASKS
 
 
-def test_rows_name_many_topics(spark: SparkSession, pulsar: LocalPulsar, admin: Admin) -> None:
+def test_rows_are_written_to_many_topics(spark: SparkSession, pulsar: LocalPulsar, admin: Admin) -> None:
     """Topics are settled and opened by several threads; the rows of each stay in their order."""
     namespace = "public/many-targets"
     admin.make_namespace(namespace)
@@ -140,7 +140,7 @@ def test_rows_name_many_topics(spark: SparkSession, pulsar: LocalPulsar, admin: 
             assert of_task == 2 * [id_ for id_ in expected if id_ in half] or number % 3 == 0
 
 
-def test_a_plan_says_which_task_reads_a_split(pulsar: LocalPulsar, admin: Admin) -> None:
+def test_the_plan_is_logged_with_the_task_of_each_split(pulsar: LocalPulsar, admin: Admin) -> None:
     namespace = "public/many-planned"
     admin.make_namespace(namespace)
     sent = produce(pulsar, namespace, 0)
@@ -156,10 +156,10 @@ def test_a_plan_says_which_task_reads_a_split(pulsar: LocalPulsar, admin: Admin)
     assert [split for task in plan.tasks for split in task] == plan.splits
 
 
-def test_of_many_small_topics_no_ledger_is_asked_for(
+def test_plans_for_many_small_topics_request_no_ledgers(
     pulsar: LocalPulsar, admin: Admin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Brokers tell in one answer where a topic begins and ends."""
+    """Brokers return in one answer where a topic begins and ends."""
     namespace = "public/many-untold"
     admin.make_namespace(namespace)
     sent = produce(pulsar, namespace, 0)
@@ -191,11 +191,11 @@ def test_of_many_small_topics_no_ledger_is_asked_for(
     assert [topic.rpartition("/")[2] in path for path in asked if "internal-info" in path] == [True]
 
 
-def test_a_task_subscribes_ahead_and_reads_on_whatever_moves(
+def test_a_task_subscribes_ahead_and_survives_unloads(
     pulsar: LocalPulsar, admin: Admin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # What is answered later is read too, but not ahead.
-    monkeypatch.setattr(ahead, "_LOOKUP_SECONDS", 60.0)
+    monkeypatch.setattr(consumers_ahead, "_LOOKUP_SECONDS", 60.0)
     namespace = "public/many-ahead"
     admin.make_namespace(namespace)
     sent = produce(pulsar, namespace, 0)
@@ -212,7 +212,7 @@ def test_a_task_subscribes_ahead_and_reads_on_whatever_moves(
         waited.append(topic)
         return subscribe(client, topic, *rest, **named)
 
-    monkeypatch.setattr(ahead, "begin_subscribe", counted)
+    monkeypatch.setattr(consumers_ahead, "begin_subscribe", counted)
     monkeypatch.setattr(broker, "subscribe", alone)
     schema = resolve_source_schema(options)
     assert read(options, schema, splits) == sent
@@ -243,7 +243,7 @@ def read(
     splits: list[Split],
     between: Callable[[int], None] = lambda _: None,
 ) -> Texts:
-    """As one task."""
+    """Read the splits as one task does."""
     texts: Texts = defaultdict(list)
     for number, batch in enumerate(read_splits(options, schema, splits)):
         between(number)

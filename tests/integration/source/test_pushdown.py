@@ -1,4 +1,4 @@
-"""Filters on metadata columns: the rows are those that Spark alone would give, and less is read for them."""
+"""Filters on metadata columns: the rows equal the rows of Spark's own filter, and the read is smaller."""
 
 from __future__ import annotations
 
@@ -96,7 +96,9 @@ def conditions(frame: DataFrame) -> list[str]:
     ]
 
 
-def test_the_rows_are_those_of_spark_alone(mixed: str, spark: SparkSession, read_topic: ReadTopic) -> None:
+def test_pushed_filters_select_the_same_rows_as_spark(
+    mixed: str, spark: SparkSession, read_topic: ReadTopic
+) -> None:
     frame = read_topic(mixed, columns=COLUMNS)
     asked = conditions(frame)
     expected = {condition: found(frame, condition) for condition in asked}
@@ -111,7 +113,9 @@ def test_the_rows_are_those_of_spark_alone(mixed: str, spark: SparkSession, read
         spark.conf.unset(CONF)
 
 
-def test_what_is_not_wanted_is_not_planned(mixed: str, pushing: SparkSession, read_topic: ReadTopic) -> None:
+def test_ranges_without_matching_rows_are_not_planned(
+    mixed: str, pushing: SparkSession, read_topic: ReadTopic
+) -> None:
     last = read_topic(mixed, columns=COLUMNS).orderBy("__messageId.ledger", ascending=False).first()
     assert last is not None
     frame = read_topic(mixed, columns=COLUMNS, pushFilters=True)
@@ -123,7 +127,7 @@ def test_what_is_not_wanted_is_not_planned(mixed: str, pushing: SparkSession, re
     assert pushing.conf.get(CONF) == "true"
 
 
-def test_messages_that_are_filtered_are_not_decoded(
+def test_filtered_messages_are_not_decoded(
     topic: str, official: official_client.Client, pushing: SparkSession, read_topic: ReadTopic
 ) -> None:
     right = official.create_producer(topic, schema=official_client.schema.StringSchema())
@@ -145,7 +149,7 @@ class _RawStrings(official_client.schema.StringSchema):
         return bytes(obj)
 
 
-def test_without_the_setting_everything_works_unpruned(
+def test_reads_without_the_pushdown_setting_are_complete(
     mixed: str, spark: SparkSession, read_topic: ReadTopic
 ) -> None:
     assert spark.conf.get(CONF, None) is None
@@ -154,7 +158,9 @@ def test_without_the_setting_everything_works_unpruned(
     assert len(found(frame, "__partition = 1")) == 12
 
 
-def test_views_and_option_bounds(mixed: str, pushing: SparkSession, read_topic: ReadTopic) -> None:
+def test_pushdown_through_views_and_option_bounds(
+    mixed: str, pushing: SparkSession, read_topic: ReadTopic
+) -> None:
     rows = read_topic(mixed, columns=COLUMNS).collect()
     stamps = sorted(row["__publishTime"].replace(tzinfo=dt.UTC) for row in rows)
     frame = read_topic(mixed, columns=COLUMNS, startingTimestamp=stamps[5].isoformat(), pushFilters=True)

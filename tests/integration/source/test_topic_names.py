@@ -38,7 +38,10 @@ def options(pulsar: LocalPulsar) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def namespace(options: dict[str, str], admin: Admin, official: official_client.Client) -> str:
-    """With a topic of each odd name, whose one message is the name; and one that this package cannot use."""
+    """Return a namespace with one topic for each odd name, and one topic that this package cannot use.
+
+    Each topic has one message, the topic's name.
+    """
     namespace = f"public/names-{uuid.uuid4().hex[:12]}"
     admin.make_namespace(namespace)
     with BrokerClient(parse_options(ReadOptions, {**options, "topic": "any"})) as client:
@@ -55,7 +58,7 @@ def namespace(options: dict[str, str], admin: Admin, official: official_client.C
     return namespace
 
 
-def test_every_topic_of_a_pattern_is_read_as_itself(
+def test_every_topic_of_a_pattern_is_read_by_its_own_name(
     spark: SparkSession, options: dict[str, str], namespace: str
 ) -> None:
     begin = f"persistent://{namespace}/"
@@ -66,7 +69,7 @@ def test_every_topic_of_a_pattern_is_read_as_itself(
     assert found == sorted((name, begin + wholes.get(name, name)) for name in ODD)
 
 
-def test_a_pattern_that_matches_one_topic_is_not_stopped_by_others(
+def test_a_pattern_ignores_unusable_topics_that_do_not_match(
     spark: SparkSession, options: dict[str, str], namespace: str
 ) -> None:
     reader = spark.read.format("pulsar").option("service.url", options["service.url"])
@@ -74,7 +77,7 @@ def test_a_pattern_that_matches_one_topic_is_not_stopped_by_others(
     assert [row["value"] for row in frame.collect()] == [b"has space"]
 
 
-def test_rows_make_topics_and_go_to_them(
+def test_rows_create_topics_with_odd_names(
     spark: SparkSession, options: dict[str, str], namespace: str, official: official_client.Client
 ) -> None:
     named = [f"persistent://{namespace}/to{name}" for name in ODD if "-partition-" not in name]
@@ -144,7 +147,7 @@ def test_the_command_shows_names_that_a_terminal_prints(
 
 
 def test_no_name_reaches_another_resource(options: dict[str, str], admin: Admin) -> None:
-    """On an unquoted path the server answers for the folder above: it would delete the namespace."""
+    """The server would treat an unquoted path as the folder above, and delete the namespace."""
     namespace = Namespace("public", f"names-{uuid.uuid4().hex[:12]}")
     admin.make_namespace(str(namespace))
     with AdminClient(parse_options(ReadOptions, {**options, "topic": "any"})) as client:
@@ -167,7 +170,7 @@ def test_no_name_reaches_another_resource(options: dict[str, str], admin: Admin)
             client.topics.create(TopicName("persistent", namespace, ".."), 0)
 
 
-def test_names_are_those_of_pulsars_own_class(pulsar: LocalPulsar, rng: random.Random) -> None:
+def test_names_are_accepted_like_by_pulsars_own_class(pulsar: LocalPulsar, rng: random.Random) -> None:
     ranges = [
         *"aZ0 /:%.\n\t\u0663\uff11\u00a0\u2007\u3000\x85\x1c",
         "-partition-",
@@ -196,8 +199,11 @@ def test_names_are_those_of_pulsars_own_class(pulsar: LocalPulsar, rng: random.R
 
 
 def _is_left_out(given: str, name: str) -> bool:
-    """What Pulsar takes and this package does not: names with a cluster, of folders, and short ones with slashes at
-    their ends or in a row."""
+    """Return whether Pulsar accepts a name that this package refuses.
+
+    These are names with a cluster, names of folders, and short names with slashes at their ends or in a
+    row.
+    """
     tenant, namespace, *local = name.partition("://")[2].split("/")
     return (
         len(local) > 1

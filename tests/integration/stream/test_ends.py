@@ -69,7 +69,7 @@ def test_a_stream_stops_when_all_partitions_are_at_their_ends(
 
 
 @pytest.mark.usefixtures("stopping")
-def test_a_stream_that_is_started_again_at_its_end_stops_again_and_goes_on_to_a_later_one(
+def test_a_restarted_stream_stops_at_its_end_or_continues_to_a_later_end(
     topic: str, tmp_path: Path, spark: SparkSession, stream: Stream, official: official_client.Client
 ) -> None:
     numbers_at(official, topic, range(5))
@@ -112,7 +112,7 @@ def test_a_stream_stops_at_an_event_time(
         assert values_in(spark, tmp_path) == Counter(range(expected))
 
 
-def test_available_now_ends_at_the_earlier_of_both(
+def test_available_now_stops_at_the_end_option_or_at_the_last_message(
     topic: str, tmp_path: Path, spark: SparkSession, stream: Stream, official: official_client.Client
 ) -> None:
     positions = numbers_at(official, topic, range(10))

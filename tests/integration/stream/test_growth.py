@@ -1,4 +1,4 @@
-"""Micro-batches and queries of one session leave nothing behind; `make soak-growth` runs thousands."""
+"""Micro-batches and queries of one session release all resources; `make soak-growth` runs thousands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from soak.growth_soaking import grow
 from pyspark_pulsar.tools.standalone import LocalPulsar
 
 
-def test_a_session_does_not_grow(
+def test_a_session_does_not_leak(
     spark: SparkSession, pulsar: LocalPulsar, topic: str, tmp_path: Path
 ) -> None:
     report = grow(spark, pulsar.service_url, tmp_path, epochs=60, queries=16, say=print, topic=topic)

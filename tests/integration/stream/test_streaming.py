@@ -62,7 +62,7 @@ def test_restarts_while_a_producer_sends_neither_lose_nor_repeat(
     assert found == Counter(range(sending.count))
 
 
-def test_available_now_ends_at_what_was_there_when_it_began(
+def test_available_now_reads_the_messages_present_at_its_start(
     topic: str,
     rng: random.Random,
     tmp_path: Path,
@@ -83,7 +83,7 @@ def test_available_now_ends_at_what_was_there_when_it_began(
     assert max(found.values()) == 1
 
 
-def test_start_at_latest_reads_only_what_comes_later(
+def test_start_at_latest_reads_only_later_messages(
     topic: str, tmp_path: Path, spark: SparkSession, stream: Stream, official: official_client.Client
 ) -> None:
     producer = official.create_producer(topic, batching_enabled=True)
@@ -101,7 +101,7 @@ def test_start_at_latest_reads_only_what_comes_later(
     assert values_in(spark, tmp_path) == Counter(range(50, 80))
 
 
-def test_offsets_are_readable_and_a_restart_does_not_ask_for_a_start_again(
+def test_offsets_are_readable_and_a_restart_does_not_resolve_its_start_again(
     topic: str, tmp_path: Path, spark: SparkSession, stream: Stream, official: official_client.Client
 ) -> None:
     send_numbers(official, topic, range(10))

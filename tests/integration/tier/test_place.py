@@ -314,8 +314,8 @@ def test_sql_reports_a_missing_table(sql: SqlTable, spark: SparkSession, tmp_pat
         (row,) = spark.table(f"{other.namespace}.`{other.topic}$tier`").collect()
         assert "got no table at" in row.fault
     assert len(cells(sql.frame())) == 100
-    # Users must not copy the note: the output of SHOW CREATE TABLE must not give a topic the history of
-    # another topic.
+    # Users must not copy the note: a table made with the output of SHOW CREATE TABLE has no link to the
+    # topic.
     shown = dict(spark.sql(f"SHOW TBLPROPERTIES {sql.name}").collect())
     assert not any(key.startswith("pyspark-pulsar.") for key in shown)
     with pytest.raises(PySparkException, match="this package reserves"):
