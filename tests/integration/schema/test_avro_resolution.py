@@ -46,7 +46,7 @@ def by_java(pulsar: LocalPulsar, writer: Any, reader: Any, payload: bytes) -> di
 
 
 def neutral(value: Any) -> Any:
-    """As AvroResolution.java writes it."""
+    """Convert a value to the JSON form of AvroResolution.java."""
     if isinstance(value, bytes):
         return {"$": value.hex()}
     if isinstance(value, list):
@@ -63,7 +63,7 @@ def neutral(value: Any) -> Any:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(message=messages())
-def test_as_avro_java(
+def test_resolution_equals_avro_java(
     pulsar: LocalPulsar, message: tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
 ) -> None:
     writer, reader, value = message
@@ -98,7 +98,9 @@ def test_as_avro_java(
         {"x": "a", "b": "y"},
     ],
 )
-def test_aliases_as_avro_java(pulsar: LocalPulsar, kind: dict[str, Any], fields: dict[str, str]) -> None:
+def test_aliases_resolve_as_in_avro_java(
+    pulsar: LocalPulsar, kind: dict[str, Any], fields: dict[str, str]
+) -> None:
     writer = record(("a", "int"), ("b", "int"), ("c", "int"))
     payload = avro_bytes(writer, {"a": 5, "b": 6, "c": 7})
     reader = record(*({"name": name, "aliases": [alias], **kind} for name, alias in fields.items()))
@@ -109,7 +111,7 @@ def test_aliases_as_avro_java(pulsar: LocalPulsar, kind: dict[str, Any], fields:
     assert ("refused" in expected) == (fields == {"b": "a", "c": "b"})
 
 
-def test_a_schema_reads_its_own_messages_as_avro_java(pulsar: LocalPulsar) -> None:
+def test_a_schema_reads_its_own_messages_as_in_avro_java(pulsar: LocalPulsar) -> None:
     swapped = record(*({"name": one, "aliases": [other], "type": "int"} for one, other in ("ab", "ba")))
     payload = avro_bytes(swapped, {"a": 5, "b": 6})
     expected = by_java(pulsar, swapped, swapped, payload)
@@ -129,12 +131,14 @@ def test_a_schema_reads_its_own_messages_as_avro_java(pulsar: LocalPulsar) -> No
         (record(("n", "long"), name="Inner"), {"n": 4}),
     ],
 )
-def test_defaults_of_branches_as_avro_java(pulsar: LocalPulsar, kind: Any, default: Any) -> None:
-    """Pulsar's Avro 1.11 takes defaults of the first branch only; Avro 1.12, as here, of the first that fits."""
+def test_defaults_of_branches_resolve_as_in_avro_java(pulsar: LocalPulsar, kind: Any, default: Any) -> None:
+    """Avro 1.12, as here, uses defaults of the first branch that fits; Pulsar's Avro 1.11, only of the first
+    branch.
+    """
     writer = record(("id", "int"))
     payload = avro_bytes(writer, {"id": 1})
     first, later = ([kind, "null", "bytes"], ["null", "bytes", kind])
-    # A text is a value of bytes too, and those come first.
+    # A text is a value of bytes too, and bytes are the earlier branch.
     later = ["null", kind, "bytes"] if kind == "string" else later
     expected = by_java(pulsar, writer, record(("id", "int"), ("x", first, default)), payload)["value"]
     for kinds in (first, later):

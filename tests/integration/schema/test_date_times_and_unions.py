@@ -81,7 +81,7 @@ OLD_CLASSES = {
 }
 
 
-def test_dates_and_times_of_the_java_client(
+def test_dates_and_times_of_the_java_client_are_read(
     topic: str, java_client: JavaClient, read_topic: ReadTopic
 ) -> None:
     java_client.run(
@@ -156,7 +156,7 @@ UNION_ROWS = [
 ]
 
 
-def test_unions_both_ways(
+def test_unions_are_read_and_written(
     topic: str,
     spark: SparkSession,
     pulsar: LocalPulsar,
@@ -185,7 +185,7 @@ def test_unions_both_ways(
 
 
 class Colour(enum.Enum):
-    """An enum whose values are its names, which is what JSON holds of one."""
+    """An enum whose values equal its names, as JSON requires."""
 
     RED = "RED"
     GREEN = "GREEN"
@@ -198,7 +198,9 @@ class Inner(Record):  # type: ignore[misc]
 
 
 class Everything(Record):  # type: ignore[misc]
-    """What a JSON schema of the Python client can have, but for bytes, which it writes as text."""
+    """A record with all types that a JSON schema of the Python client supports, except bytes, which the client writes as
+    text.
+    """
 
     small = Integer()
     large = Long()
@@ -210,7 +212,7 @@ class Everything(Record):  # type: ignore[misc]
     inner = Inner()
 
 
-def test_json_of_the_python_client_both_ways(
+def test_json_of_the_python_client_is_read_and_written(
     topic: str,
     spark: SparkSession,
     pulsar: LocalPulsar,
@@ -238,7 +240,7 @@ def test_json_of_the_python_client_both_ways(
     assert found == [schema.encode(value) for value in sent] * 2
 
 
-def test_times_in_json_are_text_or_numbers(
+def test_times_in_json_are_read_from_text_and_numbers(
     topic: str,
     spark: SparkSession,
     pulsar: LocalPulsar,

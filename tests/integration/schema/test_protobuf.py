@@ -136,7 +136,7 @@ def test_columns_are_registered_as_a_message_that_java_reads(
     assert took.took == -dt.timedelta(days=1, hours=2, minutes=3, seconds=4.5)
 
 
-def test_protobuf_schema_without_and_with_a_descriptor(
+def test_a_protobuf_schema_needs_a_descriptor(
     topic: str, admin: Admin, protobuf_client: JavaClient, read_topic: ReadTopic, pulsar: LocalPulsar, tmp_path: Path
 ) -> None:  # fmt: skip
     native = f"{topic}-native"
@@ -175,7 +175,7 @@ def test_protobuf_schema_without_and_with_a_descriptor(
         assert value_rows(read_topic, copy, **options) == full
 
 
-def test_a_descriptor_for_a_topic_without_schema(
+def test_a_descriptor_decodes_a_topic_without_schema(
     topic: str, admin: Admin, protobuf_client: JavaClient, read_topic: ReadTopic, pulsar: LocalPulsar, tmp_path: Path
 ) -> None:  # fmt: skip
     produce(protobuf_client, topic, LEDGER, LEDGERS, "PROTOBUF_NATIVE")
@@ -199,7 +199,7 @@ def _descriptor_set(info: SchemaInfo) -> bytes:
     return base64.b64decode(json.loads(info.text)["fileDescriptorSet"])
 
 
-def test_versions_of_a_native_schema(
+def test_versions_of_a_native_schema_are_resolved(
     topic: str, spark: SparkSession, pulsar: LocalPulsar, admin: Admin, read_topic: ReadTopic
 ) -> None:
     save(spark.sql("SELECT 1 AS id, 'old' AS gone"), pulsar, topic, valueFormat="protobuf")

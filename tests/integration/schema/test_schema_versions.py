@@ -72,10 +72,10 @@ def test_all_versions_are_resolved_to_the_latest(
 
 
 @pytest.mark.parametrize("kind", ["AVRO", "JSON"])
-def test_the_users_own_schema_over_all_versions(
+def test_a_users_schema_is_read_over_all_versions(
     kind: str, free_topic: str, official: official_client.Client, admin: Admin, spark: SparkSession, pulsar: LocalPulsar
 ) -> None:  # fmt: skip
-    """A field that only former versions have, and a number wider than in the latest."""
+    """The user's schema has a field of earlier versions alone, and a wider number than the latest version."""
     admin.create(free_topic)
     for written, row in zip((V3, V2, V1), reversed(ROWS), strict=True):
         send(official, admin, free_topic, kind, written, row)
@@ -117,7 +117,8 @@ def test_a_stream_keeps_its_schema_and_a_restart_sees_the_new_one(
     query.processAllAvailable()
     assert len(rows("first")) == 1
     send(official, admin, free_topic, kind, V2, ROWS[1])
-    # Not only until the row is there: that is before Spark has committed its micro-batch, which a restart repeats.
+    # Waiting for the row is not enough: the row appears before Spark commits its micro-batch, which a restart
+    # repeats.
     query.processAllAvailable()
     query.stop()
     assert query.exception() is None
@@ -130,7 +131,7 @@ def test_a_stream_keeps_its_schema_and_a_restart_sees_the_new_one(
     assert rows("second") == [ROWS[2]]
 
 
-def test_an_incompatible_version(
+def test_an_incompatible_version_is_an_error(
     free_topic: str, official: official_client.Client, admin: Admin, read_topic: ReadTopic
 ) -> None:
     admin.create(free_topic)
@@ -149,7 +150,7 @@ def test_an_incompatible_version(
     assert all(row.id is None for row in bad)
 
 
-def test_texts_of_one_schema_are_one(
+def test_equal_schemas_with_different_texts_are_one_schema(
     topic: str, official: official_client.Client, admin: Admin, spark: SparkSession, pulsar: LocalPulsar
 ) -> None:
     texts = (json.dumps(V1), json.dumps(V1 | {"doc": "orders"}, indent=2, sort_keys=True))
@@ -163,7 +164,7 @@ def test_texts_of_one_schema_are_one(
     assert [row.id for row in reader.option("topics", f"{topic}-a,{topic}-b").load().collect()] == [1, 1]
 
 
-def test_different_topics_as_bytes(
+def test_topics_with_different_schemas_are_read_as_bytes(
     topic: str, official: official_client.Client, admin: Admin, spark: SparkSession, pulsar: LocalPulsar,
     refused: Refused,
 ) -> None:  # fmt: skip

@@ -49,7 +49,7 @@ def write(spark: SparkSession, pulsar: LocalPulsar) -> Write:
 
 
 def _split(columns: str) -> list[str]:
-    """At the commas that are not within parentheses."""
+    """Split the text at commas outside of parentheses."""
     parts, depth = [""], 0
     for character in columns:
         depth += {"(": 1, ")": -1}.get(character, 0)
@@ -61,7 +61,7 @@ def _split(columns: str) -> list[str]:
 
 
 def rows_of(frame: DataFrame) -> dict[int, tuple[Any, ...]]:
-    """By id; each once."""
+    """Return the rows by id, and check that each id is unique."""
     found = [row.asDict(recursive=True) for row in frame.select(*COLUMNS).collect()]
     rows = {
         row["id"]: (row["item"], row["price"], row["note"], tuple(row["line"][k] for k in "ab"))
@@ -71,7 +71,7 @@ def rows_of(frame: DataFrame) -> dict[int, tuple[Any, ...]]:
     return rows
 
 
-def test_hundreds_of_topics_in_three_versions(
+def test_hundreds_of_topics_in_three_versions_are_read_together(
     topic: str, spark: SparkSession, pulsar: LocalPulsar, stream: Stream, write: Write, admin: Admin, tmp_path: Path,
 ) -> None:  # fmt: skip
     for version, columns in enumerate(VERSIONS):
@@ -119,7 +119,9 @@ def few(topic: str, write: Write) -> str:
     return topic
 
 
-def test_columns_and_filters_of_a_family(few: str, spark: SparkSession, pulsar: LocalPulsar) -> None:
+def test_columns_and_filters_reduce_reads_of_a_family(
+    few: str, spark: SparkSession, pulsar: LocalPulsar
+) -> None:
     def reader() -> DataFrameReader:
         """A new one, since a reader keeps its options and its schema."""
         topics = ",".join(f"{few}-{n}" for n in range(3))
@@ -138,7 +140,7 @@ def test_columns_and_filters_of_a_family(few: str, spark: SparkSession, pulsar: 
     assert [tuple(row) for row in filtered] == [(1, None)]
 
 
-def test_a_later_topic_of_a_running_stream(
+def test_a_topic_added_to_a_running_stream(
     few: str, stream: Stream, write: Write, spark: SparkSession, tmp_path: Path
 ) -> None:
     frame = stream(topicsPattern=f"{few}-.*", startingOffsets="earliest", columns="*")
@@ -164,8 +166,10 @@ def test_a_later_topic_of_a_running_stream(
 def test_a_topic_that_gets_its_schema_while_a_micro_batch_is_planned(
     few: str, write: Write, pulsar: LocalPulsar, admin: Admin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It has none when the topics are listed, and a row when their ends are asked for: the driver says what is wrong,
-    not the task that meets the row."""
+    """The topic has no schema when topics are listed, and a row when their ends are requested.
+
+    The driver reports the fault, instead of the task that reads the row.
+    """
     source = PulsarDataSource(
         {"service.url": pulsar.service_url, "topicsPattern": f"{few}-.*", "startingOffsets": "earliest"}
     )
@@ -194,7 +198,7 @@ def test_a_topic_that_gets_its_schema_while_a_micro_batch_is_planned(
         ("separated", {"keyValueEncoding": "separated", "valueFormat": "json"}),
     ],
 )
-def test_other_kinds_of_schema(
+def test_families_of_other_kinds_of_schema(
     form: str, options: dict[str, str], topic: str, spark: SparkSession, pulsar: LocalPulsar, write: Write,
     refused: Refused,
 ) -> None:  # fmt: skip

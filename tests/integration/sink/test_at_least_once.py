@@ -1,5 +1,7 @@
-"""At-least-once, seen at the wire: a task ends with the last receipt, fails without it, and holds a bounded number of
-bytes that are not confirmed."""
+"""Delivery at least once, checked at the wire: a task ends with the last receipt, and fails without it.
+
+The number of unconfirmed bytes is bounded.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,7 @@ def test_unconfirmed_bytes_are_bounded_and_the_last_receipt_is_waited_for(
     assert stored == Counter(range(BATCHES))
 
 
-def test_a_receipt_that_does_not_come_fails_the_task(pulsar: LocalPulsar, topic: str) -> None:
+def test_a_missing_receipt_fails_the_task(pulsar: LocalPulsar, topic: str) -> None:
     target = settle_target(options(pulsar.service_url, topic), COLUMNS)
     withheld = Withheld()
     with Forwarder(pulsar.service_url, withheld) as forwarder:
@@ -84,7 +86,7 @@ def test_a_receipt_that_does_not_come_fails_the_task(pulsar: LocalPulsar, topic:
         withheld.release.set()
 
 
-def test_none_does_not_wait_for_the_last_receipts(
+def test_guarantee_none_does_not_wait_for_the_last_receipts(
     pulsar: LocalPulsar, official: official_client.Client, topic: str
 ) -> None:
     target = settle_target(options(pulsar.service_url, topic), COLUMNS)

@@ -68,7 +68,7 @@ def test_keys_go_where_the_java_client_sends_them(
     assert len(set(places(topic).values())) == 5
 
 
-def test_a_row_chooses_where_it_goes(
+def test_a_row_chooses_its_partition(
     topic: str,
     spark: SparkSession,
     pulsar: LocalPulsar,
@@ -110,7 +110,7 @@ def test_rows_name_topics_that_exist(
         assert texts(official, f"{topic}-{rest}") == wanted
 
 
-def test_option_topic_beats_the_column(
+def test_option_topic_overrides_the_column(
     topic: str, spark: SparkSession, pulsar: LocalPulsar, admin: Admin, official: official_client.Client
 ) -> None:
     save(
@@ -160,7 +160,7 @@ def test_a_topic_is_created_with_partitions(
     assert {name for name in admin.topics() if name.startswith(topic)} == expected
 
 
-def test_rows_without_a_topic(spark: SparkSession, pulsar: LocalPulsar, refused: Refused) -> None:
+def test_rows_without_a_topic_are_refused(spark: SparkSession, pulsar: LocalPulsar, refused: Refused) -> None:
     nowhere = spark.createDataFrame([("a", None)], "value string, __topic string")
     assert "expected a topic in column __topic, got null" in failure(
         lambda: save(nowhere, pulsar), "SchemaError"
@@ -168,7 +168,7 @@ def test_rows_without_a_topic(spark: SparkSession, pulsar: LocalPulsar, refused:
     assert "a column __topic" in refused(lambda: save(spark.range(1), pulsar), "OptionError")
 
 
-def test_delivery_at_a_time(
+def test_rows_are_delivered_at_their_time(
     topic: str,
     spark: SparkSession,
     pulsar: LocalPulsar,
@@ -233,7 +233,7 @@ def test_tombstones_delete_keys_of_a_compacted_topic(
     assert sorted((bytes(row["__key"]), row.n, row.t) for row in kept) == [(b"b", None, "z"), (b"c", 3, None)]
 
 
-def test_records_of_nulls_without_the_option(
+def test_records_of_nulls_are_no_tombstones_without_the_option(
     topic: str, spark: SparkSession, pulsar: LocalPulsar, official: official_client.Client
 ) -> None:
     save(spark.createDataFrame([("a", None)], "__key string, n int"), pulsar, topic=topic)
@@ -271,7 +271,7 @@ def test_update_mode_upserts_by_key(
 
 
 @pytest.mark.parametrize(("value_format", "kind"), [("string", "STRING"), ("bytes", None)])
-def test_plain_formats(
+def test_plain_formats_write_the_value_column(
     value_format: str,
     kind: str | None,
     topic: str,
