@@ -198,7 +198,7 @@ class Inner(Record):  # type: ignore[misc]
 
 
 class Everything(Record):  # type: ignore[misc]
-    """A record with all types that a JSON schema of the Python client supports, except bytes, which the client writes as
+    """A record with all JSON types of the Python client, except bytes, which the client writes as
     text.
     """
 
