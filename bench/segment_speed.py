@@ -13,7 +13,7 @@ OFFICIAL, BOOKIE = "official Reader", "bookies, to Arrow"
 
 @dataclass(frozen=True)
 class Topic:
-    """One case: a topic, and how its ledgers lie on bookies."""
+    """A case with its topic and the layout of the ledgers on bookies."""
 
     case: str
     name: str

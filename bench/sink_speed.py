@@ -27,7 +27,7 @@ STREAM, LARGE = "this package, stream", "this package, stream of 500,000 rows an
 NOOP = "Spark alone, the same stream to its sink noop"
 _TIMES_PERF = {BATCH: 1.5, STREAM: 0.7, LARGE: 1.0}
 _MESSAGES, _BYTES = 1000, 128 * 1024
-# Spark's JVM and the server's compile meanwhile.
+# The JVMs of Spark and the server compile during these rounds.
 _WARM_UP_ROUNDS = 5
 _PERF_SECONDS = 21
 _PERF_INTERVAL = 10
@@ -47,7 +47,7 @@ class Bench:
     repeat: int
 
     def topic(self, name: str) -> str:
-        """A new one each time: nobody writes behind another's messages."""
+        """Create a new topic for each run, so that each writer has an empty topic."""
         topic = f"persistent://public/default/{name}-{time.time_ns():x}"
         self.server.create(topic, 1)
         return topic
@@ -119,8 +119,11 @@ def _addressed(bench: Bench, job: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _perf(bench: Bench, payloads: list[bytes]) -> tuple[Measures, Measures]:
-    """It sends for a fixed time, these payloads at random: one alone, LZ4 would make nothing of. Its first ten seconds,
-    in which its JVM compiles, and the next, by the rates that it reports. CPU is that of all rows."""
+    """Measure pulsar-perf, which sends for a fixed time random payloads of this list; LZ4 would shrink a single one too
+    well.
+
+    Returns its first ten seconds, in which its JVM compiles, and the next ten, by its own rates. CPU covers all rows.
+    """
     file = bench.scratch / "payload"
     file.write_bytes(b"\n".join(each.translate(_PRINTABLE) for each in payloads))
     command = [

@@ -2,8 +2,8 @@
 
     python bench/tail_latency.py SERVICE_URL TOPIC MESSAGES_PER_SECOND
 
-Each `begin` on standard input is answered by a line of JSON after the next `end`: how long messages took from send to
-receive, in milliseconds, of those received between.
+Each `begin` on standard input is answered by a line of JSON after the next `end`. The line has the milliseconds from
+send to receive of the messages received between.
 """
 
 import json

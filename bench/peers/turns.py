@@ -1,4 +1,4 @@
-"""Competitors in turn, and what becomes of what they took."""
+"""Competitors that run in turn, and the medians of their measures."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Every schema type on a real broker: Spark and the official clients read the same from each other's
 messages.
 
-tests/java has the cases, which the official Java client writes and reads with its typed schemas. A new
-type is a line
+tests/java has the cases, which the official Java client writes and reads with its typed schemas. A new type is a line
 there. All cases share two runs of the Java program, because the start of the program is slow.
 """
 

@@ -1,8 +1,7 @@
 """A server of the version in `PULSAR_VERSION`, and the official clients that fill and check it.
 
-The fixtures differ from the other tests' fixtures of the same names, which use one server of the default
-version for
-a whole run.
+The fixtures differ from the other tests' fixtures of the same names, which use one server of the default version for a
+whole run.
 """
 
 from __future__ import annotations

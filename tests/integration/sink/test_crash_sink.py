@@ -1,9 +1,8 @@
 """A streaming query that writes exactly-once, killed at steps of the protocol, doubled by Spark, doubled by
 its user.
 
-The sink reaches the broker through a forwarder that sees each command: driver or workers die just before a
-step.
-The official Java client reads the result: every row once, in order under its key.
+The sink reaches the broker through a forwarder that sees each command: driver or workers die just before a step. The
+official Java client reads the result: every row once, in order under its key.
 """
 
 from __future__ import annotations
@@ -152,8 +151,7 @@ def test_killed_drivers_and_workers_lose_and_repeat_no_row(
     """Each run completes the epoch of the run before it. Then more rows arrive, and it is killed while it
     sends them.
 
-    After killed workers, the first attempt's transaction is aborted and the second's rows are stored. No
-    reader is
+    After killed workers, the first attempt's transaction is aborted and the second's rows are stored. No reader is
     blocked.
     """
     killer, sent = Killer(), ROWS

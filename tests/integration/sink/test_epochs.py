@@ -153,9 +153,8 @@ def test_many_tasks_take_over_concurrently(
 ) -> None:
     """Many tasks open the journal, as in the first epoch of a new run on as many cores.
 
-    The previous run left transactions. Preparing the buffers of their partitions needs a while, during
-    which other tasks
-    arrive. No task repeats the preparation.
+    The previous run left transactions. Preparing the buffers of their partitions needs a while, during which other
+    tasks arrive. No task repeats the preparation.
     """
     former, now, tasks = Writer("owner", "former"), Writer("owner", "now"), 24
     with BrokerClient(options(pulsar, topic)) as client:

@@ -1,8 +1,7 @@
 """Rows that reach the broker after their transaction was aborted do not block readers, whichever process
 aborted it.
 
-The topics never had a transaction, so their transaction buffers know no aborted transactions yet. A plain
-message,
+The topics never had a transaction, so their transaction buffers know no aborted transactions yet. A plain message,
 which ends no transaction, shows whether one is open.
 """
 

@@ -143,10 +143,8 @@ def test_truncation_after_the_chunks_are_found(pulsar: LocalPulsar, topic: str, 
         return read(pulsar, topic, where.last, end, watch, receiver_queue_size=1)
 
     last_found = kinds_of_look_back(read_watched)[MESSAGE] - 1
-    # The number of messages that arrive after the last needed one differs from run to run. If fewer arrive,
-    # nothing
-    # happens, and the test tries an earlier moment. The chunks are found by then too, because 20 messages
-    # follow them.
+    # The number of messages that arrive after the last needed one differs from run to run. If fewer arrive, nothing
+    # happens, and the test tries an earlier moment. The chunks are found by then too, because 20 messages follow them.
     for nth in range(last_found, last_found - 12, -1):
         once = Once(MESSAGE, nth, lambda: admin.truncate(topic))
         begun = time.monotonic()

@@ -1,6 +1,5 @@
-"""Reads of retained messages while other calls move the subscriptions' cursors. Brokers then resume at a
-later position
-without notice.
+"""Reads of retained messages while other calls move the subscriptions' cursors. Brokers then resume at a later
+position without notice.
 """
 
 from __future__ import annotations

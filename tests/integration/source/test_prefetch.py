@@ -1,6 +1,5 @@
-"""Several concurrent consumers on one range (option consumersPerSplit): the same rows in the same order, for
-all kinds of
-topics and disturbances.
+"""Several concurrent consumers on one range (option consumersPerSplit): the same rows in the same order, for all kinds
+of topics and disturbances.
 """
 
 from __future__ import annotations
@@ -65,8 +64,7 @@ def read(
 ) -> list[tuple[Place, bytes]]:
     """Read as a task does, calling `between` with the number of batches so far.
 
-    By default a broker may send little at a time. Otherwise, what arrives during a short pause would be
-    enough, and no
+    By default a broker may send little at a time. Otherwise, what arrives during a short pause would be enough, and no
     consumer would start ahead.
     """
     chosen = ReadOptions(

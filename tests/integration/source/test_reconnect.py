@@ -204,10 +204,8 @@ def test_an_idle_consumer_keeps_its_connection(server: LocalPulsar, topic: str) 
 def test_a_connection_to_a_silent_broker_is_closed(
     server: LocalPulsar, large: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The client closes the connection after 12 s, far longer than a server pauses on a busy machine. Its
-    # interval is
-    # shorter than the server's: otherwise the server would miss the client's pings, and close the connection
-    # first.
+    # The client closes the connection after 12 s, far longer than a server pauses on a busy machine. Its interval is
+    # shorter than the server's: otherwise the server would miss the client's pings, and close the connection first.
     monkeypatch.setattr(connection_module, "KEEP_ALIVE_SECONDS", 6.0)
     over = threading.Event()
     connections: list[int] = []

@@ -1,5 +1,4 @@
-"""Removed ledgers, for a role with the right to consume alone: all removals of unread messages are noticed,
-and
+"""Removed ledgers, for a role with the right to consume alone: all removals of unread messages are noticed, and
 nothing else counts as loss.
 """
 

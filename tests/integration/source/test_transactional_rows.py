@@ -1,8 +1,7 @@
 """Rows of every kind in transactions, in one topic and in topics named by rows.
 
-The official client sees no row of an aborted attempt, and each row of a committed attempt once. A plain
-message,
-sent last, marks the end.
+The official client sees no row of an aborted attempt, and each row of a committed attempt once. A plain message, sent
+last, marks the end.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Locations of topics' tables. An empty location, another table, an earlier state or another topic is never
-read as an
+"""Locations of topics' tables. An empty location, another table, an earlier state or another topic is never read as an
 empty history.
 """
 
