@@ -3,7 +3,7 @@
     state_over_connect.py SERVICE_URL TOPIC CHECKPOINT
 
 Writes texts to TOPIC, and from each micro-batch the longest text of each key to TOPIC-longest. Prints a JSON object:
-`rows`, what is in there, in order; and `state`, what the source `statestore` says of the variable.
+`rows`, the rows of TOPIC-longest in order; and `state`, the rows of the source `statestore` for the variable.
 """
 
 from __future__ import annotations
