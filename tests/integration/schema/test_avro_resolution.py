@@ -1,7 +1,7 @@
-"""Generated pairs of Avro schemas: a message of one, read by the other, is what Avro's Java library makes of it.
+"""Generated pairs of Avro schemas: a message of one, read by the other, has the same result as in Avro's Java library.
 
-That library is what Pulsar's own client reads by. tests/property/test_avro_resolution.py compares with fastavro, which
-looks for a name before an alias and so differs where names were swapped.
+Pulsar's own client uses that library. tests/property/test_avro_resolution.py compares with fastavro, which looks up a
+name before an alias, and so differs where names were swapped.
 """
 
 import base64
@@ -29,7 +29,7 @@ from pyspark_pulsar.tools.standalone import LocalPulsar
 
 @st.composite
 def messages(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """The writer's schema, the reader's, and a value of the writer's."""
+    """Draw the writer's schema, the reader's, and a value of the writer's."""
     writer = named(draw(records()))
     value = draw(values(writer))
     reader = copy.deepcopy({**writer, "fields": draw(evolved_fields(writer["fields"]))})
@@ -76,7 +76,7 @@ def test_resolution_equals_avro_java(
         assert "refused" in expected
         return
     except SchemaError:
-        # Found before any value is read; Java finds it when a value leads there.
+        # This package finds the mismatch before it reads a value; Java finds it at the first value that needs it.
         event("schema refused")
         return
     if "refused" in expected:
@@ -106,7 +106,7 @@ def test_aliases_resolve_as_in_avro_java(
     reader = record(*({"name": name, "aliases": [alias], **kind} for name, alias in fields.items()))
     expected = by_java(pulsar, writer, reader, payload)
     [row] = decoded("AVRO", reader, entries(payload), writer)
-    # Java refuses two fields of one name; here the field of that name is read.
+    # Java refuses two fields with one name; this package reads the field with that name.
     assert "refused" in expected or row == expected["value"]
     assert ("refused" in expected) == (fields == {"b": "a", "c": "b"})
 

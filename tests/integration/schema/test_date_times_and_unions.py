@@ -1,4 +1,4 @@
-"""Schemas of dates and times with the official Java client, unions with the official Python client; both ways."""
+"""Schemas of dates and times with the official Java client, and unions with the official Python client; both ways."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from pyspark.sql import Row, SparkSession
 from pyspark_pulsar.tools.standalone import LocalPulsar
 
 UTC = dt.UTC
-# Schema: Spark's type, and what the Java client sends (milliseconds since 1970, or the text of its class) with
-# what Spark shows for it.
+# Each schema has Spark's type, and pairs of a value that the Java client sends and the value that Spark shows. The sent
+# values are milliseconds since 1970, or texts of their class.
 SENT: dict[str, tuple[str, list[tuple[str, Any]]]] = {
     "DATE": (
         "date",
@@ -94,7 +94,7 @@ def test_dates_and_times_of_the_java_client_are_read(
     for kind, (spark_type, values) in SENT.items():
         frame = read_topic(f"{topic}-{kind}").select("value")
         assert dict(frame.dtypes) == {"value": spark_type}
-        # Through Arrow, as collect() would turn instants into local times of this machine.
+        # The rows are read as Arrow, because collect() would turn instants into local times of this machine.
         assert frame.toArrow()["value"].to_pylist() == [*(shown for _, shown in values), None], kind
 
 
@@ -232,7 +232,7 @@ def test_json_of_the_python_client_is_read_and_written(
     frame = read_topic(topic).select("small", "large", "share", "words", "colour", "list", "counts", "inner")
     assert frame.collect() == [
         Row(-1, 2**53 + 1, 0.1, "é\n", "GREEN", ["x"], {"a": -(2**63)}, Row(4)),
-        # The client writes a record that was not given as one without values.
+        # The client writes a missing record as a record without values.
         Row(*[None] * 7, Row(None)),
     ]
     save(frame.coalesce(1), pulsar, topic)

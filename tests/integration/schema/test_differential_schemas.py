@@ -39,7 +39,7 @@ ReadFrame = Callable[[str], DataFrame]
 
 @dataclass(frozen=True)
 class Exchange:
-    """A case's topics: what Java wrote and read back, and where Spark copies that to."""
+    """A case's topics: the topic that Java wrote and read back, and the topic to which Spark copies it."""
 
     name: str
     by_java: str
@@ -75,7 +75,7 @@ def exchanges(java: Jobs, seed: int) -> dict[str, Exchange]:
 
 @pytest.fixture(scope="module")
 def frame_of(spark: SparkSession, pulsar: LocalPulsar) -> ReadFrame:
-    """The value columns of a topic."""
+    """Return a function that reads the value columns of a topic."""
 
     def read(topic: str) -> DataFrame:
         reader = spark.read.format("pulsar").option("service.url", pulsar.service_url).option("topic", topic)
@@ -91,7 +91,7 @@ def without_nulls(frame: DataFrame) -> DataFrame:
 
 
 def is_null(row: dict[str, Any] | None) -> bool:
-    """A null value, which Java reads from a separated key-value topic as a pair of two nulls."""
+    """Return whether Java read a null value, which a separated key-value topic shows as a pair of two nulls."""
     return row is None or all(cell is None for cell in row.values())
 
 

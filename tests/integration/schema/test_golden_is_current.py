@@ -1,4 +1,4 @@
-"""The golden entries of the kernel's tests are what the server's own jars make today."""
+"""The golden entries of the kernel's tests, compared with new output of the server's own jars."""
 
 from __future__ import annotations
 

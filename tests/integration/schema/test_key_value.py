@@ -1,4 +1,4 @@
-"""KEY_VALUE topics, both ways, against the official Java client."""
+"""KEY_VALUE topics against the official Java client, in both directions."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_pairs_written_to_a_java_topic_are_read_by_java(
     spark: SparkSession,
     pulsar: LocalPulsar,
 ) -> None:
-    """The topic has Java's schema: its own typed classes read our messages."""
+    """Java's own typed classes read messages of this package, because the topic has Java's schema."""
     jobs = []
     for key, value in PAIRS:
         name = f"{topic}-{key}-{value}".replace(" ", "-")

@@ -1,4 +1,4 @@
-"""Topics whose schema contains itself or has a decimal too wide for Spark: SQL, writes, the catalog."""
+"""Topics with a schema that contains itself or has a decimal too wide for Spark: SQL, writes, the catalog."""
 
 import json
 import sys
@@ -34,7 +34,7 @@ def new_topic(name: str) -> str:
 
 @pytest.fixture(scope="module")
 def spans(pulsar: LocalPulsar) -> str:
-    """A topic of OTLP spans, written by the official client."""
+    """Return a topic of OTLP spans, written by the official client."""
     topic = new_topic("spans")
     kind = traces_class()
     with python_client(pulsar.service_url) as client:
@@ -45,11 +45,11 @@ def spans(pulsar: LocalPulsar) -> str:
 
 @pytest.fixture(scope="module")
 def chains(pulsar: LocalPulsar, admin: Admin) -> str:
-    """A topic of records in themselves."""
+    """Return a topic of records that contain records of the same type."""
     topic = new_topic("chains")
     admin.register(topic, "AVRO", json.dumps(NODE))
     with python_client(pulsar.service_url) as client:
-        # The document is registered: the bytes are sent as they are.
+        # The document is registered by hand, so the bytes are sent unchanged.
         schema = official_client.schema.AvroSchema(None, schema_definition=NODE)
         producer = client.create_producer(topic, schema=schema)
         producer.send(CHAIN)

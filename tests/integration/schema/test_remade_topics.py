@@ -42,7 +42,7 @@ their numbers in the latest schema."""
 
 
 def schema_of(kind: SchemaType, fields: str) -> SchemaInfo:
-    """A schema whose fields are numbers with these names of one letter."""
+    """Return a schema of number fields, whose names are the letters of `fields`."""
     if kind is SchemaType.PROTOBUF_NATIVE:
         return native(file_of(*((name, number, F.TYPE_INT32) for number, name in enumerate(fields, 1))))
     record = [{"name": name, "type": "int", "default": 0} for name in fields]

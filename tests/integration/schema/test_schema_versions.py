@@ -1,4 +1,4 @@
-"""Several versions of a schema in one topic, and several topics in one read; against a real server."""
+"""Several versions of a schema in one topic, and several topics in one read, against a real server."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ROWS: list[dict[str, Any]] = [
 
 @pytest.fixture
 def free_topic(admin: Admin) -> str:
-    """A topic of a namespace that lets every schema be registered."""
+    """Return a topic in a namespace that accepts every schema."""
     name = f"public/free-{secrets.token_hex(6)}"
     assert admin.request("PUT", f"namespaces/{name}").status < 300
     policy = admin.request("PUT", f"namespaces/{name}/schemaCompatibilityStrategy", "ALWAYS_COMPATIBLE")
@@ -46,7 +46,7 @@ def free_topic(admin: Admin) -> str:
 def send(
     client: official_client.Client, admin: Admin, topic: str, kind: str, written: dict[str, Any], row: dict[str, Any]
 ) -> None:  # fmt: skip
-    """Register a version, where it is new, and send one message by it."""
+    """Register a version if it is new, and send one message with it."""
     admin.register(topic, kind, json.dumps(written))
     if kind == "AVRO":
         producer = client.create_producer(topic, schema=AvroSchema(None, schema_definition=written))
@@ -98,7 +98,8 @@ def test_a_stream_keeps_its_schema_and_a_restart_sees_the_new_one(
         return reader.options(topic=free_topic, startingOffsets="earliest").load()
 
     def rows(folder: str) -> list[dict[str, Any]]:
-        # Not by Spark: while a query runs, it refuses a folder whose log of finished batches is not there yet.
+        # Spark cannot read the folder here: while a query runs, Spark refuses a folder without a log of finished
+        # batches.
         lines = [
             line for file in (tmp_path / folder).glob("*.json") for line in file.read_text().splitlines()
         ]

@@ -39,7 +39,7 @@ def test_doctor_reports_a_refused_token(secured: SecuredPulsar, existing_topic: 
         assert state(found, subject) == "fault"
         (advice,) = [each["advice"] for name, each in found.items() if name.startswith(subject)]
         assert "pulsar.client.authParams" in advice
-    # They did answer, with a refusal.
+    # The brokers answered, with a refusal.
     assert found[f"topic {existing_topic}"]["found"] == "no broker could be asked"
     assert "abc.def" not in str(found)
 

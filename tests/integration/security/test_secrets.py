@@ -24,7 +24,7 @@ _PEM = "-----BEGIN PRIVATE KEY-----\nopen {}\n-----END PRIVATE KEY-----"
 
 
 class Planted:
-    """A secret of its own in each option that may hold one, in each form that it may have."""
+    """A different secret in each option that may hold one, in each possible form."""
 
     def __init__(self, token: str, folder: Path) -> None:
         """Plant secrets in all options, with the topics' tables in `folder`."""

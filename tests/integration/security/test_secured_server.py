@@ -210,7 +210,7 @@ def test_a_role_without_rights_is_refused(
 def test_a_worker_shares_no_connection_between_roles(
     rows: DataFrame, secured: SecuredPulsar, topic: str
 ) -> None:
-    """Splits of a plan that an administrator may read, in one process whose caches are full of it."""
+    """A process reads an administrator's splits with another role, while its caches hold the administrator's data."""
     write(rows, topic, secured.options(WORKER) | {"valueFormat": "avro"})
 
     def options(role: str) -> ReadOptions:

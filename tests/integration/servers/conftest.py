@@ -76,7 +76,7 @@ def protobuf_client(server: LocalPulsar) -> JavaClient:
 
 @pytest.fixture
 def read(spark: SparkSession, server: LocalPulsar) -> ReadTopic:
-    """`read(topic, **options)`: a batch DataFrame of the topic."""
+    """Return `read(topic, **options)`, which returns a batch DataFrame of the topic."""
 
     def load(topic: str, **options: Any) -> DataFrame:
         where = {"service.url": server.service_url, "admin.url": server.admin_url, "topic": topic}
@@ -87,7 +87,7 @@ def read(spark: SparkSession, server: LocalPulsar) -> ReadTopic:
 
 @pytest.fixture
 def catalog(spark: SparkSession, server: LocalPulsar) -> Iterator[str]:
-    """The name of a catalog of the session, which is about the server."""
+    """Yield the name of a catalog in the session, for the server."""
     where = {"service.url": server.service_url, "admin.url": server.admin_url, "python": sys.executable}
     settings = catalog_settings(catalog="versioned", options=where)
     for key, value in settings.items():
@@ -98,7 +98,7 @@ def catalog(spark: SparkSession, server: LocalPulsar) -> Iterator[str]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep the outcomes in the file that `SERVER_RESULTS` names, if it does."""
+    """Write the outcomes to the file in `SERVER_RESULTS`, if the variable is set."""
     file = os.environ.get("SERVER_RESULTS")
     if file:
         config.pluginmanager.register(Results(Path(file), VERSION))

@@ -1,4 +1,4 @@
-"""Ten checks of one server version: what most users do, each against the official clients."""
+"""Ten checks of one server version: common operations, each against the official clients."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ COLUMNS = pa.schema([pa.field("value", pa.string())])
 
 
 class Withheld:
-    """Lets no receipt pass until `release`."""
+    """A watcher that holds back all receipts until `release`."""
 
     def __init__(self) -> None:
         self.release = threading.Event()
@@ -43,7 +43,7 @@ class Withheld:
 
 
 class Batches:
-    """Record batches that know how many of them were taken."""
+    """Record batches that count how many of them the sink has pulled."""
 
     def __init__(self) -> None:
         self.taken = 0

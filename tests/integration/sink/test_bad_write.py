@@ -97,4 +97,4 @@ def test_bad_options_of_a_write_are_refused(
     )
     text = refused(writer.mode(mode).save, kind)
     for word in words:
-        assert word.lower() in text.lower(), text  # Spark hands a writer its keys in lower case.
+        assert word.lower() in text.lower(), text  # Spark passes option names to a writer in lower case.

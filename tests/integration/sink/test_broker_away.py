@@ -1,4 +1,4 @@
-"""A broker that is away when Spark plans an epoch: a query that runs waits for it as its tasks do."""
+"""A broker that is away when Spark plans an epoch: the query waits for it like its tasks."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def run_job(
 
 
 class Freezer:
-    """Stops the server at the n-th call of a method, once, for some seconds."""
+    """A patch that stops the server at the n-th call of a method, once, for some seconds."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, pid: int, scope: type, method: str, nth: int) -> None:
         self._calls = 0
@@ -145,7 +145,7 @@ def test_a_broker_frozen_at_any_step_repeats_no_row(
 def test_a_decided_job_is_committed_after_a_takeover(
     pulsar: LocalPulsar, official: official_client.Client, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The later one throws the earlier one out; what it finds decided it finishes."""
+    """The later job fences the earlier one, and completes the decided epoch."""
     given, journal = options(pulsar, topic), f"{topic}-journal"
     plain = Journal.ended_end
     later: list[JournalState] = []
@@ -173,7 +173,7 @@ def test_a_decided_job_is_committed_after_a_takeover(
 def test_the_abort_of_a_killed_commit_reports_the_outcome(
     pulsar: LocalPulsar, official: official_client.Client, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Spark then knows of no error of ours, and counts the job as failed."""
+    """Spark has no error from this package after the kill, and counts the job as failed."""
 
     class KilledError(BaseException):
         pass

@@ -37,7 +37,7 @@ END_TXN_RESPONSE = 57
 _SECONDS = 240
 _SLOW_SECONDS = 600
 _WIDE = 2000
-# A command, and how many of them.
+# A kind of command, and the number of the command at which the kill happens.
 STEPS_OF_DRIVERS = [
     (NEW_TXN, 1),
     (ADD_PARTITION_TO_TXN, 1),
@@ -49,7 +49,7 @@ STEPS_OF_WORKERS = [(ADD_PARTITION_TO_TXN, 1), (SEND_RECEIPT, 4)]
 
 
 class Killer:
-    """Kills a query, or its workers, at the n-th command of a kind, on whatever connection, seen after `arm`."""
+    """A watcher that kills a query, or its workers, at the n-th command of a kind after `arm`, on any connection."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -74,7 +74,7 @@ class Killer:
 
 @pytest.fixture
 def source(topic: str, official: official_client.Client, admin: Admin) -> str:
-    """A topic with `ROWS` numbers under keys; the sink, `topic`, has two partitions."""
+    """Return a topic with `ROWS` numbers under keys; the sink, `topic`, has two partitions."""
     admin.create_partitioned(topic, 2)
     name = f"{topic}-source"
     send(official, name, 0)
@@ -171,7 +171,7 @@ def test_killed_drivers_and_workers_lose_and_repeat_no_row(
             sent += ROWS
             await_true("the step", lambda: killer.killed, _SECONDS)
 
-        # The journal has nothing yet.
+        # The journal is still empty.
         killer.arm(*STEPS_OF_DRIVERS[0], query.kill)
         query.start()
         await_true("the step", lambda: killer.killed, _SECONDS)
@@ -200,10 +200,10 @@ def test_only_the_winner_of_two_speculative_attempts_is_stored(
     topic: str,
     tmp_path: Path,
 ) -> None:
-    """Spark runs a second attempt beside the first one, which has sent most of its rows: those stay out."""
+    """Spark runs a second attempt beside the first one; the first one's rows, mostly sent, must not appear."""
     admin.create_partitioned(topic, 2)
     source = f"{topic}-wide"
-    # More than the pipes between Spark and its workers hold back.
+    # More rows than the pipes between Spark and its workers can buffer.
     send(official, source, 0, width=_WIDE)
     seen: Counter[int] = Counter()
 

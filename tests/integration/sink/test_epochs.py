@@ -63,7 +63,7 @@ STEPS = [
 
 
 def run(pulsar: LocalPulsar, topic: str, name: str, timeout_ms: int = 600_000, **environment: str) -> int:
-    """The program's return code; shows its errors."""
+    """Run the program, print its errors, and return its exit code."""
     done = subprocess.run(
         [
             *(sys.executable, PROGRAM, pulsar.service_url, topic, f"{topic.partition(',')[0]}-journal"),
@@ -111,7 +111,7 @@ def test_a_kill_with_rows_that_name_topics_repeats_no_row(
     "steps",
     [
         ("Coordinators._submit_end:after:1", "Coordinators._submit_end:after:2", "Decider.decide:before:1"),
-        # Empty messages are in the way until their transaction times out.
+        # Empty messages block readers until their transaction times out.
         ("Decider.decide:before:2", "abort._schemas:after:1", "EmptyMessage.send:after:2"),
     ],
     ids=["it finishes", "buffers are made ready"],
@@ -128,7 +128,7 @@ def test_a_second_kill_during_recovery_repeats_no_row(
 def test_the_comparison_detects_a_repeated_epoch(
     pulsar: LocalPulsar, official: official_client.Client, topic: str
 ) -> None:
-    """Negative control: a run that forgets what was decided writes the epoch again."""
+    """Show as a negative control that a run which forgets the decisions writes the epoch again."""
     assert run(pulsar, topic, "first", KILL_AT="Decider.decide:after:3") == -signal.SIGKILL
     assert run(pulsar, topic, "second", FORGET="1") == 0
     assert read(official, topic) == once() + once()
@@ -217,7 +217,7 @@ def test_a_decider_is_fenced_by_the_next_decider(pulsar: LocalPulsar, topic: str
 
 
 def begin(sink: Sink, writer: Writer) -> PreparedTransaction:
-    """A transaction of the writer's epoch 0, as its task leaves it."""
+    """Prepare a transaction of the writer's epoch 0, as its task leaves it."""
     transaction = sink.coordinators.begin(60_000)
     sink.journal.write_begun(BegunTransaction(transaction, writer, 0))
     sink.coordinators.add_partitions(transaction, [sink.journal.marker_partition])
@@ -256,7 +256,7 @@ def test_the_deletion_of_a_journal_under_running_tasks_is_reported(
         )
         assert open_ones == [killed.transaction]
         sink.coordinators.abort_all([killed.transaction])
-        # The next run has a whole journal again.
+        # The next run has a complete journal again.
         again = Sink.open(client, journal)
         take_over(again, Writer("owner", "b"))
         commit_epoch(again, Writer("owner", "b"), 0, [begin(again, Writer("owner", "b"))])
@@ -418,7 +418,7 @@ def test_the_journal_removes_completed_epochs(
             sink.coordinators.add_partitions(transaction, [sink.journal.marker_partition])
             sink.journal.write_marker(transaction)
             commit_epoch(sink, writer, epoch, [PreparedTransaction(transaction, 0, 0)])
-        # What the last epoch has left, of at least one record and one of the broker's markers for each.
+        # The last epoch leaves its records, and for each record at least one of the broker's markers.
         for name in ("begun", "decided", "ended"):
             stats = admin.stats(f"{topic}-journal-{name}")
             assert stats["msgInCounter"] >= epochs

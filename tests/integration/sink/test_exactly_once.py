@@ -1,4 +1,4 @@
-"""The exactly-once sink against a real broker, seen by the official client."""
+"""The exactly-once sink against a real broker, read by the official client."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_a_named_journal_belongs_to_one_query(
         Exception, match=f"got that of streaming query {query} to {first}, which is left as it is"
     ):
         write(numbers(spark, 3), pulsar, f"{topic}-second", **journal)
-    # The same query to another topic.
+    # The same query writes to another topic.
     with pytest.raises(
         Exception, match=f"expected the journal of streaming query {query} to .*-second, got that"
     ):

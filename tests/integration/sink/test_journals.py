@@ -42,7 +42,7 @@ def test_another_query_is_refused_before_it_changes_anything(pulsar: LocalPulsar
             for writer in others:
                 with pytest.raises(JournalTaken, match="got that of streaming query owner to topic-a"):
                     take_over(intruder, writer)
-            # What Spark calls when all tasks of a job have failed.
+            # Spark calls this when all tasks of a job have failed.
             ExactlyOnce(options(pulsar, topic), JournalName(topic, journal), others[2]).abort(0, [None])
             decider.decide(state)
         commit_epoch(sink, owner, 0, [PreparedTransaction(transaction, 0, 1)])

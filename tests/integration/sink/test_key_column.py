@@ -1,4 +1,4 @@
-"""Option `keyColumn`: keys as the official clients see them, in every way to write."""
+"""Option `keyColumn`: the keys that the official clients read, for every kind of write."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def events(spark: SparkSession, count: int) -> DataFrame:
 def check(
     client: official_client.Client, frame: DataFrame, topics: list[str], key_column: str = "user"
 ) -> None:
-    """Every row once, by count and by number; its key is its column; a topic's rows of a key keep their order."""
+    """Check that each row is stored once, with its key from the column, and that rows of a key keep their order in a
+    topic.
+    """
     expected = {
         row["n"]: None if row[key_column] is None else str(row[key_column]) for row in frame.collect()
     }

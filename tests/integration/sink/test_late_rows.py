@@ -157,7 +157,7 @@ def test_an_unwritable_partition_does_not_block_the_others(
         take_over(sink, WRITER)
         transaction = begin(sink, [topic, ended])
         admin.terminate(ended)
-        # If it were left open, the topic could not be read in this test's time.
+        # An open transaction would block the topic for longer than this test runs.
         monkeypatch.setattr(abort, "_TIMEOUT_MS", 600_000)
         abort_epoch(sink, WRITER, 0, [])
         assert "could be written to before" in caplog.text
@@ -168,7 +168,7 @@ def test_an_unwritable_partition_does_not_block_the_others(
 def test_control_late_rows_block_readers_of_an_unprepared_buffer(
     topic: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Negative control. On a server of its own: open transactions of other tests hold the low water mark back."""
+    """Negative control, on a server of its own, because other tests' open transactions hold the low water mark back."""
     with (
         LocalPulsar(data=tmp_path) as pulsar,
         closing(official_client.Client(pulsar.service_url)) as official,
@@ -270,7 +270,7 @@ def test_a_task_that_begins_after_its_job_failed_is_refused(
     monkeypatch.setattr(scope, behind, abort_meanwhile)
     with pytest.raises((WriterFenced, TransactionEnded), match=r"the job has failed|not open"):
         write_in_transaction(given, target, name, iter([rows]), job)
-    # One that begins later still.
+    # A task that begins still later is refused, too.
     with pytest.raises(WriterFenced, match="the job has failed"):
         write_in_transaction(given, target, name, iter([rows]), job)
     assert read(official, topic).total() == 0
@@ -284,7 +284,7 @@ def test_a_task_that_begins_after_its_job_failed_is_refused(
 def test_an_attempt_that_begins_after_the_commit_is_refused(
     pulsar: LocalPulsar, official: official_client.Client, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A twin that Spark ends a moment later. It sends nothing, to no partition."""
+    """A speculative attempt, which Spark ends a moment later, sends no message to any partition."""
     given = options(pulsar, topic)
     rows = pa.record_batch({"value": ["a"]})
     target, name = settle_target(given, rows.schema), JournalName(topic, f"{topic}-journal")

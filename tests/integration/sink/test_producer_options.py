@@ -1,4 +1,4 @@
-"""Options of producers, as what the official clients find in the topic: entries, codecs, chunks, encryption."""
+"""Effects of producer options on topics as official clients read them: entries, codecs, chunks, encryption."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def save(frame: DataFrame, server: LocalPulsar, topic: str, **options: str) -> N
 def entries(
     client: official_client.Client, topic: str
 ) -> dict[tuple[int, int], list[official_client.Message]]:
-    """Messages by the entry that holds them."""
+    """Group messages by the entry that contains them."""
     found = defaultdict(list)
     for message in messages_of(client, topic):
         found[message.message_id().ledger_id(), message.message_id().entry_id()].append(message)

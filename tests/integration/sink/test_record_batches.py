@@ -92,7 +92,7 @@ def test_rows_of_any_kind_are_measured(spark: SparkSession) -> None:
 
 
 def _batches(jvm: Any, gateway: Any, rows: Any, columns: Any) -> Any:
-    """The class is none of anybody's but the jar's."""
+    """Make record batches with a private class of the jar."""
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     (constructor,) = loader.loadClass("org.pysparkpulsar.source.RowBatches").getDeclaredConstructors()
     constructor.setAccessible(True)

@@ -43,7 +43,7 @@ def assert_the_same(given: WriteOptions, rows: pa.Table, rng: random.Random) -> 
 def test_repeated_rows_of_one_topic_have_the_same_digest(
     pulsar: LocalPulsar, admin: Admin, topic: str, rng: random.Random
 ) -> None:
-    """Keyed by a column, some of them tombstones, to several partitions."""
+    """Rows with keys from a column, some of them tombstones, go to several partitions."""
     admin.create_partitioned(topic, 3)
     more = {
         "keyColumn": "id",

@@ -1,4 +1,4 @@
-"""The sink's columns: where a row goes, when it is delivered, and what deletes a key; seen by the official clients."""
+"""Columns of the sink that select topic, partition and delivery time, or delete a key; read by the official clients."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_row_chooses_its_partition(
     assert "__partition: expected 0 to 3, got 4" in failure(
         lambda: save(beyond, pulsar, topic=topic), "SchemaError"
     )
-    # A null, and the -1 of a topic without partitions, leave it to the key.
+    # With a null, or the -1 of a topic without partitions, the key selects the partition.
     free = spark.createDataFrame(
         [("a", None, "a"), ("b", -1, "a")], "value string, __partition int, __key string"
     )
@@ -105,7 +105,7 @@ def test_rows_name_topics_that_exist(
     frame = spark.range(3_000).selectExpr("cast(id as string) value", "'k' __key", f"{name} __topic")
     save(frame.coalesce(1), pulsar)
     for rest in range(3):
-        # One task, one key: the order stays.
+        # One task and one key keep the order.
         wanted = [str(number) for number in range(3_000) if number % 3 == rest]
         assert texts(official, f"{topic}-{rest}") == wanted
 
@@ -145,7 +145,7 @@ def test_topics_of_rows_are_created_when_allowed(
     assert {rest: sorted(ids) for rest, ids in found.items()} == {
         rest: [number for number in range(100) if number % 2 == rest] for rest in range(2)
     }
-    # Now they exist, and stay as they are.
+    # The topics exist now, and stay unchanged.
     save(frame, pulsar, **{**options, "partitions": "5"})
     assert f"{topic}-0-partition-2" not in admin.topics()
 
@@ -192,7 +192,7 @@ def test_rows_are_delivered_at_their_time(
     consumer.close()
     assert came["then"] >= at
     assert max(moment for value, moment in came.items() if value != "then") < came["then"]
-    # A reader does not wait, and rows of a task keep their order.
+    # A reader ignores delivery times, and rows of a task keep their order.
     assert [row.value for row in read_topic(topic).collect()] == [value for value, _ in rows]
 
 

@@ -68,7 +68,7 @@ def options(service_url: str, topic: str) -> WriteOptions:
 
 
 def write(server: LocalPulsar, topic: str, watch: Callable[[Seen], None]) -> int:
-    """The values, in one batch for each run of small ones."""
+    """Write the values, with a batch for each run of small ones."""
     target = settle_target(options(server.service_url, topic), COLUMNS)
     with Forwarder(server.service_url, watch) as forwarder:
         batch = pa.record_batch([pa.array(VALUES)], schema=COLUMNS)
@@ -95,7 +95,7 @@ def test_chunked_rows_are_read_once_by_all_readers(
             interruption = Interruption(kind, nth, lambda name=name: admin.unload(name))
             assert write(pulsar, name, interruption) == len(VALUES)
             assert interruption.seen >= nth, "nothing was interrupted"
-            # Readers wait for the last message, also if that is a chunk that they drop.
+            # Readers wait for the last message, even if it is a chunk that they drop.
             producer = official.create_producer(name)
             producer.send(LAST.encode())
             producer.close()
@@ -122,7 +122,7 @@ def test_chunked_rows_are_read_once_by_all_readers(
 def test_a_receipt_of_a_dropped_message_is_an_error(
     topic: str, pulsar: LocalPulsar, admin: Admin, official: official_client.Client
 ) -> None:
-    """A broker knows the producer's name with higher ids from elsewhere: it drops what was never stored."""
+    """A broker that knows the producer's name with higher ids drops messages that it never stored."""
     namespace = f"public/known-{topic[-12:]}"
     admin.make_namespace(namespace)
     admin.request("POST", f"namespaces/{namespace}/deduplication", True)

@@ -1,4 +1,4 @@
-"""Rows with sequence ids of their own under a producer's name, and a broker that deduplicates by them."""
+"""Rows with their own sequence ids and a producer's name, and a broker that removes duplicates by them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COLUMNS = pa.schema([pa.field("value", pa.string()), pa.field("__sequenceId", pa
 
 @pytest.fixture
 def target(topic: str, admin: Admin) -> str:
-    """A topic of three partitions in a namespace with deduplication."""
+    """Return a topic of three partitions in a namespace with deduplication."""
     namespace = f"public/ids-{topic[-12:]}"
     admin.make_namespace(namespace)
     assert admin.request("POST", f"namespaces/{namespace}/deduplication", True).status < 300
@@ -60,7 +60,7 @@ def test_rows_written_twice_are_stored_once(
 def test_an_attempt_that_breaks_anywhere_can_run_again(
     nth: int, target: str, pulsar: LocalPulsar, official: official_client.Client
 ) -> None:
-    """First the connection breaks, then the whole task is run again, as Spark does."""
+    """The connection breaks first, and then the whole task runs again, as in Spark."""
     sends: list[Seen] = []
 
     def cut(seen: Seen) -> None:

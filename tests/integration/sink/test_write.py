@@ -1,4 +1,4 @@
-"""The sink: what the official clients read from what Spark wrote, cell by cell."""
+"""Messages that Spark wrote, read by the official clients, cell by cell."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def save(frame: DataFrame, server: LocalPulsar, topic: str, **options: str) -> N
 
 
 def document_of(admin: Admin, topic: str, kind: str) -> dict[str, Any]:
-    """The Avro document that the registry holds for the topic, whose type must be `kind`."""
+    """Return the topic's Avro document in the registry, whose type must be `kind`."""
     schema = admin.schema(topic)
     assert schema is not None
     assert schema["type"] == kind
@@ -103,7 +103,7 @@ def test_avro_is_registered_and_read_by_the_official_decoder(
     assert expected_cells(ours) == found
 
 
-# The official classes know no null inside an array or a map.
+# The official classes support no null inside an array or a map.
 JSON_COLUMNS = (
     StructType()
     .add("flag", BooleanType())
@@ -181,7 +181,7 @@ def test_an_existing_record_schema_is_kept_and_used(
     before = admin.schema(topic)
     at = dt.datetime(2026, 11, 21, 3, 1, 43, 82_000, dt.UTC)
     rows = [("A", 1, at, "x"), ("B", 2, at, None)]
-    # Other order and a narrower integer than the schema's; `extra` is left out.
+    # The order differs from the schema's, an integer is narrower, and `extra` is left out.
     save(
         spark.createDataFrame(rows, "kind string, id int, at timestamp, name string").coalesce(1),
         pulsar,

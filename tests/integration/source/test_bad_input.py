@@ -183,7 +183,7 @@ def test_bounds_of_a_stream_must_be_json(
     reader = (
         spark.readStream.format("pulsar").option("service.url", pulsar.service_url).option("topic", filled)
     )
-    # Before a query is started.
+    # The error appears before a query is started.
     assert "begin" in refused(lambda: reader.option("startingOffsets", "begin").load(), "OptionError")
 
 

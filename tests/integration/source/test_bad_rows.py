@@ -1,4 +1,4 @@
-"""Messages that do not decode, in each mode, and reading only some columns; against a real server."""
+"""Messages that do not decode, in each mode, also with a selection of columns; against a real server."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ GOOD = {0: (1, "a"), 4: (5, None)}
 def topic_with_bad_message(
     request: pytest.FixtureRequest, topic: str, official: official_client.Client, admin: Admin
 ) -> str:
-    """A JSON topic with good and bad messages and a null value."""
+    """Return a JSON topic with good and bad messages and a null value."""
     admin.create(topic)
     admin.register(topic, "JSON", DOCUMENT)
     producer = official.create_producer(topic, batching_enabled=request.param)

@@ -1,4 +1,4 @@
-"""`startingOffsets` and `endingOffsets`: inclusive and exclusive down to the message inside an entry."""
+"""`startingOffsets` (inclusive) and `endingOffsets` (exclusive), down to the message inside an entry."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Whole = dict[str, Ids]
 
 @pytest.fixture
 def whole(topic: str, rng: random.Random, official: official_client.Client, admin: Admin) -> Whole:
-    """Partition to the ids of its messages as the official Reader sees them, batched and unbatched."""
+    """Map each partition to its message ids, batched and unbatched, as read by the official Reader."""
     admin.create_partitioned(topic, PARTITIONS)
     for batched in (True, False, True):
         producer = official.create_producer(
@@ -66,7 +66,7 @@ def bound(ids: Whole, cuts: dict[str, int]) -> str:
 def random_cuts(
     rng: random.Random, ids: Whole, number: int
 ) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
-    """Consecutive ranges, as message numbers, that cover every partition."""
+    """Yield consecutive ranges of message numbers that cover every partition."""
     inner = {name: sorted(rng.choices(range(len(each) + 1), k=number)) for name, each in ids.items()}
     cuts = {name: [0, *inner[name], len(ids[name])] for name in ids}
     for index in range(number + 1):

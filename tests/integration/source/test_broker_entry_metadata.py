@@ -72,11 +72,11 @@ def test_every_message_has_its_own_broker_metadata(
         )
         for row in theirs
     ]
-    # Each message has an index, and chunks have one each.
+    # Each message has an index, and each chunk has one of its own.
     assert [row["__index"] for row in ours] == [*range(61), *range(63, 84)]
     assert [row["__replicatedFrom"] for row in ours if row["__replicatedFrom"]] == ["east"]
 
-    # Of a part of a batch too.
+    # A part of a batch has its messages' indexes, too.
     middle = ours[7]["__messageId"]
     start = f'{{"{topic}": "{middle.ledger}:{middle.entry}:{middle.batchIndex}"}}'
     assert rows_of(spark, server, topic, startingOffsets=start) == ours[7:]

@@ -40,7 +40,7 @@ def gateway() -> Iterator[JavaGateway]:
     )
     gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auto_convert=True))
     yield gateway
-    # An object of the JVM that is collected later would look for the JVM.
+    # An object of the JVM that is collected later would need the JVM.
     gc.collect()
     gateway.shutdown()
 
@@ -91,14 +91,14 @@ class Channel:
         return self.java.json.readTree(json.dumps(arguments))
 
     def refused(self, name: str, retry: str = "IDEMPOTENT", body: bytes = b"", **arguments: Any) -> str:
-        """The class and the message of the exception."""
+        """Return the class and the message of the exception."""
         with pytest.raises(Py4JJavaError) as caught:
             self.answer(name, retry, body, **arguments)
         return str(caught.value.java_exception.toString())
 
 
 class _Java:
-    """Classes of the jar by their names."""
+    """The classes of the jar, by their names."""
 
     def __init__(self, gateway: JavaGateway) -> None:
         self._package = gateway.jvm.org.pysparkpulsar.process
@@ -113,7 +113,7 @@ Opened = Callable[..., Channel]
 
 @pytest.fixture
 def channel(gateway: JavaGateway, interpreter: str, request: pytest.FixtureRequest) -> Opened:
-    """`channel(at_once, seconds, patience, python)`: one of this test alone; of equal ones the process is the same."""
+    """Yield `channel(at_once, seconds, patience, python)`, for this test alone. Equal arguments share a process."""
 
     def opened(
         at_once: int = 4,
@@ -159,7 +159,7 @@ def test_a_service_for_one_thread_gets_one_call_at_a_time(channel: Opened, tmp_p
     echo = channel(at_once=1, seconds=2)
     echo.call("echo")
     with ThreadPoolExecutor(3) as pool:
-        # Together they take longer than the deadline of one, which begins when it is sent.
+        # Together the calls run longer than the deadline of one, which begins when the call is sent.
         answers = list(
             pool.map(lambda n: echo.call("sleep", mark=str(tmp_path / str(n)), seconds=1.2), range(3))
         )
@@ -176,7 +176,7 @@ def test_a_killed_process_is_restarted(channel: Opened) -> None:
 
 
 def _exists(pid: int) -> bool:
-    """A zombie is gone, too, when the JVM has waited for it."""
+    """Return whether the process exists; a zombie disappears, too, after the JVM has waited for it."""
     return Path(f"/proc/{pid}").exists()
 
 
@@ -191,7 +191,7 @@ def test_only_idempotent_calls_are_repeated(channel: Opened, tmp_path: Path) -> 
         assert "the disk is full" in said
         assert said.endswith("; look")
     with ThreadPoolExecutor(4) as pool:
-        # What is under way beside it is repeated, too.
+        # Concurrent calls are repeated, too.
         others = [pool.submit(echo.call, "sleep", mark=str(tmp_path / str(n)), seconds=1.0) for n in range(3)]
         await_true("calls under way", lambda: all((tmp_path / str(n)).exists() for n in range(3)))
         assert "exit code 7" in echo.refused("die", "ONCE", mark=str(tmp_path / "beside"))
@@ -199,7 +199,7 @@ def test_only_idempotent_calls_are_repeated(channel: Opened, tmp_path: Path) -> 
 
 
 def test_unusable_interpreters_are_reported(channel: Opened, tmp_path: Path) -> None:
-    """Are named in one text, with the reason and with what to set."""
+    """An error text names all interpreters, with the reason and the setting."""
 
     def script(name: str, text: str) -> str:
         path = tmp_path / name
@@ -281,7 +281,7 @@ def test_a_cancelled_call_ends_its_process_or_completes(
     """
     echo, ends = channel(at_once=at_once, patience=2), queue.Queue[Any]()
     before = echo.call("echo").pid
-    # A thread of the JVM that stays interrupted ends with its connection.
+    # A thread of the JVM that stays interrupted closes its connection.
     client = JavaGateway(gateway_parameters=gateway.gateway_parameters)
     same = channel(at_once=at_once, patience=2, client=client)
 

@@ -1,4 +1,4 @@
-"""Chunked messages against the official Reader: interleaved, over ledgers, and cut by ranges anywhere."""
+"""Chunked messages against the official Reader: interleaved, over several ledgers, and cut by ranges anywhere."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Row = tuple[tuple[int, int, int], bytes, bytes | None, dict[str, str]]
 
 @pytest.fixture(scope="module")
 def small_ledgers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPulsar]:
-    """A server of small messages, so that chunks are small, and of ledgers that hold three of them."""
+    """Yield a server with small messages, so that chunks are small, and with ledgers of three messages."""
     config = {
         "maxMessageSize": str(MAX_MESSAGE),
         "managedLedgerMaxEntriesPerLedger": "3",
@@ -51,7 +51,7 @@ def small_ledgers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPul
 def read_rows(
     server: LocalPulsar, topic: str, start: Position = EARLIEST, end: Position | None = None, **options: Any
 ) -> list[Row]:
-    """The rows of a range, read as a task does."""
+    """Return the rows of a range, read like a task."""
     parsed = ReadOptions(service_url=server.service_url, topic=topic, **options)
     partition = TopicPartition.parse(topic)
     if end is None:
@@ -94,7 +94,7 @@ def reference(client: official_client.Client, topic: str) -> list[Row]:
 
 
 def produce_chunks(client: official_client.Client, topic: str, rng: random.Random, each: int) -> None:
-    """Three producers at the same time: two whose messages are cut (if they are large), one that batches."""
+    """Run three concurrent producers: two split large messages into chunks, one sends batches."""
     codecs = [official_client.CompressionType.LZ4, official_client.CompressionType.NONE]
     seeds = [rng.randrange(2**32) for _ in range(3)]
 

@@ -1,4 +1,4 @@
-"""Columns handed to Spark as columns: every cell is the same as when Spark makes rows first."""
+"""Columns that Spark gets as columns: every cell is the same as with rows."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LEAVES = (
 
 @pytest.fixture
 def read_both(spark: SparkSession, pulsar: LocalPulsar) -> ReadBoth:
-    """The same topic by columns and by rows, in many small batches."""
+    """Return a function that reads a topic by columns and by rows, in many small batches."""
 
     def read(topic: str, **options: Any) -> tuple[DataFrame, DataFrame]:
         reader = spark.read.format("pulsar").option("service.url", pulsar.service_url).option("topic", topic)
@@ -75,7 +75,7 @@ def random_record(rng: random.Random, depth: int) -> StructType:
 
 
 def random_column(kind: DataType, seed: int) -> sf.Column:
-    """Values of the type that differ from row to row, a seventh of them null, at every depth."""
+    """Return values of the type that differ from row to row; a seventh of them is null, at every depth."""
     number = sf.abs(sf.hash(sf.col("id"), sf.lit(seed)))
     match kind:
         case ArrayType():
@@ -129,7 +129,7 @@ def test_the_plan_shows_columnar_reads(read_both: ReadBoth, filled: str) -> None
 
 
 def arrow_same(column: str) -> sf.Column:
-    """The column through an Arrow function of Python, which is pickled by value."""
+    """Pass the column through an Arrow function of Python, which is pickled by value."""
 
     @sf.arrow_udf("string")
     def same(texts: pa.Array) -> pa.Array:

@@ -1,4 +1,4 @@
-"""`readCompacted` against the official Reader; ends that compaction removed must neither hang nor be errors."""
+"""`readCompacted` against the official Reader; ends that compaction removed cause neither hangs nor errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ QUICK_SECONDS = 20.0
 
 @pytest.fixture
 def send(topic: str, official: official_client.Client) -> Send:
-    """`send(("key", b"value"), ..., batching=True)`: one entry for each message, or one for all."""
+    """Return `send(("key", b"value"), ..., batching=True)`, which writes one entry for each message, or one for all."""
 
     def produce(*messages: tuple[str | None, bytes | None], batching: bool = False) -> None:
         producer = official.create_producer(

@@ -70,7 +70,7 @@ def test_only_committed_messages_are_read(
     found = ours(read_topic, topic)
     expected = [b"plain 1", b"committed 1", b"committed 2", b"plain 2"]
     assert [value for _, value in found] == expected + ([] if last == "abort" else [b"the last"])
-    if last != "abort":  # The Java Reader can wait for a last message that was aborted.
+    if last != "abort":  # The Java Reader may wait for a last message that was aborted.
         assert found == places(special.run({"do": "read", "topic": topic})[0])
     # Markers and aborted messages are entries without rows.
     markers = 2 + (last is not None)
@@ -105,7 +105,7 @@ def test_a_topic_that_hides_its_messages_briefly_is_not_empty(
     for count in (1, 3):
         answers_without_messages[:] = [log_end] * count
         assert plan_batch(options).splits == [split]
-        # A stream that starts at the end.
+        # The stream starts at the end.
         answers_without_messages[:] = [log_end] * count
         reader = PulsarStreamReader(options, resolve_source_schema(options))
         assert reader.latestOffset(reader.initialOffset(), None)["positions"] == {filled: str(split.end)}
@@ -118,7 +118,7 @@ def never_shown(pulsar: LocalPulsar, topic: str, **more: Any) -> ReadOptions:
 
 
 def rows_now(options: ReadOptions) -> int:
-    """Messages in what `Trigger.AvailableNow` plans, by the entries that its splits hold."""
+    """Count the messages in the plan of `Trigger.AvailableNow`, by the entries of its splits."""
     reader = PulsarStreamReader(options, resolve_source_schema(options))
     try:
         start = reader.initialOffset()
@@ -167,7 +167,7 @@ def test_entries_hidden_from_consumers_are_no_messages(
         plan_batch(answers_without_messages)
     with pytest.raises(MessagesHidden):
         rows_now(answers_without_messages)
-    # A stream that stays reads them when they are shown.
+    # A stream that keeps running reads the messages when the broker shows them.
     reader = PulsarStreamReader(answers_without_messages, resolve_source_schema(answers_without_messages))
     offset = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
     assert offset["positions"] == {topic: "earliest"}

@@ -1,7 +1,7 @@
-"""100,000 messages of every codec and shape: each cell that Spark shows against the official Reader.
+"""100,000 messages of every codec and shape, with each of Spark's cells compared with the official Reader.
 
-Written by the official Python client, by the server's own `pulsar-perf` and `pulsar-client`, and by the
-official Java client, whose keys may be bytes.
+The writers are the official Python client, the server's own `pulsar-perf` and `pulsar-client`, and the official Java
+client, whose keys may be bytes.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ Rows = dict[str, list[Cells]]
 
 
 def reference(client: official_client.Client, topic: str) -> Rows:
-    """The official Reader's view: partition's full name to its messages in order."""
+    """Map each partition's full name to its messages in order, as read by the official Reader."""
     rows: Rows = defaultdict(list)
     for message in messages_of(client, topic):
         found = message.message_id()
         key: bytes | None = message.partition_key().encode() or None
         if key is not None and BYTE_KEY in message.properties():
-            key = base64.b64decode(key)  # The Python client hands out the base64 text.
+            key = base64.b64decode(key)  # The Python client returns the base64 text.
         event = message.event_timestamp()
         rows[message.topic_name()].append(
             (
@@ -82,7 +82,7 @@ def rows_of(frame: DataFrame) -> Rows:
 
 
 def random_message(rng: random.Random, number: int) -> dict[str, Any]:
-    """Arguments of the official `Producer.send_async`; empty and null ones carry a number."""
+    """Return arguments of the official `Producer.send_async`; empty and null messages have a number."""
     shape = rng.random()
     content = None if shape < 0.03 else b"" if shape < 0.08 else rng.randbytes(rng.randrange(1, 120))
     if shape > 0.5:
@@ -104,7 +104,7 @@ def random_message(rng: random.Random, number: int) -> dict[str, Any]:
 def produce_randomly(
     client: official_client.Client, topic: str, rng: random.Random
 ) -> dict[str, dict[str, Any]]:
-    """Send every codec batched and unbatched; returns the unbatched ZLIB messages without bytes, by number."""
+    """Send every codec batched and unbatched. Returns the unbatched ZLIB messages without bytes, by number."""
     without_bytes: dict[str, dict[str, Any]] = {}
     number = 0
     for codec, compression in CODECS.items():
@@ -218,7 +218,7 @@ def test_every_cell_equals_the_official_reader(
 
     ids = [row[3] for rows in found.values() for row in rows]
     assert len(ids) == len(set(ids))
-    # `pulsar-perf` stops at the first look after its number; the others send exactly theirs.
+    # `pulsar-perf` stops at its first check after its number; the other writers send exactly theirs.
     assert len(ids) >= len(CODECS) * (BATCHED + UNBATCHED) + PERF + len(jobs) * JAVA + TOOL + max(
         1, partitions
     )
@@ -249,5 +249,5 @@ def test_reading_leaves_no_subscription(
     producer = official.create_producer(topic)
     producer.send(b"x")
     assert read_topic(topic).count() == 1
-    # A broker removes it a moment after its reader has closed it.
+    # A broker removes the subscription a moment after its reader has closed it.
     await_true("no subscription", lambda: admin.subscriptions(topic) == [])

@@ -1,4 +1,4 @@
-"""Encrypted messages of the official Python and Java clients: read with the keys, and without."""
+"""Encrypted messages of the official Python and Java clients, read with the keys and without."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class KeyPair:
 
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, KeyPair]:
-    """Two RSA key pairs, the private keys in the two forms in which people have them."""
+    """Return two RSA key pairs, with the private keys in two common formats."""
     forms = [serialization.PrivateFormat.TraditionalOpenSSL, serialization.PrivateFormat.PKCS8]
     return {
         name: _write(tmp_path_factory.mktemp(name), rsa.generate_private_key(65537, 2048), form)
@@ -132,7 +132,7 @@ def java_steps(values: list[bytes]) -> list[dict[str, Any]]:
 def from_java(
     topic: str, rng: random.Random, pairs: dict[str, KeyPair], special: JavaClient
 ) -> list[dict[str, Any]]:
-    """Messages for both keys by the Java client, and what its Reader makes of them."""
+    """Return messages of the Java client for both keys, as its Reader decodes them."""
     keys = {name: pair.public for name, pair in pairs.items()}
     values = [rng.randbytes(100) for _ in range(20)]
     job = {"do": "produce", "topic": topic, "publicKeys": keys}
@@ -240,7 +240,7 @@ def test_unusable_key_files_are_refused(
     encrypted: str, unfit_keys: list[tuple[str, str]], read_topic: ReadTopic
 ) -> None:
     for path, reason in unfit_keys:
-        # Not even DISCARD hides a key file that cannot be used.
+        # DISCARD does not hide a key file that cannot be used.
         with pytest.raises(Exception, match="OptionError") as caught:
             read_topic(encrypted, **{DEFAULT: path, ACTION: "DISCARD"}).collect()
         assert reason in str(caught.value)

@@ -1,4 +1,4 @@
-"""Ends by event time: what a batch leaves out, and the message at which each topic partition of a stream ends."""
+"""Ends by event time: the rows that a batch leaves out, and the message at which a stream ends each partition."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Options = Callable[..., ReadOptions]
 
 @dataclass(frozen=True)
 class Message:
-    """`event` None: without event time."""
+    """A sent message; `event` is its event time, or None if it has none."""
 
     value: int
     partition: int
@@ -36,7 +36,7 @@ class Message:
 
 @pytest.fixture
 def options(topic: str, pulsar: LocalPulsar) -> Options:
-    """`options(endingEventTime="5")`: options to read the test's topic."""
+    """Return `options(endingEventTime="5")`, which returns options to read the test's topic."""
 
     def make(**given: str) -> ReadOptions:
         known = {"service.url": pulsar.service_url, "topic": topic, "startingOffsets": "earliest"}
@@ -48,8 +48,11 @@ def options(topic: str, pulsar: LocalPulsar) -> Options:
 
 @pytest.fixture
 def sent(topic: str, official: official_client.Client, admin: Admin, rng: random.Random) -> Sequence[Message]:
-    """Three partitions, of batched entries, of entries of one message, and of chunks; event times in no order. The
-    last has none at or past the end."""
+    """Fill three partitions: with batched entries, with entries of one message, and with chunks. Event times are
+    unordered.
+
+    The last partition has no message at or past the end.
+    """
     admin.create_partitioned(topic, 3)
     value = 0
     for partition in range(3):
@@ -90,7 +93,7 @@ def before(messages: Sequence[Message], end: float) -> list[int]:
 
 
 def up_to(messages: Sequence[Message], ends: dict[int, float], published_from: int = 0) -> list[int]:
-    """Each partition up to its first message at or past its end."""
+    """Return the messages of each partition up to its first message at or past its end."""
     found: list[int] = []
     for partition, end in ends.items():
         for each in messages:
@@ -113,7 +116,7 @@ def batch_of(options: ReadOptions) -> list[int]:
 
 
 def micro_batches(reader: PulsarStreamReader, start: dict | None = None) -> Iterator[tuple[dict, list[int]]]:
-    """Offset and rows of each, until nothing is planned any more."""
+    """Yield the offset and rows of each micro-batch, until nothing is planned any more."""
     start = reader.initialOffset() if start is None else start
     while (end := reader.latestOffset(start, ReadAllAvailable())) != start:
         splits = reader.partitions(start, end)
@@ -199,7 +202,7 @@ def test_messages_before_the_start_do_not_end_a_stream(options: Options, sent: S
 def test_a_search_that_ran_out_of_time_continues_in_the_next_micro_batch(
     options: Options, sent: Sequence[Message]
 ) -> None:
-    """Each look has time for some entries of each topic partition only, and the micro-batch ends with them."""
+    """Each search has time for only some entries of each topic partition, and the micro-batch ends with them."""
     asked = options(endingEventTime=str(END), **{"pulsar.consumer.receiverQueueSize": "8"})
     reader = PulsarStreamReader(asked, resolve_source_schema(asked))
     ticks = iter(range(10**9))

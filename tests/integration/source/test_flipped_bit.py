@@ -1,4 +1,4 @@
-"""A flipped bit in a stored entry is found, and named."""
+"""Detection of a flipped bit in a stored entry; the error names the entry."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def decoded_rows(options: ReadOptions, topic: str, ledger: int, entry: int, data
 
 
 def stored_entry(options: ReadOptions, topic: str) -> tuple[bytes, tuple[int, int]]:
-    """The first entry's bytes as the broker sends them, cut from the MESSAGE frame on the socket, and its id."""
+    """Return the first entry's bytes, cut from the broker's MESSAGE frame on the socket, and its id."""
     received = bytearray()
     with BrokerClient(options) as client:
         transport = client.owner_connection(topic)._transport

@@ -37,7 +37,7 @@ BATCH = 20
 
 @pytest.fixture
 def options(topic: str, pulsar: LocalPulsar) -> Options:
-    """`options(readFrom="broker")`: options to read the test's topic."""
+    """Return `options(readFrom="broker")`, which returns options to read the test's topic."""
 
     def make(**given: str) -> ReadOptions:
         known = {"service.url": pulsar.service_url, "admin.url": pulsar.admin_url, "topic": topic}
@@ -220,7 +220,7 @@ def test_many_small_ledgers_exceed_a_small_slack(
     caplog: pytest.LogCaptureFixture,
     late_ms: int,
 ) -> None:
-    """Messages that are under way for long, or of a producer whose clock is wrong."""
+    """Some messages arrive late, or their producer's clock is wrong."""
     published: dict[Id, int] = {}
     with RawProducer(pulsar.service_url, topic) as producer:
         for _ in range(5):
@@ -237,7 +237,8 @@ def test_many_small_ledgers_exceed_a_small_slack(
             asked = options(startingTimestamp=str(first), endingTimestamp=str(behind))
             found = rows_of(replace(asked, clock_slack_ms=slack))
             assert found == [each for each, time_ms in published.items() if first <= time_ms < behind]
-    # Where nothing was late, a ledger still counts as closed when the topic was loaded again for the next message.
+    # The warning may appear without late messages, too. A ledger's closing time is the time at which the topic was
+    # loaded for the next message.
     assert "clockSlackMs': expected publish times" in caplog.text or late_ms == 0
 
 
@@ -346,7 +347,7 @@ def test_micro_batches_in_the_open_ledger_send_no_admin_request(
         return get(self, path, where, version)
 
     monkeypatch.setattr(AdminClient, "get", counted)
-    # Or the lag is measured again, which lists ledgers.
+    # Otherwise the lag would be measured again, which lists ledgers.
     given = options(startingOffsets="earliest", lagIntervalMs="3600000")
     reader = PulsarStreamReader(given, resolve_source_schema(given))
     former = reader.latestOffset(reader.initialOffset(), None)
@@ -397,7 +398,7 @@ def test_a_stream_reads_each_row_once_over_ledgers(
 
 @pytest.fixture
 def refusing_url() -> Iterator[str]:
-    """An admin URL that answers 403 to everything, as one does to a role without the right."""
+    """Yield an admin URL that answers 403 to everything, like a server to a role without the right."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

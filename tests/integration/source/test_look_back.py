@@ -1,4 +1,4 @@
-"""Looking back for earlier chunks while connections break, the topic moves, and its messages go away."""
+"""Look-backs for earlier chunks over broken connections, unloads, and removed messages."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def spread(server: LocalPulsar, topic: str, admin: Admin) -> Spread:
 def read(
     server: LocalPulsar, topic: str, start: Position, end: Position, watch: Watch, **options: Any
 ) -> list[bytes]:
-    """Values of a range, read as a task does; `watch` sees what happens on the way to the server."""
+    """Return the values of a range, read like a task; `watch` gets each command on its way to the server."""
     direct = ReadOptions(service_url=server.service_url, topic=topic)
     schema = resolve_source_schema(direct)
     with Forwarder(server.service_url, watch) as forwarder:
@@ -80,7 +80,10 @@ def read(
 
 
 def looks_back(seen: Seen) -> bool:
-    """The task's own client opens a connection for lookups and one for its topic, then looking back begins."""
+    """Return whether the command belongs to a look-back.
+
+    The task's own client first opens a connection for lookups and one for its topic. Later connections look back.
+    """
     return seen.connection > 1
 
 
@@ -97,7 +100,7 @@ def kinds_of_look_back(read_watched: Callable[[Watch], object]) -> Counter[int]:
 
 @dataclass
 class Once:
-    """Does something at the `nth` command of a kind, counted over all connections that look back."""
+    """A watcher that runs an action at the `nth` command of a kind, counted over all connections that look back."""
 
     command: int
     nth: int

@@ -29,12 +29,13 @@ from pyspark_pulsar.tools.standalone import LocalPulsar
 
 # Far longer than an answer needs, far shorter than the two minutes of pollTimeoutMs.
 SOON_SECONDS = 30.0
-# The first run, in the ledger; its later ones; where earlier ledgers are looked for; in them.
+# The first moments are in the ledger's first look-back and its later ones. The others are in the search for earlier
+# ledgers, and in the look-backs in these.
 MOMENTS = [(SUBSCRIBE, 0), (MESSAGE, 5), (SUBSCRIBE, 1), (SUBSCRIBE, 2), (MESSAGE, 45)]
 
 
 def failure(kind: type[PulsarError], server: LocalPulsar, topic: str, where: Spread, interrupt: Once) -> str:
-    """The text of the error that ends, soon, a read from the last chunk on."""
+    """Return the text of the error that soon ends a read from the last chunk on."""
     begun = time.monotonic()
     with pytest.raises(kind) as caught:
         read(server, topic, where.last, where.end, interrupt)
@@ -51,7 +52,7 @@ def expected_error(topic: str, where: Spread) -> str:
 
 @pytest.fixture
 def alone(topic: str, admin: Admin) -> str:
-    """A topic in a namespace of its own, whose retention a test may change."""
+    """Return a topic in a namespace of its own, so that a test may change the retention."""
     namespace = f"public/{uuid.uuid4().hex}"
     admin.make_namespace(namespace)
     return topic.replace("public/default", namespace)

@@ -1,4 +1,4 @@
-"""Looking back while the server is silent for a while or for good, or is killed and starts again."""
+"""Look-backs while the server is silent for a while or for good, or is killed and starts again."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_look_back_fails_on_a_server_that_stays_silent(
     own_server: LocalPulsar, topic: str, command: int, nth: int
 ) -> None:
     where = spread(own_server, topic, Admin(own_server.admin_url))
-    # With a consumer there, pollTimeoutMs counts alone.
+    # After a consumer was opened, pollTimeoutMs counts alone.
     options = POLL if command == FLOW else POLL | REQUESTS
     with Pause(own_server, command) as pause:
         once = Once(command, nth, pause)
@@ -80,7 +80,7 @@ def test_a_look_back_fails_on_a_server_that_stays_silent(
         passed = time.monotonic() - begun
     assert once.done
     assert str(caught.value).startswith(where.looking_back)
-    # A last attempt that began in time: connect, look up, subscribe. Then two consumers are closed.
+    # The last attempt began in time: it may connect, look up and subscribe. Then two consumers are closed.
     assert passed < POLL_SECONDS + 3 * REQUEST_SECONDS + 2 * CLOSE_SECONDS + 20
 
 

@@ -1,4 +1,4 @@
-"""Many small topics: few tasks, and each message once and in order, in batch, stream and sink."""
+"""Many small topics in few tasks, with each message once and in order, in batch, stream and sink."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Texts = dict[str, list[str]]
 
 
 def produce(pulsar: LocalPulsar, namespace: str, round_: int) -> Texts:
-    """Two messages to each topic, to every seventh none."""
+    """Send two messages to each topic, but none to every seventh."""
     client = official_client.Client(pulsar.service_url)
     sent: Texts = {}
     for number in range(TOPICS):
@@ -100,7 +100,7 @@ def test_batch_and_stream_read_many_topics(
 
 
 def test_rows_are_written_to_many_topics(spark: SparkSession, pulsar: LocalPulsar, admin: Admin) -> None:
-    """Topics are settled and opened by several threads; the rows of each stay in their order."""
+    """Several threads settle and open topics; the rows of each topic keep their order."""
     namespace = "public/many-targets"
     admin.make_namespace(namespace)
     for number in range(60):
@@ -132,7 +132,7 @@ def test_rows_are_written_to_many_topics(spark: SparkSession, pulsar: LocalPulsa
     read: dict[int, list[int]] = defaultdict(list)
     for row in back.load().select("__topic", "id").collect():
         read[int(row[0].rpartition("/t")[2])].append(row[1])
-    # Written twice, by two tasks at a time: the first half of the ids by one, the second by the other.
+    # The rows are written twice, by two tasks at a time: each has half of the ids.
     for number, expected in ids.items():
         assert sorted(read[number]) == sorted(2 * expected)
         for half in (range(600), range(600, 1_200)):
@@ -181,7 +181,7 @@ def test_plans_for_many_small_topics_request_no_ledgers(
     shown = plan_batch(options, is_shown=True)
     assert shown.splits == plan.splits
     assert {split.entries for split in planned_splits(shown)} == {2}
-    # With a second ledger that may be closed, and read past the broker, they are.
+    # Ledgers are requested if there is a second one that may be closed, and if the read is past the broker.
     topic = next(iter(sent))
     admin.unload(topic)
     with python_client(pulsar.service_url) as client:
@@ -194,7 +194,7 @@ def test_plans_for_many_small_topics_request_no_ledgers(
 def test_a_task_subscribes_ahead_and_survives_unloads(
     pulsar: LocalPulsar, admin: Admin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # What is answered later is read too, but not ahead.
+    # A topic whose answer is late is read too, but not ahead.
     monkeypatch.setattr(consumers_ahead, "_LOOKUP_SECONDS", 60.0)
     namespace = "public/many-ahead"
     admin.make_namespace(namespace)

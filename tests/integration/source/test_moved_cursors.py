@@ -27,7 +27,7 @@ Move = Callable[[Admin, str], None]
 
 @pytest.fixture
 def retained(admin: Admin) -> str:
-    """A topic whose messages all stay."""
+    """Return a topic that retains all messages."""
     namespace = f"public/moved-{time.monotonic_ns()}"
     admin.make_namespace(namespace)
     admin.request(
@@ -52,14 +52,14 @@ def expire(admin: Admin, topic: str) -> None:
         subscriptions = admin.stats(topic)["subscriptions"]
         return bool(subscriptions) and all(each["msgBacklog"] == 0 for each in subscriptions.values())
 
-    # The broker answers before it has moved them.
+    # The broker answers before it has moved the cursors.
     await_true("cursors at the end", are_moved)
 
 
 def read(
     server: LocalPulsar, topic: str, start: Position, move: Callable[[], None], consumers: int
 ) -> list[int]:
-    """The entry ids of the range from `start` to the present end; `move` is called in the middle, then more is sent."""
+    """Return the entry ids from `start` to the present end; `move` runs in the middle, and then more is sent."""
     partition = TopicPartition.parse(topic)
     found: list[int] = []
     options = ReadOptions(service_url=server.service_url, topic=topic)

@@ -90,7 +90,7 @@ def read(
 
 
 def random_steps(rng: random.Random, most: int) -> Iterator[dict[str, Any]]:
-    """Plain messages and transactions of up to `most`; the last one is plain."""
+    """Yield plain messages and transactions of up to `most` messages; the last one is plain."""
     sent = 0
     while sent < ENTRIES // 6:
         texts = [f"{sent + number}" for number in range(rng.choice((1, 2, 5, most)))]
@@ -111,7 +111,7 @@ def test_prefetching_reads_any_range_of_any_topic(
     starts_ahead: list[Position],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Three ledgers with markers and aborted transactions, against the official Java Reader."""
+    """Compare three ledgers with markers and aborted transactions with the official Java Reader."""
     java = JavaClient(pulsar, SPECIAL_MESSAGES)
     for _ in range(3):
         steps = list(random_steps(rng, 5 if batching else 60))
@@ -139,7 +139,7 @@ def test_prefetching_reads_any_range_of_any_topic(
 
 
 def _at(place: Place) -> Position:
-    # Of a message without a batch, the index is -1.
+    # A message outside of a batch has the index -1.
     return Position(place[0], place[1], max(0, place[2]))
 
 
@@ -183,7 +183,7 @@ def test_prefetching_survives_unloads_and_broken_connections(
 def test_prefetching_consumers_do_not_block_the_reader(
     topic: str, pulsar: LocalPulsar, starts_ahead: list[Position], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Entries grow, and what waits for the consumers ahead is more than a connection keeps."""
+    """Entries grow, so that more waits for the consumers ahead than a connection buffers."""
     monkeypatch.setattr(ahead_module, "MOST_ENTRIES", 100)
     monkeypatch.setattr(transport_module, "MAX_BUFFERED_BYTES", 200_000)
     monkeypatch.setattr(connection_module, "PAUSED_PING_SECONDS", 0.1)
@@ -227,7 +227,7 @@ def test_a_limit_of_subscriptions_allows_one_consumer(
     admin.make_namespace(namespace)
     topic = f"persistent://{namespace}/t"
     send_entries(pulsar.service_url, topic, range(ENTRIES))
-    # Policies reach a broker a moment later.
+    # A broker applies policies after a moment.
     with limited_subscriptions(admin, namespace, 1):
         with BrokerClient(ReadOptions(service_url=pulsar.service_url, topic=topic)) as client:
             first = subscribe(client, topic, EARLIEST)

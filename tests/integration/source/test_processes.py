@@ -49,7 +49,7 @@ def filled(topic: str, official: official_client.Client) -> str:
 
 
 def children(spark: SparkSession, module: str) -> list[int]:
-    """Processes of a module that this JVM has started."""
+    """Return the processes of a module that this JVM has started."""
     parent = str(spark._jvm.java.lang.ProcessHandle.current().pid())
     command = ["pgrep", "-P", parent, "-f", re.escape(module)]
     listed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
@@ -215,6 +215,6 @@ def test_a_checkpoint_process_that_does_not_read_its_pipe_is_ended(
                 os.kill(process, signal.SIGCONT)
     said = str(caught.value.java_exception)
     assert "it did not read what was sent to it within 30 seconds" in said
-    # The next call starts another one.
+    # The next call starts another process.
     assert files.exists(path)
     assert children(spark, "pyspark_pulsar.checkpoint") != known

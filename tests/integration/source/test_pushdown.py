@@ -29,7 +29,7 @@ def pushing(spark: SparkSession) -> Iterator[SparkSession]:
 
 @pytest.fixture
 def mixed(topic: str, admin: Admin, official: official_client.Client) -> str:
-    """Three partitions, each of two ledgers, batches and single messages, with and without keys."""
+    """Return a topic of three partitions, each with two ledgers, batches and single messages, with and without keys."""
     admin.create_partitioned(topic, PARTITIONS)
     for part in range(PARTITIONS):
         name = f"{topic}-partition-{part}"
@@ -70,7 +70,7 @@ def conditions(frame: DataFrame) -> list[str]:
         f"__publishTime >= {instant} + interval 1 microsecond",
         f"__publishTime between {instant} - interval 10 milliseconds and {instant} + interval 10 milliseconds",
         "__publishTime >= current_timestamp() - interval 1 hour",
-        # Times that Python does not have: of the years 294247, -248 and 10000.
+        # Python cannot represent these times: of the years 294247, -248 and 10000.
         "__publishTime < timestamp_micros(9223372036854775807L)",
         "__publishTime < timestamp_micros(-70000000000000000L)",
         f"__publishTime in ({instant}, timestamp_micros(9223372036854775807L))",
@@ -107,7 +107,7 @@ def test_pushed_filters_select_the_same_rows_as_spark(
     spark.conf.set(CONF, "true")
     try:
         assert {condition: found(each, condition) for condition, each in narrowing.items()} == expected
-        # Spark would read with the filters of the query before where a condition has none to push.
+        # Without a condition to push, Spark would otherwise read with the previous query's filters.
         assert {condition: found(frame, condition) for condition in asked} == expected
     finally:
         spark.conf.unset(CONF)
@@ -143,7 +143,7 @@ def test_filtered_messages_are_not_decoded(
 
 
 class _RawStrings(official_client.schema.StringSchema):
-    """Writes bytes as they are."""
+    """A string schema that writes bytes unchanged."""
 
     def encode(self, obj: Any) -> bytes:
         return bytes(obj)

@@ -46,7 +46,7 @@ LARGE, LARGE_BYTES = 600, 100_000
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPulsar]:
-    """A server of its own, to be killed, that ends a connection after 8 s of silence."""
+    """Yield a server for kills, which closes a connection after 8 s of silence."""
     config = {"keepAliveIntervalSeconds": str(KEEP_ALIVE_SECONDS)}
     with LocalPulsar(data=tmp_path_factory.mktemp("pulsar"), config=config) as server:
         yield server
@@ -62,7 +62,7 @@ def client(server: LocalPulsar) -> Iterator[official_client.Client]:
 
 @pytest.fixture
 def large(client: official_client.Client, topic: str) -> str:
-    """A topic with twice as many bytes as a connection keeps for slow readers."""
+    """Return a topic with twice as many bytes as a connection buffers for slow readers."""
     producer = client.create_producer(topic, batching_enabled=False, block_if_queue_full=True)
     for number in range(LARGE):
         producer.send_async(str(number).encode().ljust(LARGE_BYTES), callback=lambda *_: None)
@@ -72,13 +72,13 @@ def large(client: official_client.Client, topic: str) -> str:
 
 
 def kill_and_restart(server: LocalPulsar) -> None:
-    """kill -9 of broker, bookie and metadata store in one; the same data and ports afterwards."""
+    """Kill broker, bookie and metadata store together with SIGKILL, and restart them with the same data and ports."""
     before = server.service_url
     pid = server.status().pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
     await_true("the end of the server", lambda: server.status().pid is None)
-    # The first thread of a process that is killed can be gone before the others, and before its sockets.
+    # The first thread of a killed process may end before the others, and before its sockets are closed.
     await_true("free ports", lambda: not accepts_connections(urlsplit(before)))
     server.start(with_caller=True)
     assert server.service_url == before

@@ -43,7 +43,7 @@ def small_ledgers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPul
 
 
 class Watched:
-    """A topic of a namespace of its own, as the driver of a stream sees it."""
+    """A topic in a namespace of its own, as the driver of a stream sees it."""
 
     def __init__(self, server: LocalPulsar, client: BrokerClient, name: str) -> None:
         self.admin = Admin(server.admin_url)
@@ -65,7 +65,7 @@ class Watched:
         return self.log_ends.ends([self.partition])[self.partition]
 
     def look(self, start: Position) -> Position:
-        """A trigger of a query that has read up to `start`."""
+        """Run a trigger of a query that has read up to `start`."""
         return self.log_ends.present_ends([self.partition], {self.partition: start})[self.partition]
 
     def removed(self, start: Position) -> RemovedEntries | None:
@@ -95,7 +95,7 @@ def test_a_removed_ledger_that_was_read_is_no_loss(watched: Watched) -> None:
 def test_a_cursor_that_the_broker_moves_to_the_next_ledger_is_no_loss(watched: Watched) -> None:
     watched.send(ENTRIES - 3)
     reached = watched.end()
-    # The ledger is closed there.
+    # The ledger is closed at this position.
     watched.admin.unload(watched.name)
     watched.look(reached)
     watched.send(1)

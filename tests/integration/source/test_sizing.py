@@ -29,7 +29,7 @@ FACTOR = 4.0
 
 @pytest.fixture(scope="module")
 def written(spark: SparkSession, pulsar: LocalPulsar) -> str:
-    """A topic of Avro messages with eight columns, in entries of up to 1000."""
+    """Return a topic of Avro messages with eight columns, in entries of up to 1000."""
     topic = f"persistent://public/default/written-{uuid.uuid4().hex[:12]}"
     columns = [
         *(f"cast(rand({n}) * 1e12 as bigint) AS n{n}" for n in range(4)),
@@ -69,7 +69,7 @@ def test_the_predicted_cpu_of_a_batch_is_close(
         before = cpu_seconds_below(os.getpid(), without=server)
         read()
         took.append(cpu_seconds_below(os.getpid(), without=server) - before)
-    # The first one starts workers, and has the JVM compile.
+    # The first read starts workers, and the JVM compiles in it.
     measured = min(took[1:])
     print(f"foretold {foretold:.2f} s of CPU, measured {took}")  # noqa: T201 - shown when it fails
     assert measured / FACTOR < foretold < measured * FACTOR
@@ -79,7 +79,7 @@ def test_a_sample_of_a_topic_measures_its_messages(written: str, pulsar: LocalPu
     """Sample a topic like `size --topic`."""
     sample = sample_topic(
         parse_options(ReadOptions, {"service.url": pulsar.service_url, "topic": topic_text(written)}),
-        # All of it, however slow the machine is.
+        # The sample covers the whole topic, however slow the machine is.
         seconds=300.0,
     )
     assert (sample.format, sample.messages) == ("AVRO", ROWS)

@@ -1,4 +1,4 @@
-"""Names of topics that producers may choose: each is one topic, in every way in which this package meets it."""
+"""Odd topic names that producers may choose: each names one topic, in every part of this package."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def namespace(options: dict[str, str], admin: Admin, official: official_client.C
     namespace = f"public/names-{uuid.uuid4().hex[:12]}"
     admin.make_namespace(namespace)
     with BrokerClient(parse_options(ReadOptions, {**options, "topic": "any"})) as client:
-        # No client but a raw one makes topics of all these names.
+        # Only a raw client can create topics with all these names.
         Producer(client, f"persistent://{namespace}/..", PROBE_ID, None, 30.0).open()
         for name in ODD:
             producer = Producer(client, f"persistent://{namespace}/{name}", PROBE_ID, None, 30.0)
@@ -64,7 +64,7 @@ def test_every_topic_of_a_pattern_is_read_by_its_own_name(
     begin = f"persistent://{namespace}/"
     frame = spark.read.format("pulsar").options(**options, topicsPattern=f"{begin}.*").load()
     found = sorted((row["value"].decode(), row["__topic"]) for row in frame.collect())
-    # Two of them are partitions by their names, though of no topic that has any.
+    # Two of the names look like partitions, although no topic has these partitions.
     wholes = {"x-partition-1": "x", "y-partition-0": "y"}
     assert found == sorted((name, begin + wholes.get(name, name)) for name in ODD)
 
@@ -131,7 +131,7 @@ def test_the_command_shows_names_that_a_terminal_prints(
         options["admin.url"],
     ]
     text = CliRunner().invoke(cli, arguments, catch_exceptions=False).output
-    # The lines of a table are not letters, but a terminal prints them.
+    # The lines of a table are not letters, but a terminal can print them.
     assert [line for line in text.splitlines() if not line.isprintable()] == []
     unfolded = re.sub(r"\s", "", text)
     for shown in (r"esc\x1b[31m", r"line\nend", r"bidi\u202e", "a,b"):
@@ -165,7 +165,7 @@ def test_no_name_reaches_another_resource(options: dict[str, str], admin: Admin)
             for ask in (client.tenants.exists, client.namespaces.of_tenant):
                 with pytest.raises(OptionError, match="expected a name"):
                     ask(tenant)
-        # Built past the parser, as no caller does.
+        # The name is built without the parser, unlike in any real caller.
         with pytest.raises(OptionError, match="expected a name"):
             client.topics.create(TopicName("persistent", namespace, ".."), 0)
 

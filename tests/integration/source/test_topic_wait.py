@@ -26,7 +26,7 @@ WAITING = {"waitingForNonExistedTopic": "true"}
 
 @contextmanager
 def meanwhile(act: Callable[[], None]) -> Iterator[None]:
-    """`act` in a thread, soon after the block has begun."""
+    """Run `act` in a thread, soon after the block has begun."""
     timer = threading.Timer(2.0, act)
     timer.start()
     try:

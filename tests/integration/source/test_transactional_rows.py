@@ -70,14 +70,14 @@ def rows(name: str) -> pa.RecordBatch:
 def attempt(
     options: WriteOptions, columns: pa.Schema, journal: str, *batches: pa.RecordBatch
 ) -> RowsPrepared:
-    """A task's part: its transaction is open afterwards."""
+    """Run a task's part, which leaves its transaction open."""
     return write_in_transaction(
         options, settle_target(options, columns), JournalName("t", journal), iter(batches), JOB
     )
 
 
 def commit(options: WriteOptions, journal: str, told: RowsPrepared) -> None:
-    """The driver's part, which aborts all other attempts."""
+    """Run the driver's part, which aborts all other attempts."""
     assert told.prepared is not None
     with BrokerClient(options) as client:
         commit_epoch(Sink.open(client, journal), JOB, 0, [told.prepared])
@@ -130,7 +130,7 @@ def test_each_kind_of_entry_is_part_of_its_transaction(
     assert Counter(found) == Counter(wanted)
     if kind != "by key":
         assert found == wanted
-    # Otherwise the kind is not what it is called.
+    # The number of entries proves that the rows have this kind.
     assert stored >= {"unbatched": 48, "chunked": 32, "encrypted chunks": 32}.get(kind, 12)
     private = (
         {"pulsar.consumer.cryptoKeyReader.defaultPrivateKey": pair.private} if "encrypted" in kind else {}

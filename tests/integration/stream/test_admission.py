@@ -1,4 +1,4 @@
-"""Limits of micro-batches hold to the message, and splits by key keep keys together, in real batches of producers."""
+"""Exact limits of micro-batches, and splits by key that keep keys together, with real batches of producers."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def assert_in_order(rows: list[Row]) -> None:
 
 
 def ends_in(checkpoint: Path) -> list[str]:
-    """Every position that a micro-batch ended at."""
+    """Return every position at which a micro-batch ended."""
     offsets = [each for each in (checkpoint / "offsets").iterdir() if each.name.isdigit()]
     documents = [json.loads(each.read_text(encoding="utf-8").splitlines()[-1]) for each in offsets]
     return [position for document in documents for position in document["positions"].values()]
@@ -139,7 +139,7 @@ def test_available_now_reads_exactly_the_limit_per_micro_batch(
     assert set(read_batches.numbers.values()) == {1}
     assert_in_order(read_batches.rows)
     assert any(not position.endswith(":0") for position in ends_in(tmp_path / "c"))
-    # What AvailableNow found was there when it began: the next one finds the rest, and then there is nothing.
+    # AvailableNow reads the messages present at its start: the next run reads the rest, and then nothing is left.
     for _ in range(2):
         end(start(AVAILABLE, topic=topic, startingOffsets="latest", maxRecordsPerTrigger=40))
     assert read_batches.numbers == Counter([*range(260), *range(1_000, 1_030)])
@@ -222,7 +222,7 @@ def test_a_micro_batch_waits_for_enough_messages_until_the_delay(
     send_numbers(official, topic, range(40, 100))
     # A restart repeats a micro-batch that Spark did not commit.
     await_true("enough", (tmp_path / "c" / "commits" / "1").exists)
-    # Some of the last may still be under way.
+    # Some of the last messages may still be on their way.
     enough = read_batches.sizes[1]
     assert 50 <= enough <= 60
     query.stop()
@@ -267,7 +267,7 @@ def test_trigger_once_ignores_limits(
 
 
 def send_keys(client: official_client.Client, topic: str, rng: random.Random) -> list[tuple[str | None, int]]:
-    """Batches with many keys each, batches of one key each, and messages alone; some without a key."""
+    """Send batches with many keys each, batches of one key each, and single messages; some messages have no key."""
     kinds = (
         {"batching_enabled": False},
         {"batching_enabled": True, "batching_max_messages": 20},

@@ -1,4 +1,4 @@
-"""kill -9 of Python workers and of the driver, in mid-stream, again and again: every row once.
+"""Repeated kills (SIGKILL) of Python workers and of the driver in a running stream: every row is stored once.
 
 The stream runs as a process of its own into parquet files (an exactly-once sink), while a producer never
 stops. After the last crash the rows are compared by count, distinct count and order per key. The negative
@@ -121,8 +121,8 @@ def test_killed_workers_and_drivers_lose_and_repeat_no_row(
     assert expected > 0
     assert faults(stored_rows(spark, tmp_path), expected) == []
 
-    # The negative control: without the offsets, a run repeats the rows of those before. The file sink skips batch ids
-    # that it has seen, so both memories go; the files stay.
+    # As the negative control, a run without offsets repeats the rows of earlier runs. The file sink skips batch ids
+    # that it has seen, so both records are deleted; the files stay.
     for folder in (tmp_path / "checkpoint", tmp_path / "rows" / "_spark_metadata"):
         subprocess.run(["rm", "-r", folder], check=True)
     finish(query)

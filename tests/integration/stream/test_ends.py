@@ -1,4 +1,4 @@
-"""Streams with an end: what they read, and that they stop by themselves."""
+"""Streams with an end: the rows that they read, and their stop at the end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import pyspark_pulsar
 
 @pytest.fixture
 def stopping(spark: SparkSession) -> Iterator[None]:
-    """Queries of the session stop at their ends."""
+    """Make the session's queries stop at their ends."""
     listener = pyspark_pulsar.stop_at_end(spark)
     yield
     spark.streams.removeListener(listener)
@@ -35,7 +35,7 @@ def await_end(query: StreamingQuery) -> None:
 
 
 def numbers_at(client: official_client.Client, topic: str, numbers: range) -> list[str]:
-    """Sends one entry for each number; their positions."""
+    """Send one entry for each number, and return their positions."""
     producer = client.create_producer(topic, batching_enabled=False)
     ids = [producer.send(str(number).encode()) for number in numbers]
     producer.close()

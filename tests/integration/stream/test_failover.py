@@ -78,7 +78,7 @@ class Pair:
         await_true(f"{count} messages in {cluster}", lambda: len(self.rows(spark, cluster, topic)) == count)
 
     def failover(self, to: str, where: Path, *more: str) -> tuple[int, str, str]:
-        """Exit code, standard output, all output."""
+        """Run the failover command; return its exit code, standard output and all output."""
         server, former = self.server_of(to), EAST if to == WEST else WEST
         urls = ("--service-url", server.service_url, "--admin-url", server.admin_url)
         result = CliRunner().invoke(cli, ["failover", str(where), "--from", former, *urls, *more])
@@ -102,7 +102,7 @@ def pair(pulsar: LocalPulsar, tmp_path_factory: pytest.TempPathFactory) -> Itera
                 answer = admin.request("PUT", path, body)
                 assert answer.status < 300, answer.data
         yield pair
-    # Or the server would look for the other one as long as it runs.
+    # Otherwise the server would search for the other one as long as it runs.
     for path, body in (
         (f"namespaces/{pair.namespace}/replication", [WEST]),
         (f"tenants/{tenant}", {"allowedClusters": [WEST]}),
@@ -114,7 +114,7 @@ def pair(pulsar: LocalPulsar, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @dataclass(frozen=True)
 class Outage:
-    """East is gone. Two queries have read the first 25 messages of their topics there."""
+    """The state after east has failed. Two queries have read the first 25 messages of their topics there."""
 
     pair: Pair
     folder: Path
@@ -140,7 +140,7 @@ def outage(pair: Pair, spark: SparkSession, tmp_path_factory: pytest.TempPathFac
     for name in ("one-way", "two-way"):
         topic = outage.topic(name)
         Admin(pair.east.admin_url).create_partitioned(topic, PARTITIONS)
-        # East has it made in the other cluster, and answers before that.
+        # East requests the topic in the other cluster, and answers before the topic exists there.
         await_true(
             "the partitions in west", lambda topic=topic: partitions_of(pair.west, topic) == PARTITIONS
         )

@@ -14,6 +14,6 @@ def test_a_session_does_not_leak(
     spark: SparkSession, pulsar: LocalPulsar, topic: str, tmp_path: Path
 ) -> None:
     report = grow(spark, pulsar.service_url, tmp_path, epochs=60, queries=16, say=print, topic=topic)
-    # Pools of Spark's threads are still being filled in so short a run; `make soak-growth` compares threads too.
+    # Spark's thread pools are still growing in such a short run; `make soak-growth` compares threads too.
     assert [fault for fault in report.faults if not fault.startswith("threads:")] == []
     assert report.epochs >= 60

@@ -36,7 +36,7 @@ BOTH_READERS = pytest.mark.parametrize("take", ["broker", "direct"], indirect=Tr
 
 @pytest.fixture
 def take(request: pytest.FixtureRequest, spark: SparkSession, pulsar: LocalPulsar) -> Seam:
-    """`take(**options)`: the boundary of topics now; history past the broker, or through it."""
+    """Return `take(**options)`, which sets the boundary of topics now. History bypasses the broker, or not."""
     direct = getattr(request, "param", "direct") == "direct"
     admin = {"adminUrl": pulsar.admin_url} if direct else {}
 
@@ -68,7 +68,7 @@ def live_rows(spark: SparkSession, live: DataFrame, folder: Path) -> list[Row]:
 
 
 def check(history: list[Row], live: list[Row], count: int) -> None:
-    """Every number below `count` once; positions and the numbers of a key grow from one part to the next."""
+    """Check that each number below `count` occurs once, and that positions and a key's numbers grow over both parts."""
     found = numbers(history) + numbers(live)
     assert len(found) == count
     assert len(set(found)) == count
@@ -105,7 +105,7 @@ def test_each_row_is_read_once_while_a_writer_never_stops(
     assert len(history) > 300
     assert len(live) > 500
     check(history, live, sending.count)
-    # The bounds are fixed: read again, history is the same.
+    # The bounds are fixed, so another read returns the same history.
     assert rows_of(both.history) == history
 
 

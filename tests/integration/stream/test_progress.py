@@ -37,7 +37,7 @@ NAME = "the-query"
 
 
 def backlog(admin: Admin, topic: str, partitions: int = 0, name: str = NAME) -> int:
-    """Entries that the subscription has not acknowledged, as Pulsar counts them."""
+    """Return the number of entries that the subscription has not acknowledged, by Pulsar's own count."""
     total = 0
     for each in [topic] if not partitions else [f"{topic}-partition-{n}" for n in range(partitions)]:
         stats = admin.stats(each)
@@ -204,7 +204,7 @@ def test_a_cursor_ahead_of_the_checkpoint_is_reported_and_stays(
     assert backlog(admin, filled) == 0
     behind.stop()
     caplog.clear()
-    # A ledger that is full, and the next, are the same place.
+    # The end of a full ledger and the start of the next are the same position.
     admin.unload(filled)
     plan(reader(topic=filled, subscription_name=NAME), end)
     assert not [each for each in caplog.records if "subscription" in each.getMessage()]
@@ -247,7 +247,7 @@ def test_the_error_without_automatic_subscriptions_names_the_remedy(
                 return True
         return False
 
-    # Policies reach a broker a moment later.
+    # A broker applies policies after a moment.
     await_true("the policy", is_refused)
     with pytest.raises(OptionError, match=f"'{NAME}' of {topic}.*allowAutoSubscriptionCreation"):
         plan(reader(topic=topic, subscription_name=NAME))

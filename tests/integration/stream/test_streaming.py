@@ -1,4 +1,4 @@
-"""Streaming: restarts neither lose nor repeat, a start at `latest`, and the stream sink."""
+"""Streaming: restarts that neither lose nor repeat rows, a start at `latest`, and the stream sink."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_restarts_while_a_producer_sends_neither_lose_nor_repeat(
                 finish(writer.trigger(availableNow=True).start())
                 continue
             query = writer.trigger(processingTime="0 seconds").start()
-            # Stop at an arbitrary moment, most likely inside a micro-batch, which the restart then repeats.
+            # The stop is at an arbitrary moment, most likely inside a micro-batch, which the restart then repeats.
             stop_at = sending.count + rng.randrange(100, 1000)
             await_true("more messages", lambda at=stop_at: sending.count > at)
             await_micro_batch(query)
@@ -77,7 +77,7 @@ def test_available_now_reads_the_messages_present_at_its_start(
             .trigger(availableNow=True)
             .start()
         )
-        finish(query)  # A query that chases the producer would not end.
+        finish(query)  # A query would not end while it follows the producer.
         found = values_in(spark, tmp_path)
     assert len(found) > 100
     assert max(found.values()) == 1

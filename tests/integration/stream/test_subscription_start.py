@@ -23,7 +23,7 @@ def half_acknowledged_topic(topic: str, official: official_client.Client) -> str
 
 
 def await_only_mine(admin: Admin, topic: str) -> None:
-    """A broker removes the subscriptions of readers a moment after they have closed them."""
+    """Wait until the broker has removed the readers' subscriptions, a moment after the readers closed them."""
     await_true("no other subscription", lambda: admin.subscriptions(topic) == ["mine"])
 
 

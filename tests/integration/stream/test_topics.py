@@ -164,10 +164,10 @@ def test_a_checkpoint_of_another_topic_is_refused_before_anything_is_read(
         run(other, subscriptionName="kept")
     assert values_in(spark, tmp_path) == Counter(range(10))
     assert "kept" not in admin.subscriptions(other)
-    # Written out in full it is the same topic.
+    # The full name is the same topic.
     run(topic.removeprefix("persistent://public/default/"))
     run(other, allowDifferentTopics="true")
-    # By now the checkpoint holds that topic alone.
+    # The checkpoint now contains that topic alone.
     send_numbers(official, other, range(110, 115))
     run(other)
     assert values_in(spark, tmp_path) == Counter([*range(15), *range(100, 115)])
@@ -205,7 +205,7 @@ def test_a_pattern_that_no_longer_matches_topics_of_the_checkpoint(
     narrow.stop()
     meant = {"topicsPattern": f"{topic}-[b-z]", "allowDifferentTopics": "true"}
     assert positions(reader(**meant), offset) == {f"{topic}-b"}
-    # Deleted, it is a matter of data loss.
+    # The deletion of such a topic counts as data loss.
     admin.delete(f"{topic}-a")
     with pytest.raises(DataLossError, match=f"{topic}-a"):
         positions(reader(topicsPattern=f"{topic}-[b-z]"), offset)

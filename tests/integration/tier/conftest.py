@@ -57,7 +57,7 @@ def small_ledgers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPul
 
 @dataclass
 class Tier:
-    """A topic of a namespace of its own, and its table."""
+    """A topic in a namespace of its own, and its table."""
 
     server: LocalPulsar
     official: official_client.Client
@@ -127,7 +127,7 @@ class Tier:
         self.admin.keep_for(self.topic, minutes=-1)
 
     def roll(self) -> None:
-        """End the ledgers that are written to."""
+        """Close the open ledgers."""
         self.admin.unload(self.topic)
 
 
@@ -173,7 +173,7 @@ def new_tier(server: LocalPulsar, folder: Path, catalog: dict[str, str] | None =
 
 @contextmanager
 def in_sql(spark: SparkSession, tier: Tier, **further: str) -> Iterator[SqlTable]:
-    """The topic in a catalog of its own, whose name is used once."""
+    """Yield the topic in a catalog of its own, with a name that is used once."""
     catalog = f"tier_{uuid.uuid4().hex[:8]}"
     texts = {key: text for key, text in tier.texts().items() if key != "topic"}
     settings = catalog_settings(catalog=catalog, options={**texts, **further, "python": sys.executable})

@@ -1,4 +1,4 @@
-"""Tables in other catalogs and places than a folder's own: a REST catalog, S3, one in memory."""
+"""Tables in other catalogs and locations than a local folder: a REST catalog, S3, and a catalog in memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Catalogs = Callable[[str], dict[str, str]]
 
 @pytest.fixture
 def catalogs(tmp_path: Path, request: pytest.FixtureRequest) -> Catalogs:
-    """Properties of a catalog of some kind that is empty yet."""
+    """Return a function that returns the properties of an empty catalog of some kind."""
 
     def properties(kind: str) -> dict[str, str]:
         if kind == "rest":

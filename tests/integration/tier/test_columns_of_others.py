@@ -1,4 +1,4 @@
-"""Other engines change columns of an Iceberg table: reads and tiering follow each column by its id."""
+"""Changes of an Iceberg table's columns by other engines: reads and tiering follow each column by its id."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def more(tier: Tier, written: dict[str, Any] = WRITTEN, row: dict[str, Any] = RO
 
 
 def rewrite(tier: Tier) -> None:
-    """Write all rows again under the table's present names, as an engine that compacts does."""
+    """Write all rows again under the table's present names, like an engine that compacts."""
     table = tier.table._table  # type: ignore[attr-defined]
     table.overwrite(table.scan().to_arrow())
 
@@ -61,7 +61,7 @@ def test_columns_renamed_reordered_widened_or_added_by_others(tier: Tier, same: 
     more(tier, later, {**ROW, "title": "u"})
     check(tier, same, 3 * ENTRIES)
     same(columns="title")
-    # Rows of several schemas in one file.
+    # One file has rows of several schemas.
     rewrite(tier)
     assert [file.rows for file in tier.table.files()] == [3 * ENTRIES]
     check(tier, same, 3 * ENTRIES)

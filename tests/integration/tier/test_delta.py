@@ -169,7 +169,7 @@ def test_a_table_in_an_object_store_is_tiered_and_read(tier: Tier, endpoint: str
     assert folder.load(identifier) is None
 
 
-# What other engines do between runs
+# Changes by other engines between runs
 
 
 @on_delta
@@ -258,7 +258,7 @@ def test_only_one_of_two_tierers_commits(tier: Tier, same: Same) -> None:
 def test_retries_of_delta_rs_would_repeat_rows(
     tier: Tier, same: Same, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The control of the test before: with what delta-rs does by itself it would fail."""
+    """Show as a control of the previous test that retries of delta-rs let both commits through."""
     monkeypatch.setattr(
         "pyspark_pulsar.history.columnar.delta.commit.commit_properties",
         lambda information, _: CommitProperties(custom_metadata=dict(information)),
@@ -272,7 +272,7 @@ def test_retries_of_delta_rs_would_repeat_rows(
     assert sum(file.rows for file in tier.table.files()) > 4 * ENTRIES
 
 
-# Killed in the middle of a commit, answers that are lost
+# Kills in the middle of a commit, and lost responses
 
 
 @pytest.fixture

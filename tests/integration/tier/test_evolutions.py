@@ -1,4 +1,4 @@
-"""A hundred random schema evolutions of topics with tables; `make soak-evolutions` plays thousands of them."""
+"""A hundred random schema evolutions of topics with tables; `make soak-evolutions` runs thousands of them."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from pyspark_pulsar.history.tiering.definition import TableSettings
 
 
 def _send(tier: Tier, written: dict[str, Any], *rows: dict[str, Any]) -> None:
-    """Send rows by a producer that stays with this schema, whatever the topic's latest one is."""
+    """Send rows by a producer that keeps this schema, whatever the topic's latest schema is."""
     schema = AvroSchema(None, schema_definition=written)
     producer = tier.official.create_producer(tier.topic, schema=schema, batching_enabled=False)
     for row in rows:
@@ -53,7 +53,7 @@ def test_a_field_missing_at_tiering_is_read_later(tier: Tier, same: Same) -> Non
     first = document(ID, NAME)
     _send(tier, first, {"id": 0, "name": "a"})
     _register(tier, "AVRO", ID)
-    # A producer that was not updated.
+    # This producer still uses the earlier schema.
     _send(tier, first, {"id": 1, "name": "b"}, {"id": 2, "name": None})
     _send(tier, document(ID), {"id": 3})
     _tier(tier, 4)
@@ -125,7 +125,7 @@ def test_bad_messages_follow_the_mode_of_each_read(tier: Tier, same: Same) -> No
         tier.rows()
     with pytest.raises(OptionError, match="remove the option, because the table keeps the payloads"):
         tier.run(mode="DROPMALFORMED")
-    # Another schema makes a good row of the second message.
+    # With another schema the second message is a good row.
     _register(tier, "JSON", field("id", "long"), mine)
     found = same(**bad)
     assert [cell is None for cell in found.column("bad").to_pylist()] == [True, True, False, True]
@@ -179,7 +179,7 @@ def test_messages_without_a_schema_version(tier: Tier, same: Same) -> None:
 
 @on_delta
 def test_a_null_value_keeps_the_schema_of_its_partition(tier: Tier, same: Same, spark: SparkSession) -> None:
-    """Files of Delta tables do not hold partition columns. A null value has no defaults, but it has these."""
+    """Files of Delta tables lack partition columns. A null value has no defaults, but it has these columns."""
     allow_every_schema(tier)
     rows = spark.sql("SELECT id, cast('k' AS binary) AS __key FROM VALUES (1L), (2L) AS t(id)")
     tombstone = spark.sql("SELECT cast(null AS bigint) AS id, cast('k' AS binary) AS __key")

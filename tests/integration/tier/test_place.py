@@ -75,7 +75,7 @@ def assert_fails(ways: list[Callable[[], Any]], words: str, kind: type[PulsarErr
 
 @both_formats
 def test_an_empty_location_is_an_error(tier: Tier, tmp_path: Path) -> None:
-    """A folder that is not mounted, and a name with a slip, are errors before the first row."""
+    """A folder that is not mounted, and a misspelled name, are errors before the first row."""
     tier.send(range(4 * ENTRIES), batching_enabled=False)
     tier.roll()
     tier.run()
@@ -133,7 +133,7 @@ def test_a_dropped_table_is_an_error(tier: Tier) -> None:
     tier.roll()
     rows = tier.run().rows
     identity = tier.table.id
-    # By another engine: the command does not know which table that was.
+    # Another engine dropped the table: the command does not know which table that was.
     if tier.catalog["type"] == DELTA:
         Path(tier.table.name.removeprefix("file://"), "_delta_log").rename(f"{tier.table.name[7:]}/gone")
     else:
@@ -192,7 +192,7 @@ def test_a_table_rolled_back_before_its_first_commit(tier: Tier) -> None:
 
 @both_formats
 def test_a_table_made_from_anothers_definition_is_refused(tier: Tier) -> None:
-    """SHOW CREATE TABLE shows the property with the positions, and no rows."""
+    """A definition from SHOW CREATE TABLE has the property with the positions, but the new table has no rows."""
     fill(tier, 2)
     tier.send(range(1), batching_enabled=False)
     tier.trim()
@@ -222,7 +222,7 @@ def test_a_table_made_from_anothers_definition_is_refused(tier: Tier) -> None:
 
 
 def state_of(tier: Tier) -> int:
-    """The number by which an engine goes back to the present state."""
+    """Return the number with which an engine restores the present state."""
     if tier.catalog["type"] == DELTA:
         return DeltaTable(tier.table.name).version()
     snapshot = catalog_of(tier).load_table(tier.table.name).current_snapshot()
@@ -264,7 +264,7 @@ def test_a_topic_made_again_does_not_use_the_old_table(tier: Tier, monkeypatch: 
 
 
 def test_the_note_is_read_only_when_needed(tier: Tier) -> None:
-    """Thousands of topics have one plan, and each note is a request."""
+    """A plan may cover thousands of topics, and each note costs a request."""
     fill(tier, 4)
     tier.send(range(ENTRIES // 2), batching_enabled=False)
     middle = tier.rows(columns="__messageId").to_pylist()[2 * ENTRIES]["__messageId"]
@@ -288,9 +288,9 @@ def test_the_note_is_read_only_when_needed(tier: Tier) -> None:
         assert requests(lambda: tier.rows(tierCatalog="{}", **here)) == []
         assert requests(lambda: tier.rows(endingOffsets=position, **here)) == ["GET"]
         assert requests(lambda: tier.rows(readFrom="columns", **here)) == ["GET"]
-        # Ten micro-batches within the table, and the rest.
+        # The stream runs ten micro-batches within the table, and then reads the rest.
         assert requests(lambda: stream(tier, maxRecordsPerTrigger="8", **here)) == ["GET"]
-        # A round that has nothing to do only looks; one that commits is noted by the round after it.
+        # A round without work only reads; the next round records a commit in the note.
         tier.run()
         assert requests(lambda: tier.run(**here)) == ["GET"]
         tier.roll()

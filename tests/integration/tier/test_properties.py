@@ -37,7 +37,7 @@ def test_a_table_with_tier_properties_is_tiered(sql: SqlTable) -> None:
     assert {file.key for file in table.files()} == {("fr",), ("pt",)}
     properties = dict(spark.sql(f"SHOW TBLPROPERTIES {prefix}.orders").collect())
     assert properties["tier"] == "iceberg"
-    # One that is there becomes one that is tiered, and the other way round.
+    # An existing table becomes a tiered one, and the other way round.
     spark.sql(f"ALTER TABLE {prefix}.plain SET TBLPROPERTIES ('tier' = 'iceberg')")
     spark.sql(f"ALTER TABLE {prefix}.orders SET TBLPROPERTIES ('tier' = 'none')")
     arguments = [f"--namespace={namespace}", f"--catalog={json.dumps(tier.catalog)}"]

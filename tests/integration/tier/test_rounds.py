@@ -137,7 +137,7 @@ def test_retries_of_pyiceberg_would_repeat_rows(tier: Tier, monkeypatch: pytest.
     late: list[Callable[[], None]] = []
 
     def commit(table: IcebergTable, *arguments: Any) -> None:
-        """Another one commits in between."""
+        """Let another tierer commit before this one."""
         if not late:
             late.append(lambda: None)
             tier.run()

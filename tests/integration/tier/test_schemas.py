@@ -184,7 +184,7 @@ def test_a_field_whose_type_changes(tier: Tier, same: Same) -> None:
         assert tier.run().rows == ENTRIES
         bad = {"mode": "PERMISSIVE", "columns": "id,x,_corrupt_record,__messageId"}
         found = same(**bad)
-        # A double holds ints, and neither is a string.
+        # A double column holds ints, and neither int nor double is a string.
         assert found.column("id").null_count == (0 if kind == "int" else ENTRIES)
     assert set(tier.places(mode="PERMISSIVE")) == {"columns"}
     has_payloads = {file.ledgers: file.has_payloads for file in tier.table.files()}
@@ -232,7 +232,7 @@ def allow_every_schema(tier: Tier) -> None:
 
 
 def _send(tier: Tier, kind: str, written: dict[str, Any], row: dict[str, Any], count: int) -> None:
-    """`count` rows that differ in their first field."""
+    """Send `count` rows that differ in their first field."""
     tier.admin.register(tier.topic, kind, json.dumps(written))
     first = written["fields"][0]
     schema = {"schema": AvroSchema(None, schema_definition=written)} if kind == "AVRO" else {}

@@ -34,7 +34,7 @@ def test_history_and_live_reads_each_row_once_from_three_locations(
         begun = sending.count
         planned = plan_batch(parse_options(ReadOptions, {**tier.texts(), "endingOffsets": both.offsets}))
         places = {part.location.name for split in planned.splits for part in split.ranges}
-        # The ledger that was written to at the boundary may be closed by now; the stream begins at the broker.
+        # The ledger that was open at the boundary may be closed by now; the stream begins at the broker.
         assert {"columns", "bookie"} <= places
         query = to_files(both.live, tmp_path / "live").start()
         # The table grows while both parts are read.
@@ -61,7 +61,7 @@ def test_history_and_live_reads_each_row_once_from_three_locations(
 
 
 def _numbers(frame: DataFrame) -> list[tuple[bytes, int, tuple[int, ...]]]:
-    """Key, number and position, in the order of topic partitions and positions."""
+    """Return key, number and position, in the order of topic partitions and positions."""
     rows = [_row(row) for row in frame.select("value", "__key", "__messageId").collect()]
     return sorted(rows, key=lambda row: row[2])
 

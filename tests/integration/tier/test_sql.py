@@ -111,7 +111,7 @@ def test_filters_select_the_same_rows_and_prune_files(days: SqlTable) -> None:
 
 
 def test_one_ledger_is_one_file(days: SqlTable) -> None:
-    """Files of other topic partitions may have ledgers from before and after it."""
+    """Files of other topic partitions may have ledgers from before and after the selected ledger."""
     row = days.frame().where("id = 5").select("__messageId.ledger", "__partition").collect()[0]
     condition = f"__messageId.ledger = {row.ledger} and __partition = {row['__partition']}"
     assert files_read(days.frame().where(condition).select("id")) == [1]
@@ -259,7 +259,7 @@ def test_views_and_caches(sql: SqlTable, monkeypatch: pytest.MonkeyPatch) -> Non
     cached = sql.frame().cache()
     assert cached.count() == cached.where("id is not null").count() == 860
     cached.unpersist()
-    # A DataFrame that is used again reads what is there by then.
+    # A DataFrame that is used again reads the rows of that time.
     again = sql.frame().where("id >= 800")
     assert again.count() == 60
     write(sql.tier, numbered(range(860, 865)))

@@ -29,7 +29,7 @@ from pyspark.errors import PySparkException
 from pyspark_pulsar.history.tiering.definition import parse_table_settings
 
 VECTORIZED = "spark.sql.parquet.enableVectorizedReader"
-# What is in no file, or in some alone, and is neither null nor simple there; and times of day.
+# These columns are in no file, or in some alone, and are neither null nor simple there; and times of day.
 OF_THE_SOURCE = [set(), {"line", "items", "more", "list", "codes", "data", "hour"}, {"line", "items"}]
 
 
@@ -40,13 +40,13 @@ def test_a_schema_that_changes_between_rounds(sql: SqlTable) -> None:
         send(tier, "AVRO", written, row, ENTRIES)
         tier.roll()
         tier.run()
-        # Rows of an earlier version that are tiered later lose what the topic's schema does not have by then.
+        # If rows of an earlier version are tiered late, they lose the fields that the topic's schema lacks by then.
         if version == len(VERSIONS) - 1:
             send(tier, "AVRO", written, row, 3)
         names = [column["name"] for column in written["fields"]]
         scanned = [name for name in names if name not in OF_THE_SOURCE[version]]
         assert sql.same(lambda frame: frame.selectExpr("*", "__messageId"))
-        # Defaults of some versions of Spark are not there in other reads where columns of the file follow.
+        # Some versions of Spark omit defaults in other reads if columns of the file follow.
         for vectorized in ("true", "false") if version else ("true",):
             with sql.conf(VECTORIZED, vectorized):
                 assert sql.same(lambda frame, names=scanned: frame.select(*names, "__messageId"))
@@ -102,7 +102,7 @@ def test_defaults_of_every_simple_type(sql: SqlTable) -> None:
     send(tier, "AVRO", document(field("id", "int"), inner(A)), {"line": {"a": 1}}, ENTRIES)
     tier.roll()
     tier.run()
-    # The table does not know the new fields before it is tiered again.
+    # The table lacks the new fields until the next round.
     later = document(field("id", "int"), inner(A, ADDED), *DEFAULTS)
     tier.admin.register(tier.topic, "AVRO", json.dumps(later))
     names = [column["name"] for column in DEFAULTS]
@@ -240,7 +240,7 @@ def test_tables_changed_by_other_engines_are_read_correctly(sql: SqlTable) -> No
         tier.roll()
         tier.run()
     table = load_catalog("default", **tier.catalog).load_table(tier.table.name)
-    # Into one file, in another order.
+    # The other engine writes one file, in another order.
     rows = table.scan().to_arrow()
     table.overwrite(rows.take(pa.array([(index * 7) % 300 for index in range(300)])))
     assert len(sql.same(lambda frame: frame.selectExpr("*", *METADATA))) == 300
@@ -250,7 +250,7 @@ def test_tables_changed_by_other_engines_are_read_correctly(sql: SqlTable) -> No
     table.delete(EqualTo("id", 7))
     assert sql.frame().count() == 299
     assert cells(sql.frame().select("id")) == cells(_read_by_data_source(sql).select("id"))
-    # With rows that are of no message, which the data source leaves out.
+    # The other engine adds rows without a message, which the data source leaves out.
     table.append(rows.slice(0, 1).set_column(0, rows.schema.field(0), pa.array([12345], pa.int64())))
     behind = rows.slice(0, 5).drop_columns(["__messageId", "__partition"])
     table.append(behind)

@@ -34,7 +34,7 @@ class Query:
         self.reader.stop()
 
     def trigger(self) -> pa.Table | None:
-        """The rows of the next micro-batch; None if there is none."""
+        """Return the rows of the next micro-batch, or None if the trigger plans none."""
         end = self.reader.latestOffset(self.offset, self.reader.getDefaultReadLimit())
         if end == self.offset:
             return None
@@ -107,7 +107,7 @@ def test_a_stopped_query_resumes_after_its_ledgers_are_gone(tier: Tier) -> None:
         with closing(Query(tier, json.loads(json.dumps(offset)))) as query:
             rows = [value for table in query.rest() for value in table["value"].to_pylist()]
             assert rows == plain[number * ENTRIES // 2 :]
-    # Without the table the same is loss, as soon as there is something to read.
+    # Without the table this is data loss, as soon as the stream has something to read.
     tier.send(range(1), batching_enabled=False)
     with closing(Query(tier, positions[0], tierCatalog="{}")) as query, pytest.raises(DataLossError):
         list(query.rest())
@@ -135,7 +135,7 @@ def test_a_stream_reads_all_rows_while_ledgers_are_tiered_and_removed(tier: Tier
 
 
 def test_a_stream_starts_at_a_subscription_at_the_end_of_a_removed_ledger(tier: Tier) -> None:
-    """No loss, with a table or without one: brokers remove no ledger that a durable subscription still needs."""
+    """No row is lost, with a table or without one: brokers remove no ledger that a durable subscription still needs."""
     consumer = tier.official.subscribe(tier.topic, "mine")
     tier.send(range(2 * ENTRIES), batching_enabled=False)
     for _ in range(2 * ENTRIES):

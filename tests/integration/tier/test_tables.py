@@ -1,4 +1,4 @@
-"""Tables as others see and change them: other engines, missing files, upkeep, the command line."""
+"""Tables that others read and change: other engines, missing files, upkeep, the command line."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_other_engines_read_the_table(tier: Tier) -> None:
     assert sorted(value for (value,) in by_duckdb) == sorted(expected)
     by_polars = pl.scan_iceberg(table).select("value").collect()
     assert sorted(by_polars["value"].to_list()) == sorted(expected)
-    # Files are found by position and by time.
+    # Reads find files by position and by time.
     first = table.scan(row_filter="__messageId.entry < 5").to_arrow()
     assert first.num_rows == 10
     assert not list(table.scan(row_filter="__publishTime < '2001-01-01T00:00:00+00:00'").plan_files())
@@ -114,7 +114,7 @@ def test_rows_deleted_by_another_engine_stay_deleted(tier: Tier) -> None:
 
 
 def test_deletion_files_of_another_engine_are_obeyed(tier: Tier) -> None:
-    """Merge on read: whatever the range, the batch size and the columns are."""
+    """Deletions apply on read, for any range, batch size and selection of columns."""
     fill(tier, 3)
     tier.send(range(1000, 1005))
     before = tier.rows()
@@ -176,7 +176,7 @@ def test_a_damaged_file_repeats_no_row(tier: Tier) -> None:
     expected = tier.rows(readFrom="broker")
     (path,) = data_files(tier)
     data = bytearray(path.read_bytes())
-    # Into the pages of the last columns: others are read before.
+    # The damage is in the pages of the last columns, so that other columns are read before.
     place = len(data) * 2 // 3
     data[place : place + 64] = bytes(64)
     path.write_bytes(data)
@@ -239,9 +239,9 @@ def test_upkeep_compacts_and_expires(tier: Tier, same: Same) -> None:
     assert fresh.exists()
     assert same().equals(before)
     assert keep_up(tier.table).made == 0
-    # States are forgotten later, and with them the small files.
+    # Snapshots expire later, and with them the small files.
     assert len(list(fresh.parent.rglob("*.parquet"))) == 5 + 1 + 1
-    # Delta keeps its log for longer, but not the files.
+    # Delta keeps its log for longer than its files.
     assert keep_up(tier.table, expire_after=0).expired == (5 if tier.table.format == ICEBERG else 0)
     assert len(list(fresh.parent.rglob("*.parquet"))) == 1 + 1
     assert same().equals(before)

@@ -1,4 +1,4 @@
-"""History as columns: what is tiered reads as it was, whatever becomes of the ledgers."""
+"""History as columns: tiered messages read as before, whatever happens to the ledgers."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_tiered_ledgers_may_be_removed(tier: Tier) -> None:
     assert tier.rows(readFrom="broker").num_rows < everything.num_rows
     assert tier.rows().equals(everything)
     assert tier.rows(startingOffsets=start).equals(from_middle)
-    # What is written later, tiered or not.
+    # Later messages are read too, tiered or not.
     tier.send(range(10 * ENTRIES, 12 * ENTRIES + 3), batching_enabled=False)
     assert tier.rows().num_rows == 12 * ENTRIES + 3
     tier.run()
@@ -97,7 +97,7 @@ def test_ledgers_removed_before_tiering_are_reported_as_lost(tier: Tier) -> None
     tier.send(range(8 * ENTRIES, 10 * ENTRIES), batching_enabled=False)
     tier.run(failOnDataLoss="false")
     left = tier.rows()
-    # From earliest on nothing that is there now is missing; from a position before the hole on something is.
+    # From earliest on, no present message is missing. From a position before the gap on, messages are missing.
     assert 3 * ENTRIES < left.num_rows < 10 * ENTRIES
     first = left.to_pylist()[0]["__messageId"]
     start = json.dumps({tier.topic: f"{first['ledger']}:{first['entry']}"})
@@ -108,7 +108,7 @@ def test_ledgers_removed_before_tiering_are_reported_as_lost(tier: Tier) -> None
 
 @both_formats
 def test_an_empty_ledger_after_the_tiered_end_may_be_removed(tier: Tier) -> None:
-    """Brokers delete one when they load a topic, and nothing is lost with it."""
+    """Brokers delete an empty ledger when they load a topic, and no message is lost with it."""
     tier.send(range(2 * ENTRIES), batching_enabled=False)
     tier.roll()
     tier.run()

@@ -29,7 +29,7 @@ SEPARATED = ("named_struct('k', id) AS key", "named_struct('v', concat('v', id),
 
 @contextmanager
 def live_producer(tier: Tier, rows: pa.Table, options: dict[str, str]) -> Iterator[None]:
-    """Writes the rows again and again, until the block ends."""
+    """Write the rows again and again, until the block ends."""
     options = {"service.url": tier.server.service_url, "topic": tier.topic, **options}
     parsed, ends, faults = parse_options(WriteOptions, options), threading.Event(), []
     with BrokerClient(parsed) as client:
