@@ -131,7 +131,7 @@ def _in_turn(
 def _restart(places: Places, given: argparse.Namespace, scratch: Path) -> dict[str, Any]:
     del scratch
     rows = given.state_mb * _MEGABYTE // _VALUE_BYTES
-    # Without a changelog each micro-batch stores all new files of RocksDB, and the next start reads them.
+    # Without a changelog each micro-batch stores all new files of RocksDB, which the next start reads.
     conf = {
         "spark.sql.shuffle.partitions": "4",
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "false",

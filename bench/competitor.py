@@ -1,4 +1,4 @@
-"""The bench's end of a process that does jobs: bench/segment_reader.py, or another that talks like it."""
+"""The benchmark's side of a process that runs jobs, such as bench/segment_reader.py or one with its protocol."""
 
 import json
 import statistics
@@ -33,7 +33,7 @@ class Competitor:
         return self._process.pid
 
     def start(self, job: Mapping[str, Any] | str) -> None:
-        """A line of JSON, or the line itself."""
+        """Send a job as a line of JSON, or the line itself."""
         assert self._process.stdin is not None
         self._process.stdin.write((job if isinstance(job, str) else json.dumps(job)) + "\n")
         self._process.stdin.flush()

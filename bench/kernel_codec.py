@@ -51,7 +51,7 @@ TOPIC = "persistent://public/default/bench"
 PUBLISHED = 1_795_230_103_082
 MESSAGES = 1000
 DISTINCT_ENTRIES = 100
-PUSHED_AT_ONCE = 16  # a reader gets a few entries at a time
+PUSHED_AT_ONCE = 16  # A reader gets a few entries at a time.
 GOALS = {
     "decode JSON": 10,
     "decode AVRO": 25,
@@ -83,7 +83,7 @@ DOCUMENT = json.dumps(PLAIN).replace(
 
 
 def table_of(rows: int) -> pa.RecordBatch:
-    """Rows as a DataFrame has them, the same in every run."""
+    """Return rows as in a DataFrame, the same in every run."""
     source = random.Random(20261121)
     numbers = range(rows)
     instant = pa.timestamp("us", tz="UTC")
@@ -162,7 +162,7 @@ def sent_entries(sent: list[SendFrames]) -> list[bytes]:
 
 def kernel_encode(rows: pa.RecordBatch, info: SchemaInfo) -> list[SendFrames]:
     schema = resolve_write_schema(rows.schema, info, topic=TOPIC)
-    # The peers write times as numbers too.
+    # The other competitors write times as numbers too.
     schema = replace(schema, value=with_times_as_numbers(schema.value, where=TOPIC))
     encoder = BatchEncoder(schema, topic=TOPIC, partitions=1, compression="LZ4", batching_max_bytes=1 << 20)
     encoder.set_producer(
@@ -207,7 +207,7 @@ def run_decode(
         "kernel": lambda: pa.Table.from_batches(list(batches(schema, info, entries, 16384)), schema=output)
     }
     for name, values in DECODERS[kind].items():
-        # As the kernel, ten thousand and more rows at a time: lists of millions of objects are slower.
+        # Like the kernel, decode at least ten thousand rows at a time, because lists of millions of objects are slower.
         competitors[name] = lambda values=values: pa.concat_tables(
             python.decode(entries[start : start + 16], values, output, TOPIC)
             for start in range(0, len(entries), 16)

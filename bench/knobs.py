@@ -59,7 +59,7 @@ Run = Callable[[str], Measures | None]
 
 @dataclass(frozen=True)
 class Knob:
-    """An option, or a setting of Spark; `run` does the work with one of its `values`, which begin with the default."""
+    """An option, or a setting of Spark; `run` measures one of its `values`, which begin with the default."""
 
     name: str
     case: str
@@ -69,7 +69,7 @@ class Knob:
 
 @dataclass(frozen=True)
 class Bench:
-    """The topics, and the words in which knobs are written."""
+    """The topics, and the reads and writes that knobs use."""
 
     spark: SparkSession
     server: StreamServer
@@ -265,7 +265,7 @@ def writing(bench: Bench) -> list[Knob]:
 
 
 def measured(knob: Knob, server: StreamServer, repeat: int) -> dict[str, Any]:
-    """Medians for each value; they take turns."""
+    """Return medians for each value; the values take turns."""
     runs: dict[str, list[Measures]] = {value: [] for value in knob.values}
     for turn in range(repeat + 1):
         for value in knob.values:
@@ -286,7 +286,7 @@ def measured(knob: Knob, server: StreamServer, repeat: int) -> dict[str, Any]:
 
 
 def _spent(server: StreamServer) -> float:
-    """CPU of this process and Spark's below it, without the server's, which may be below it as well."""
+    """Return the CPU of this process and of Spark's descendants, without the server's, which may be one too."""
     ours = cpu_seconds(os.getpid())
     return ours - server.cpu_seconds() if _is_below(server.pid) else ours
 

@@ -114,7 +114,7 @@ def _make_topics(server: StreamServer, topics: int, namespaces: int) -> list[str
 
 
 def _produce(server: StreamServer, topics: list[str]) -> None:
-    """Ten messages to each topic, the producers of a hundred topics at a time."""
+    """Send ten messages to each topic, with producers for a hundred topics at a time."""
     client = official_client.Client(
         server.service_url, logger=official_client.ConsoleLogger(official_client.LoggerLevel.Error)
     )

@@ -1,4 +1,4 @@
-"""A Spark session that does one job for each line of JSON on standard input. See bench/many_topics.py."""
+"""A Spark session that runs one job for each line of JSON on standard input. See bench/many_topics.py."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Session:
         }
 
     def catalog(self, _: Job) -> dict[str, float]:
-        """The namespaces; the tables of one, and of all of them, by a statement for each; one table's description."""
+        """List the namespaces, the tables of one and of each namespace, and describe one table."""
         namespaces = [row[0] for row in self.spark.sql("SHOW NAMESPACES IN pulsar").collect()]
         of_topics = sorted(name for name in namespaces if "many-" in name)
         began = time.perf_counter()

@@ -9,7 +9,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def cpu_seconds(root: int) -> float:
-    """User and system time of the process and of all processes below it, ended (and waited for) or not."""
+    """Return the user and system time of the process and of all its descendants, ended (and waited for) or not."""
     parents: dict[int, int] = {}
     spent: dict[int, int] = {}
     for entry in Path("/proc").iterdir():

@@ -42,7 +42,7 @@ Values = Callable[[list[bytes]], list[pa.Array]]
 
 
 def _classes() -> dict[str, Any]:
-    """Python classes for the part of PulsarApi.proto that a reader needs, on the fastest runtime there is."""
+    """Return Python classes for the part of PulsarApi.proto that a reader needs, on the fastest runtime."""
     file = descriptor_pb2.FileDescriptorProto(name="bench.proto", package="bench", syntax="proto2")
     numbers = {"int32": _KIND.TYPE_INT32, "uint64": _KIND.TYPE_UINT64, "string": _KIND.TYPE_STRING}
     numbers |= {"bool": _KIND.TYPE_BOOL, "bytes": _KIND.TYPE_BYTES, "double": _KIND.TYPE_DOUBLE}
@@ -81,7 +81,7 @@ ORDER_COLUMNS: Final = ("id", "user", "amount", "ts", "tag", "flag")
 def messages_of(
     entries: Iterable[Entry],
 ) -> Iterator[tuple[int, int, Any, list[Any], list[bytes]]]:
-    """Ledger, entry, metadata, and for its messages their metadata and payloads."""
+    """Yield ledger, entry and metadata of each entry, and metadata and payloads of its messages."""
     parse_metadata, parse_single = CLASSES["Metadata"].FromString, CLASSES["Single"].FromString
     size_of = struct.Struct(">I").unpack_from
     for ledger, entry, data in entries:
@@ -132,7 +132,7 @@ def decode(entries: Iterable[Entry], values: Values, schema: pa.Schema, topic: s
         ]
     rows = len(payloads)
     cells["__topic"], cells["__partition"] = [topic] * rows, [-1] * rows
-    # No other cluster has sent these entries on, and no broker has numbered or dated them.
+    # No other cluster replicated these entries, and no broker added an index or a time to them.
     for name in ("__replicatedFrom", "__index", "__brokerPublishTime"):
         cells[name] = [None] * rows
     columns = values(payloads)
@@ -174,7 +174,7 @@ def joined_json_values(payloads: list[bytes]) -> list[pa.Array]:
 
 
 def avro_values(document: dict[str, Any]) -> Values:
-    """`document` must have no logical types, which fastavro would convert one by one."""
+    """Return a decoder of values. `document` must have no logical types, which fastavro would convert one by one."""
     schema = fastavro.parse_schema(document)
 
     def values(payloads: list[bytes]) -> list[pa.Array]:
@@ -218,7 +218,7 @@ def encode(
     first: int,
     messages: int,
 ) -> list[bytes]:
-    """Batched LZ4 entries with checksum, of `messages` messages each; sequence ids from `first`."""
+    """Return batched LZ4 entries with checksum, of `messages` messages each; sequence ids begin at `first`."""
     single_class, metadata_class = CLASSES["Single"], CLASSES["Metadata"]
     pair_class = CLASSES["KeyValue"]
     names = [name for name in rows.schema.names if not name.startswith("__")]

@@ -30,7 +30,7 @@ class Rows(InputPartition):
 
 
 class ReadySource(DataSource):
-    """Options: `rows`, and in how many `splits`."""
+    """A source with the options `rows`, and `splits` for the number of splits."""
 
     @classmethod
     def name(cls) -> str:

@@ -18,7 +18,7 @@ _PACKAGES = ("pyarrow", "pyspark", "pulsar-client")
 
 
 def arguments(document: str | None, sections: str, result: str) -> argparse.ArgumentParser:
-    """`--only`, `--repeat` and `--result`; the caller adds its own."""
+    """Return a parser with `--only`, `--repeat` and `--result`; the caller adds its own options."""
     parser = argparse.ArgumentParser(
         description=document, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -44,7 +44,7 @@ def new_report(program: str) -> dict[str, Any]:
 
 
 def _name(program: Path) -> Path:
-    """Below bench; of a folder's `__main__.py` the folder's."""
+    """Return the program's path below bench; for a folder's `__main__.py`, the folder's path."""
     named = program.parent if program.name == "__main__.py" else program
     return named.relative_to(Path(__file__).resolve().parent)
 

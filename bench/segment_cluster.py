@@ -50,7 +50,7 @@ _WORDS = (
 
 
 class BenchCluster(PulsarCluster):
-    """Java's second compiler, larger heaps and caches than in the tests; all else is the same."""
+    """The tests' cluster with Java's second compiler and with larger heaps and caches."""
 
     def new_bookie(self, name: str, port: int | None = None, **settings: str) -> Server:
         return super().new_bookie(name, port, **(_BOOKIE | settings))
@@ -86,7 +86,7 @@ class Servers:
 
 
 def payloads(count: int, mean_bytes: int) -> list[bytes]:
-    """JSON objects with words and random numbers; LZ4 makes batches of them about a third of their size."""
+    """Return JSON objects with words and random numbers; LZ4 shrinks batches of them to about a third of their size."""
     random_numbers = random.Random(1)
     found = []
     for number in range(count):

@@ -74,7 +74,9 @@ def _rows_within(servers: Servers, topic: str, window: Window) -> int:
 
 
 def _run(servers: Servers, jobs: dict[str, dict[str, Any]], repeat: int) -> dict[str, Measures]:
-    """The ranges are short: each is read five times as often as the whole. The first round is not counted."""
+    """Run all jobs. The ranges are short, so each is read five times as often as the whole. The first round does not
+    count.
+    """
     runs: dict[str, list[Measures]] = {name: [] for name in jobs}
     with Competitor() as reader:
         for number in range(5 * repeat + 1):

@@ -47,7 +47,7 @@ socket.socket = _CountingSocket  # type: ignore[misc]
 
 
 def official_read(job: dict[str, Any]) -> int:
-    """The loop that a user of the official client writes: each message's data and id."""
+    """Run a typical loop of the official client, which reads each message's data and id."""
     client = official.Client(
         job["service_url"], logger=official.ConsoleLogger(official.LoggerLevel.Error), io_threads=2
     )
@@ -91,7 +91,7 @@ def count_published(job: dict[str, Any]) -> int:
 
 
 class Planned:
-    """A read that was planned before, again and again for some seconds."""
+    """A read with a plan made earlier, repeated for some seconds."""
 
     def __init__(self) -> None:
         self._work: list[tuple[Any, ...]] = []
@@ -140,7 +140,7 @@ def main() -> None:
         "read planned": planned.read,
     }
     answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # Whatever else is printed is not an answer.
+    os.dup2(2, 1)  # Other output is not an answer.
     for line in sys.stdin:
         job = json.loads(line)
         resident, received = resident_mebibytes(peak=False), _received[0]

@@ -1,4 +1,4 @@
-"""Rows per second and CPU per row of sinks, and what transactions add."""
+"""Rows per second and CPU per row of sinks, and the additional cost of transactions."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def _part(rows: float, of_rows: int, cpu: float, server_cpu: float) -> Measures:
 
 
 def measure_exactly_once(bench: Bench) -> dict[str, Any]:
-    """Micro-batches' time in Spark's own progress; the first one of each query is not counted."""
+    """Return micro-batches' times in Spark's own progress; the first one of each query does not count."""
     guarantees = ("at-least-once", "exactly-once")
     job = {"do": "stream", "rows": bench.rows, "format": "json", "files": bench.files}
     job |= {"sink": "pulsar", "epoch_rows": EPOCH_ROWS}

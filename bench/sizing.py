@@ -55,7 +55,7 @@ def main() -> None:
     if "spark" in wanted:
         parts["spark"] = measure_spark(given.repeat)
     commands = former.get("commands", {}) | dict.fromkeys(sorted(wanted), report["command"])
-    # Of parts that an earlier run has measured, its command.
+    # The command of the earlier run that measured the other parts.
     report |= {
         "command": "; ".join(dict.fromkeys(commands.values())),
         "commands": commands,
@@ -117,7 +117,7 @@ def _one(told: dict[str, str], job: str, **options: str) -> Measures:
 
 
 def _stream(told: dict[str, str], *, limited: bool) -> dict[str, Measures]:
-    """A stream from latest: its start, triggers with and without news, and with a limit."""
+    """Measure a stream from latest: its start, triggers with and without messages, and with a limit."""
     options = {**_addresses(told), **_PATTERN, "lagIntervalMs": "86400000"}
     measures: dict[str, Measures] = {}
     with Competitor(_SESSION) as session:
@@ -200,7 +200,7 @@ def _costs_of_planning(cases: dict[str, Measures]) -> dict[str, float]:
 
     lists, year = cases["many ledgers, their last day"], cases["a year, stream, news"]
     topic = _slope(few, many, "topics", "driver_cpu")
-    # A stream holds more of each topic than a batch does.
+    # A stream stores more for each topic than a batch does.
     topic_bytes = (max(memory(many), memory(idle)) - memory(few)) / (many["topics"] - few["topics"])
     split = max(0.0, _slope(large, small, "splits", "driver_cpu"))
     split_bytes = max(0.0, (memory(small) - memory(large)) / (small["splits"] - large["splits"]))
@@ -245,7 +245,7 @@ def _foretold(cases: dict[str, Measures], costs: dict[str, float]) -> list[dict[
     for name in ("a year, its last day",):
         if name not in cases or "plan.topic" not in costs:
             continue
-        # The ledgers of a day, the one in which it begins, and one for the slack of clocks.
+        # The ledgers of a day, the ledger in which the day begins, and one for the clock slack.
         case = cases[name] | {"read": 8.0 * cases[name]["topics"]}
         cpu = (
             case["topics"] * costs["plan.topic"]

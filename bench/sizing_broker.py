@@ -148,7 +148,7 @@ class _Connection(socketserver.BaseRequestHandler):
             k, entry = cluster.ledgers - 1, cluster.open_entries
         else:
             k, entry = cluster.place_of(start.ledgerId), start.entryId
-            if k < 0:  # A ledger before the first, as in Pulsar.
+            if k < 0:  # A ledger before the first one, as in Pulsar.
                 k, entry = 0, 0
         cursor = _Cursor(number, k, entry, (cluster.ledger_id(number, k), entry))
         self._cursors[asked.consumer_id] = cursor
@@ -196,7 +196,7 @@ class _Connection(socketserver.BaseRequestHandler):
             cursor.permits -= cluster.entry_messages
 
     def _message(self, consumer: int, cursor: _Cursor) -> bytes:
-        """A MESSAGE frame. The package reads these in its kernel, so its commands do not have them."""
+        """Return a MESSAGE frame, which the package's own commands lack, because its kernel reads the frames."""
         cluster = self.served
         place = wire.MessageIdData(ledgerId=cluster.ledger_id(cursor.topic, cursor.k), entryId=cursor.entry)
         inner = place.SerializeToString()
@@ -207,7 +207,7 @@ class _Connection(socketserver.BaseRequestHandler):
 
 
 class _Entries:
-    """Entries by the second in which they were published."""
+    """A cache of entries by the second of their publish time."""
 
     def __init__(self) -> None:
         self._made: dict[int, bytes] = {}

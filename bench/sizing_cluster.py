@@ -29,7 +29,7 @@ TENANT = "company"
 
 @dataclass
 class Cluster:
-    """Topic number n has the ledgers 1 + n + k * topics, for k from 0; the last one is open."""
+    """A cluster whose topic number n has the ledgers 1 + n + k * topics, for k from 0; the last ledger is open."""
 
     topics: int
     namespaces: int

@@ -1,4 +1,4 @@
-"""A driver that plans, one job for each line of JSON on standard input. See bench/sizing.py."""
+"""A driver that plans, with one job for each line of JSON on standard input. See bench/sizing.py."""
 
 from __future__ import annotations
 

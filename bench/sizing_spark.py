@@ -34,7 +34,7 @@ _COLUMNS = 8
 
 
 def measure_spark(repeat: int) -> dict[str, float]:
-    """CPU seconds of each query, and stored bytes of a message."""
+    """Return the CPU seconds of each query, and the stored bytes of a message."""
     with (
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch,
         stream_server(Path(scratch) / "pulsar") as server,
@@ -159,7 +159,7 @@ def _client_cpu(server: StreamServer) -> float:
 
 def _rows(spark: SparkSession, rows: int, text_bytes: int) -> DataFrame:
     """Return rows like `made_up_rows`."""
-    # 88 letters each, which no codec makes smaller; `%d` is the column.
+    # Each has 88 letters, which no codec can compress; `%d` is the column.
     pieces = [
         f"base64(unhex(sha2(cast(rand(%d) + {n} as string), 512)))" for n in range(1 + text_bytes // 88)
     ]

@@ -38,7 +38,7 @@ Answer = dict[str, Any]
 
 
 def official_read(job: Job) -> Answer:
-    """The loop that a user of the official client writes, with batch_receive: each message's data and id."""
+    """Run a typical loop of the official client with batch_receive, which reads each message's data and id."""
     client = official.Client(
         job["service_url"], logger=official.ConsoleLogger(official.LoggerLevel.Error), io_threads=2
     )
@@ -153,12 +153,12 @@ class Streams:
         finally:
             self._session(job).streams.removeListener(idleness)
         moments = idleness.triggers[first:]
-        # A trigger of the rate source that finds a row is in the longer of the gaps, once in a second.
+        # Once in a second, a trigger of the rate source finds a row, and its gap is longer.
         gaps = [after - before for before, after in pairwise(moments)]
         return {"rows": len(gaps), "p50_ms": statistics.median(gaps)}
 
     def small_triggers(self, job: Job) -> Answer:
-        """Milliseconds of triggers with a few rows each."""
+        """Return the milliseconds of triggers with a few rows each."""
         if job["source"] == "rate":
             frame = self._session(job).readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
         else:
@@ -227,7 +227,7 @@ def main() -> None:
         "latency": streams.latency,
     }
     answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # Whatever else is printed is not an answer.
+    os.dup2(2, 1)  # Other output is not an answer.
     for line in sys.stdin:
         job = json.loads(line)
         cpu, started = own_cpu_seconds(), time.perf_counter()

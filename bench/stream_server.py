@@ -46,7 +46,7 @@ class StreamServer:
         return cpu_seconds(self.pid)
 
     def java_command(self, program: str) -> tuple[str, ...]:
-        """A program beside this file, on the server's own jars."""
+        """Return the command of a program beside this file, on the server's own jars."""
         # Without a configuration Log4j prints errors only, and to standard output.
         quiet = ("-Dlog4j2.level=OFF", "-Dlog4j.configurationFile=none")
         source = str(Path(__file__).parent / f"{program}.java")

@@ -52,7 +52,7 @@ def cases(rows: int, small_rows: int, ten_rows: int) -> list[Case]:
 
 
 def fill(server: StreamServer, case: Case) -> None:
-    """Values of 100 bytes with keys and event times, LZ4; entries of exactly `case.batch` messages."""
+    """Send values of 100 bytes with keys and event times, LZ4, in entries of exactly `case.batch` messages."""
     client = official.Client(server.service_url, logger=official.ConsoleLogger(official.LoggerLevel.Error))
     server.create(case.full_name, case.partitions)
     names = [case.full_name]
@@ -81,7 +81,7 @@ def fill(server: StreamServer, case: Case) -> None:
 
 
 def measure_speed(server: StreamServer, case: Case, repeat: int) -> dict[str, Any]:
-    """The competitors in turn, each in a process of its own; the first round is not counted."""
+    """Run the competitors in turn, each in a process of its own; the first round does not count."""
     fill(server, case)
     job = {"service_url": server.service_url, "topic": case.full_name, "rows": case.rows, "queue": _QUEUE}
     stream = job | {"do": "catch up"}
@@ -134,7 +134,7 @@ def report(case: Case, runs: Mapping[str, list[Measures]]) -> dict[str, Any]:
 
 
 def _goal(lines: Mapping[str, Mapping[str, float]], who: str, whom: str, goal: float) -> dict[str, Any]:
-    """`got` with the time in which a query is started, and, of a stream, without it."""
+    """Return the goal, with `got` including the start of the query, and for a stream also without the start."""
     theirs = lines[whom]["rows_per_second"]
     got = round(lines[who]["rows_per_second"] / theirs, 2)
     found = {"what": f"{who}, against {whom}", "goal": goal, "got": got, "met": got >= goal}

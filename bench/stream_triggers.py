@@ -19,7 +19,7 @@ _RATE = 2000
 
 
 def measure_triggers(server: StreamServer, seconds: float, repeat: int) -> dict[str, Any]:
-    """Medians in milliseconds against Spark's own rate sources, in turn."""
+    """Return medians in milliseconds of this package and of Spark's own rate sources, in turn."""
     topic = "persistent://public/default/idle"
     server.create(topic, 1)
     job = {"service_url": server.service_url, "topic": topic, "seconds": seconds, "warm_up_seconds": seconds}

@@ -57,7 +57,7 @@ def main() -> None:
             first = len(latencies)
         else:
             print(json.dumps(summary(latencies[first:])), flush=True)
-    os._exit(0)  # The threads never end by themselves.
+    os._exit(0)  # The threads run until the process ends.
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ def _session(job: Job) -> SparkSession:
 
 
 def _run_job(spark: SparkSession, job: Job) -> dict[str, float]:
-    """`answer` is the same for all who read the same rows."""
+    """Run a job; `answer` is the same for all competitors with the same rows."""
     before = time.perf_counter()
     columns, condition = _query(job)
     frame = _frame(spark, job, columns).where(condition)
@@ -61,7 +61,7 @@ def _run_job(spark: SparkSession, job: Job) -> dict[str, float]:
 
 
 def _query(job: Job) -> tuple[tuple[str, ...], str]:
-    """The columns that it needs, and which rows."""
+    """Return the columns that the query needs, and its condition."""
     tenth = job["rows"] * 9 // 10
     event = datetime.fromtimestamp((FIRST_EVENT_US + tenth * EVENT_STEP_US) / 1e6, UTC).isoformat()
     return {

@@ -39,7 +39,7 @@ _FILES_A_COMMIT = 100
 
 @dataclass(frozen=True)
 class TieredTopic:
-    """A topic all of whose rows are in its table."""
+    """A topic whose rows are all in its table."""
 
     name: str
     job: dict[str, Any]

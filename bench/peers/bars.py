@@ -13,7 +13,7 @@ from generate_charts import picture_style
 # is therefore above its bars.
 _WIDTH, _LEFT, _FIGURE = 400, 2, 66
 _BAR, _GAP, _TOP, _LABEL = 15, 12, 62, 18
-# Of the style that all pictures of the site share, in light and dark mode.
+# The style of all pictures of the site, in light and dark mode.
 _FILLS: Final = (
     "var(--own-line)",
     "var(--spark-line)",
@@ -64,7 +64,7 @@ def svg(bars: Bars) -> str:
 
 
 def _legend(names: list[str], colors: Mapping[str, str]) -> list[str]:
-    """A line of SVG for each line of the legend."""
+    """Yield a line of SVG for each line of the legend."""
     lines, line, x = [], "", float(_LEFT)
     for name in names:
         width = 30 + 6.2 * len(name)

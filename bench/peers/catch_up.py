@@ -44,7 +44,7 @@ def measure_catch_up(bench: Bench) -> dict[str, Any]:
 
 
 def measure_cold_catch_up(bench: Bench) -> dict[str, Any]:
-    """The first query of a session that has just started, for the smallest number of rows."""
+    """Measure the first query of a new session, for the smallest number of rows."""
     count = min(bench.catch_up_rows)
     return {f"{value_format}, {count}": _cold(bench, value_format, count) for value_format in _FORMATS}
 

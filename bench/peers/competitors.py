@@ -54,7 +54,7 @@ class Sessions:
 
 @contextlib.contextmanager
 def sessions(server: StreamServer, scratch: Path) -> Iterator[Sessions]:
-    """Both are started, and warm as far as a query without any source makes them so."""
+    """Yield both sessions, started and warmed up by a query without any source."""
     with product_session(server, scratch) as (product, own), peer_session() as (peer, others):
         versions = {
             "spark of this package": own,
@@ -69,7 +69,7 @@ def sessions(server: StreamServer, scratch: Path) -> Iterator[Sessions]:
 def product_session(server: StreamServer, scratch: Path) -> Iterator[tuple[Competitor, str]]:
     """Yield this package's session and Spark's version."""
     catalog = [server.service_url, server.admin_url]
-    # For the source of ready rows, which Spark's processes import.
+    # Spark's processes import the source of ready rows from this folder.
     with Competitor(_session({"PYTHONPATH": str(_HERE)})) as session:
         yield session, _started(session, {"jars": str(ready_jar(scratch)), "catalog": catalog})
 
@@ -86,7 +86,7 @@ def peer_session() -> Iterator[tuple[Competitor, str]]:
 
 
 def _connector() -> Path:
-    """The jar of the other connector."""
+    """Return the jar of the other connector."""
     (jar,) = maven_libraries(_HERE / "connector" / "pom.xml").glob("*.jar")
     return jar
 
@@ -118,7 +118,7 @@ def ready_source(name: str, value_format: str, count: int, which: str) -> Job:
 
 
 def ready_jar(scratch: Path) -> Path:
-    """Compiled against the jar of this package."""
+    """Compile the class of ready columns against the jar of this package."""
     jar = scratch / "ready-columns.jar"
     if jar.exists():
         return jar

@@ -13,7 +13,7 @@ Measures = dict[str, Any]
 
 _RATE, _BY_TRIGGER = "rows_per_second", "rows_per_second_by_trigger"
 _FORMATS: Final = ("json", "avro")
-# Which columns: how many times as fast as the other connector, at least, and which part of ready rows.
+# Each choice of columns has the least speed relative to the other connector, and the least share of ready rows' speed.
 _BATCH: Final = {VALUES: (5.0, 0.75), ALL: (5.0, 0.75), ONE: (8.0, None)}
 _BYTES: Final = 3.0
 _BY_TRIGGER_AT_LEAST: Final = 4.0

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 _SENT_BYTES = 8
 _WAIT_SECONDS = 20.0
 _LOOK_SECONDS = 0.05
-# When the JVM of the task has the row.
+# The moment at which the JVM of the task has the row.
 _SEEN = "CAST(reflect('java.lang.System', 'currentTimeMillis') AS BIGINT) AS seen"
 
 

@@ -1,4 +1,4 @@
-"""Writes the section "Beside the peers" of docs/benchmarks.md, and its plots, from the result file.
+"""A program that writes the section "Beside the peers" of docs/benchmarks.md, and its plots, from the result file.
 
 python bench/peers/page.py [--result bench/results/peers.json]
 """
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def written(report: Report, page: str) -> dict[Path, str]:
-    """The page, whose text is `page`, and the plots: path to text."""
+    """Map the path of the page, whose text is `page`, and the paths of the plots to their new texts."""
     before, _, rest = page.partition(_BEGIN)
     _, _, after = rest.partition(_END)
     section = "\n".join(_section(report))
@@ -80,7 +80,7 @@ def _section(report: Report) -> Iterator[str]:
     yield "## Beside the peers"
     yield ""
     yield _HEAD.format(
-        # Results from before they named it are of that one.
+        # Results without a kernel's name are from this kernel.
         **{"kernel": "make build", "warm_up_rounds": "no"} | report,
         day=report["when"][:10],
         own=versions[_OWN_SPARK],
@@ -252,7 +252,7 @@ def _bound(cells: Report, goals: list[Report]) -> Iterator[str]:
 
 
 def _bound_of_streams(cells: Report, goals: list[Report], cores: int) -> Iterator[str]:
-    """The same of the goals by the trigger."""
+    """Yield the same for the goals by the trigger."""
     times = {goal["what"]: goal["goal"] for goal in goals}
     yield _BOUND_OF_STREAMS
     yield ""
@@ -334,7 +334,7 @@ def _in_order(competitors: Report) -> list[tuple[str, Report]]:
 
 
 def _label(name: str) -> str:
-    """`json, 2000000` is JSON, 2,000,000 rows."""
+    """Return a label such as "JSON, 2,000,000 rows" for `json, 2000000`."""
     value_format, _, rest = name.partition(", ")
     named = f"{int(rest):,} rows" if rest.isdigit() else rest
     return ", ".join(filter(None, [_CELLS.get(value_format, value_format), named]))

@@ -58,7 +58,7 @@ def columns(value_format: str, which: str) -> list[str]:
 
 
 def check_answers(what: str, answers: dict[str, dict[str, Any]], expected_rows: int) -> None:
-    """Raises AssertionError where one of the competitors has read anything else than the others."""
+    """Check the answers; raises AssertionError if a competitor's rows differ from the others'."""
     kept = {
         name: {key: value for key, value in answer.items() if key != PUBLISHED}
         for name, answer in answers.items()

@@ -1,4 +1,4 @@
-"""A source in Python that has its rows ready in Arrow: the most that Spark lets any of them reach.
+"""A source in Python that has its rows ready in Arrow: the upper limit for such sources in Spark.
 
 Spark runs it by itself as format "ready" and makes rows of its batches. The jar runs it by the class
 `org.pysparkpulsar.source.ReadyColumns` (java/ReadyColumns.java) with the columns that a query needs, and hands them
@@ -34,7 +34,7 @@ class Numbers(InputPartition):
 
 
 class ReadyRows(DataSource):
-    """Options: `rows`, `valueFormat`, and `columns` with commas, all by default."""
+    """A source with the options `rows`, `valueFormat`, and `columns` (with commas between, by default all)."""
 
     @classmethod
     def name(cls) -> str:

@@ -57,7 +57,7 @@ class Session:
         return {"version": self._spark.version}
 
     def fill(self, job: Job) -> Answer:
-        """Rows to a topic by this package's own sink, in batches of 1000, LZ4."""
+        """Write rows to a topic with this package's own sink, in batches of 1000, LZ4."""
         numbers = self.spark.range(0, job["rows"], 1, 4).selectExpr(f"id % {job['period']} AS n")
         numbers.selectExpr(*job["columns"]).write.format("pulsar").options(**job["options"]).mode(
             "append"
@@ -122,7 +122,7 @@ def _expression(text: str) -> Any:
 def main() -> None:
     session = Session()
     answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # Whatever else is printed is not an answer.
+    os.dup2(2, 1)  # Other output is not an answer.
     for line in sys.stdin:
         job = json.loads(line)
         action: Callable[[Job], Answer] = getattr(session, job["do"].replace(" ", "_"))

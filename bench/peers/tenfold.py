@@ -22,7 +22,9 @@ _SAMPLE_SECONDS = 0.2
 
 
 def measure_tenfold(bench: Bench) -> dict[str, Any]:
-    """An aggregation of all columns, each size in a session of its own, so that neither leaves memory to the other."""
+    """Measure an aggregation of all columns, each size in a session of its own, so that neither uses the other's
+    memory.
+    """
     found: dict[str, dict[str, Any]] = {}
     counts = (bench.rows, _TIMES * bench.rows)
     with contextlib.ExitStack() as open_sessions:
@@ -67,7 +69,7 @@ def _query(session: Competitor, bench: Bench, name: str, count: int) -> Run:
 
 
 def _line(count: int, runs: list[Run]) -> dict[str, Any]:
-    """Memory: the most of all rounds, the first one too."""
+    """Return a result line. Its memory is the peak of all rounds, including the first."""
     peaks = {kind: max(run["memory"].get(kind, 0.0) for run in runs) for kind in ("java", "python", "all")}
     return line(count, runs[1:]) | {
         "peak_mebibytes": round(peaks["all"]),

@@ -85,7 +85,7 @@ class Crash:
         write(sys.stdout.buffer, header, body)
 
     def _committed(self, header: dict[str, Any]) -> str | None:
-        """The path of the file that a call makes appear."""
+        """Return the path of the file that a call creates, or None if the call creates no file."""
         given = header.get("arguments", {})
         if header.get("call") == "upload_begin":
             self._begun[header["id"]] = given["path"]

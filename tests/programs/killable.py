@@ -20,7 +20,7 @@ ROUND = "round: "
 
 
 def arguments(*names: str) -> argparse.ArgumentParser:
-    """The checkpoint, then `names`, all by position."""
+    """Return a parser with the positional arguments checkpoint and `names`."""
     parser = argparse.ArgumentParser()
     for name in ("checkpoint", *names):
         parser.add_argument(name)

@@ -45,7 +45,7 @@ def main(mode: str, service_url: str, admin_url: str, folder: str, *scripts: str
         for script in map(Path, scripts):
             told = "\n".join(answer(spark, statement, mode) for statement in statements(script.read_text()))
             Path(folder, script.with_suffix(".out").name).write_text(told)
-            # Each script starts where the session started.
+            # Each script starts with the session's first state.
             spark.sql("USE spark_catalog")
         # A server of Spark Connect shows its clients no setting that may hold a secret.
         given = {"tierCatalog": tables} if mode == "connect" else {}
@@ -154,7 +154,7 @@ def statements(script: str) -> list[str]:
 
 
 def answer(spark: SparkSession, statement: str, mode: str) -> str:
-    """Rows are sorted unless the statement sorts them."""
+    """Run a statement, and return its result as text, with sorted rows unless the statement sorts them."""
     statement = statement.rstrip(";").strip()
     try:
         frame = spark.sql(NAMESPACE.sub(f"sql_{mode}", statement))

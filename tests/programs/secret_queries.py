@@ -35,7 +35,7 @@ def main(
         .config("spark.sql.warehouse.dir", f"{folder}/warehouse")
         .getOrCreate()
     )
-    # At DEBUG, Spark writes down each statement as it is.
+    # At DEBUG, Spark logs each statement unchanged.
     spark.sparkContext.setLogLevel("INFO")
     spark.range(3).selectExpr("cast(id as string) value").write.format("pulsar").options(**to_write).option(
         "topic", topic

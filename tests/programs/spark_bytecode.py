@@ -36,7 +36,8 @@ def add_bytecode(archive: Path) -> None:
             if not name.endswith(".py") or "/tests/" in name or f"{name}c" in names:
                 continue
             source.write_bytes(packed.read(name))
-            # Not checked against the source, whose time in an archive is good to two seconds only.
+            # Python does not check this bytecode against its source, because times in an archive are exact to two
+            # seconds only.
             mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
             py_compile.compile(str(source), str(compiled), name, doraise=True, invalidation_mode=mode)
             packed.write(compiled, f"{name}c")

@@ -20,7 +20,7 @@ from pyspark_pulsar import configure
 
 
 class Longest(StatefulProcessor):
-    """The longest text of each key so far, and its length."""
+    """A processor that keeps the longest text of each key, and its length."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._longest = handle.getValueState("longest", "longest int")

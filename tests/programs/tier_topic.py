@@ -1,5 +1,7 @@
-"""Tiers one topic; killed at random by a test. Options of a read are JSON in the first argument; with `--retries`
-pyiceberg tries commits again, which must repeat rows."""
+"""A tierer of one topic, killed at random by a test. The first argument has the options of a read as JSON.
+
+With `--retries` pyiceberg retries commits, which must repeat rows.
+"""
 
 from __future__ import annotations
 

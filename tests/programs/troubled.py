@@ -1,4 +1,4 @@
-"""Tasks that fail at one of their rows, or rest there until Spark starts a twin: both drawn from a seed.
+"""Tasks that fail at one of their rows, or rest there until Spark starts a speculative attempt, drawn from a seed.
 
 `SPECULATION` is for a session whose tasks run on a cluster of two hosts or more; elsewhere Spark does not speculate.
 """

@@ -28,7 +28,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPulsar]:
 
 
 class ScalableTopic:
-    """A scalable topic of its own, which the REST API splits and merges and the Java client of Pulsar 5 writes."""
+    """A scalable topic. The REST API splits and merges it, and the Java client of Pulsar 5 writes to it."""
 
     def __init__(self, server: LocalPulsar, classes: Path) -> None:
         self._path = f"public/default/orders-{uuid.uuid4().hex[:8]}"
@@ -63,7 +63,7 @@ class ScalableTopic:
         self._call("POST", f"/merge/{one}/{other}")
 
     def segments(self) -> dict[int, str]:
-        """The state of each, by id."""
+        """Return the state of each segment, by id."""
         return {int(number): each["state"] for number, each in self._call("GET")["segments"].items()}
 
     def write(self, *commands: str) -> None:
@@ -119,7 +119,7 @@ Options = Callable[..., dict[str, str]]
 
 @pytest.fixture
 def options(server: LocalPulsar, topic: ScalableTopic) -> Options:
-    """`options(**others)` of a read of the topic."""
+    """Return `options(**others)`, which returns options of a read of the topic."""
 
     def with_others(**others: str) -> dict[str, str]:
         return {
@@ -134,5 +134,5 @@ def options(server: LocalPulsar, topic: ScalableTopic) -> Options:
 
 @pytest.fixture
 def read(spark: SparkSession, options: Options) -> Callable[..., DataFrame]:
-    """`read(**others)`: a batch DataFrame of the topic."""
+    """Return `read(**others)`, which returns a batch DataFrame of the topic."""
     return lambda **others: spark.read.format("pulsar").options(**options(**others)).load()

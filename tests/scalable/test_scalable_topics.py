@@ -76,7 +76,7 @@ def test_a_batch_waits_for_an_open_transaction(topic: ScalableTopic, read: Read)
 
 
 def stream(spark: SparkSession, options: dict[str, str], checkpoint: Path) -> list[list[Any]]:
-    """The rows of each micro-batch until all is read."""
+    """Return the rows of each micro-batch until all messages are read."""
     batches: list[list[Any]] = []
     query = (
         spark.readStream.format("pulsar")

@@ -32,7 +32,7 @@ _MOST_FROZEN_SECONDS: Final = 12.0
 
 @dataclass(frozen=True)
 class Chaos:
-    """The things that events happen to."""
+    """The servers, query and writer on which events act."""
 
     cluster: PulsarCluster
     topics: Topics
@@ -42,7 +42,7 @@ class Chaos:
     query: Query
 
     def happen(self, event: Event) -> bool:
-        """Returns once it is done, though not once all have recovered; False when there was nothing to do it to."""
+        """Run an event. Returns False if it had no target; recovery may continue after the return."""
         actions: dict[str, Callable[[random.Random], bool]] = {
             schedule.KILL_DRIVER: self._kill_driver,
             schedule.KILL_WORKER: lambda chance: self.query.kill_a_worker(chance, _WORKER_SECONDS),
@@ -73,7 +73,7 @@ class Chaos:
             self.cluster.broker.launch()
 
     def mend(self) -> None:
-        """Bring back every server, and wait until all serve."""
+        """Start every stopped server, and wait until all serve."""
         for server in (self.cluster.broker, *self.cluster.bookies):
             if not server.running:
                 server.launch()
@@ -87,7 +87,7 @@ class Chaos:
             self.query.await_commits(1, _COMMIT_SECONDS)
             self.query.await_epoch(_EPOCH_SECONDS)
             time.sleep(chance.uniform(0.0, 0.5))
-        # A query that has ended by itself is left for all to see.
+        # A query that has ended by itself stays as it is, so that the report shows it.
         if self.query.has_ended:
             return False
         self.query.kill()
@@ -124,7 +124,9 @@ class Chaos:
         return True
 
     def _freeze_broker(self, chance: random.Random) -> bool:
-        """Mostly shorter than its session with ZooKeeper; after a longer freeze it may end, and is started again."""
+        """Freeze the broker, mostly for less than its session with ZooKeeper. After a longer freeze it may end, and is
+        restarted.
+        """
         with contextlib.suppress(StandaloneFailed):
             self.cluster.broker.await_port()
         self.cluster.broker.freeze(chance.uniform(0.5, _MOST_FROZEN_SECONDS))

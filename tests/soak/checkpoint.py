@@ -1,4 +1,4 @@
-"""The checkpoint of the query under test, as one who looks from outside sees it: a folder, or in Pulsar."""
+"""The checkpoint of the query under test, as seen from outside: a folder, or in Pulsar."""
 
 from __future__ import annotations
 

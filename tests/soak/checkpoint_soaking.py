@@ -32,7 +32,7 @@ class CheckpointReport:
 
 
 def checkpoint_soak(folder: Path, rounds: int, say: Callable[[str], None]) -> CheckpointReport:
-    """A few seconds for each of `rounds`."""
+    """Run the soak, with a few seconds for each of `rounds`."""
     begin, topic = time.monotonic(), "persistent://public/default/race"
     with LocalPulsar(data=folder / "pulsar") as server:
         admin = Admin(server.admin_url)

@@ -62,7 +62,7 @@ def epochs_soak(folder: Path, epochs: int, rows: int, say: Callable[[str], None]
     began = time.monotonic()
     with LocalPulsar(data=folder / "pulsar", config=_SERVER) as server:
         admin = Admin(server.admin_url)
-        # The server keeps nothing that is acknowledged, or never was to be.
+        # The server keeps no messages that are acknowledged, or that have no subscription.
         admin.make_namespace("public/kept")
         admin.keep_for(TOPIC, minutes=-1)
         _send(server, epochs * rows)
@@ -98,14 +98,14 @@ def epochs_soak(folder: Path, epochs: int, rows: int, say: Callable[[str], None]
 
 
 class _Logs:
-    """The two topics of the checkpoint, and the files that are alive in them."""
+    """The two topics of the checkpoint, and the live files in them."""
 
     def __init__(self, server: LocalPulsar) -> None:
         self._server = server
         self._admin = Admin(server.admin_url)
 
     def ledgers(self) -> dict[str, list[int]]:
-        """Bytes of each ledger, by log."""
+        """Return the bytes of each ledger, by log."""
         sizes = {}
         for name in ("index", "content"):
             path = f"{CHECKPOINT.replace('pulsar+checkpoint://', 'persistent/')}-{name}"

@@ -94,7 +94,7 @@ class EvolutionsReport:
 
 @dataclass(frozen=True)
 class Played:
-    """An evolution that was played. Picklable."""
+    """The result of an evolution, picklable."""
 
     outcome: Outcome
     text: str
@@ -102,7 +102,7 @@ class Played:
 
 
 class _Playing:
-    """Plays evolutions of a process."""
+    """The player of a process."""
 
     def __init__(self, setting: Setting, name: str, reads: SparkReads | None = None) -> None:
         self._player = setting.player(name)
@@ -130,7 +130,7 @@ class _Playing:
     def _shrunk(self, evolution: Evolution, outcome: Outcome) -> tuple[Evolution, Outcome]:
         assert outcome.difference is not None
         last, kind = outcome, outcome.difference.kind
-        # Only what Spark alone shows needs Spark to be shown again.
+        # A repetition needs Spark only if Spark alone showed the difference.
         reads = self._reads if outcome.step is None else None
 
         def shows_it(shorter: Evolution) -> bool:
@@ -157,7 +157,7 @@ def evolutions_soak(
 
 
 def play_all(setting: Setting, reads: SparkReads | None, seeds: range, say: Say) -> EvolutionsReport:
-    """Play the evolutions of the seeds, some by Spark too where there are `reads`."""
+    """Play the evolutions of the seeds, some also with Spark if `reads` is set."""
     report, began = EvolutionsReport(seeds.start), time.monotonic()
     for played in _played(setting, reads, seeds, report):
         report.add(played)

@@ -45,7 +45,7 @@ _SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.sql.shuffle.partitions": "2",
-    # Spark itself keeps the last thousand of each otherwise, which is growth until then.
+    # By default Spark itself keeps the last thousand of each, which looks like growth until then.
     "spark.ui.retainedJobs": "20",
     "spark.ui.retainedStages": "20",
     "spark.ui.retainedTasks": "100",
@@ -80,7 +80,7 @@ class GrowthReport:
 
 
 def growth_soak(folder: Path, epochs: int, queries: int, say: Callable[[str], None]) -> GrowthReport:
-    """Run in a session and on a server of its own."""
+    """Run the soak in a session and on a server of its own."""
     with LocalPulsar(data=folder / "pulsar") as server:
         builder = SparkSession.builder.master("local[2]")
         for key, value in _SETTINGS.items():
@@ -102,7 +102,7 @@ def grow(
     *,
     topic: str = "growth",
 ) -> GrowthReport:
-    """Run at least `epochs` micro-batches and `queries` queries in `spark`, and compare what is held."""
+    """Run at least `epochs` micro-batches and `queries` queries in `spark`, and compare the resources."""
     began = time.monotonic()
     _write(spark.range(ROWS), service_url, topic)
     _write(spark.range(epochs * _ROWS_PER_EPOCH * 2), service_url, f"{topic}-stream")
@@ -153,7 +153,7 @@ def growth(warm: Resources, last: Resources) -> list[str]:
 
 
 def count_resources(spark: SparkSession) -> Resources:
-    """Count what the driver's JVM and the processes below it hold, after garbage collections of both."""
+    """Count the resources of the driver's JVM and of its child processes, after garbage collections of both."""
     gc.collect()
     jvm: Any = spark._jvm
     for _ in range(3):
@@ -213,7 +213,7 @@ def _epoch(stream: Any) -> int:
 
 
 def _await_epoch(stream: Any, epoch: int) -> None:
-    """Wait for a micro-batch while micro-batches end at all."""
+    """Wait for a micro-batch for as long as earlier micro-batches end."""
     seen, give_up = _epoch(stream), time.monotonic() + _EPOCH_SECONDS
     while seen < epoch:
         if stream.exception() is not None:

@@ -87,11 +87,14 @@ class Query:
             )
 
     def kill(self) -> None:
-        """End the driver, and workers that are not on a cluster, as a crash of the machine does; nothing when no run is
-        left. Executors of a cluster end a moment later by themselves: until then they are zombies."""
+        """End the driver, and workers that are not on a cluster, like a crash of the machine; do nothing if no run is
+        left.
+
+        Executors of a cluster end a moment later by themselves: until then they are zombies.
+        """
         process, self._process = self._process, None
         if process is not None:
-            # The workers of a driver that is gone belong to its group still.
+            # The workers of a dead driver still belong to its group.
             try:
                 os.killpg(process.pid, signal.SIGKILL)
             except ProcessLookupError:
@@ -178,7 +181,7 @@ class Query:
         return False
 
     def read_what_is_there(self, seconds: float) -> str | None:
-        """Run with Trigger.AvailableNow up to the present ends; what went wrong, or None."""
+        """Run with Trigger.AvailableNow up to the present ends. Returns the error, or None if there was none."""
         self.start("--available-now")
         assert self._process is not None
         try:
@@ -199,7 +202,7 @@ class Query:
         return max(self._commits(), default=-1) + 1
 
     def positions(self) -> dict[str, Position]:
-        """Partition's name to the position up to which the query will never read again."""
+        """Map each partition's name to the position up to which the query will never read again."""
         commits = self._commits()
         if not commits:
             return {}

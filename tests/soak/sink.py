@@ -41,7 +41,7 @@ def delivered(folder: Path) -> Iterator[tuple[str, int]]:
     """
     for epoch in sorted(folder.glob(f"{EPOCH}*"), key=lambda each: int(each.name.removeprefix(EPOCH))):
         assert (epoch / "_SUCCESS").exists(), f"{epoch} was not written to its end"
-        # One file for each task, numbered as splits are.
+        # Each task writes one file, and the numbers follow the splits.
         for part in sorted(epoch.glob("part-*.parquet")):
             rows = pq.read_table(part, columns=["key", "number"], partitioning=None)
             yield from zip(rows.column("key").to_pylist(), rows.column("number").to_pylist(), strict=True)
@@ -56,12 +56,12 @@ def connection(cluster: PulsarCluster) -> dict[str, str]:
 
 
 def sink_topic(partitions: list[str]) -> str:
-    """The topic of these partitions."""
+    """Return the topic of these partitions."""
     return partitions[0].rpartition("-partition-")[0]
 
 
 def written(cluster: PulsarCluster, topic: str) -> list[tuple[str, int]]:
-    """(key, number) of all rows of a topic, as the official Java client reads them."""
+    """Return (key, number) of all rows of a topic, as read by the official Java client."""
     job = {"do": "read", "topic": topic, "schema": "STRING"}
     return [_row(message) for message in JavaClient(cluster).run(job, seconds=_READ_SECONDS)[0]]
 

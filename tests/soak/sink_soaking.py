@@ -24,7 +24,7 @@ from soak.sink import connection, faults, sink_topic, written
 from soak.topics import Topics
 from soak.writer import Writer
 
-# Of the interruptions; all others are kills of the driver.
+# Shares of the interruptions; all others are kills of the driver.
 _SHARES: Final[Mapping[str, float]] = {
     KILL_WORKER: 0.2,
     KILL_EXECUTOR: 0.1,

@@ -105,7 +105,7 @@ def soak(
 
 def _options(cluster: PulsarCluster, topics: Topics, folder: Path) -> dict[str, str]:
     store = {"access_key_id": object_store.ACCESS_KEY, "secret_access_key": object_store.SECRET_KEY}
-    # The role may not see the offload policy.
+    # The role may not read the offload policy.
     store |= {"endpoint": cluster.s3_endpoint, "region": "us-east-1"}
     return {
         **cluster.access.reading_options(PIPELINE),
@@ -160,7 +160,7 @@ class _Run:
             self._notice_end()
             self._happen(event)
         self._until(begin + self._seconds)
-        # On a busy machine there may have been nothing yet for a kind to happen to.
+        # On a busy machine, some kinds of event may have had no target yet.
         for event in events:
             if not self._events[event.kind]:
                 self._notice_end()

@@ -27,7 +27,7 @@ class Topics:
     """Topics in one namespace, which keeps only messages after the position of the subscription `soak-holder`."""
 
     def __init__(self, admin: ClusterAdmin, namespace: str) -> None:
-        """Makes the namespace: two copies of an entry on two of the bookies, so that one may be away."""
+        """Make the namespace, with two copies of an entry on two of the bookies, so that one may be away."""
         self._admin = admin
         self.namespace = namespace
         self.partitions: list[str] = []
@@ -39,14 +39,14 @@ class Topics:
         admin.offload_to_bucket(namespace)
         self._request("POST", f"namespaces/{namespace}/deduplication", body=True)
         admin.grant(namespace, PIPELINE, "consume", "produce")
-        # What the coordinators of transactions want to see.
+        # The transaction coordinators need this.
         admin.grant("pulsar/system", PIPELINE, "consume")
 
     @property
     def pattern(self) -> str:
         return f"{self.namespace}/t-.*"
 
-    # Growth; each returns the new topic partitions
+    # Growth; each method returns the new topic partitions
 
     def add(self, partitions: int) -> list[str]:
         """Create a topic; with 0 `partitions` it is not partitioned."""
@@ -132,7 +132,7 @@ class Topics:
             try:
                 answer = self._admin.request(method, path, body)
                 told = f"{answer.status} {answer.data[:500]!r}"
-                # A request that was cut off may have been carried out: what it was to make is then there.
+                # The server may have completed a request that was cut off, so the requested thing may exist.
                 if answer.status < 300 or (method != "GET" and answer.status == _IS_THERE):
                     return answer
             except urllib3.exceptions.HTTPError as fault:

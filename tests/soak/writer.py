@@ -48,7 +48,7 @@ class _Line:
 
 
 class Writer:
-    """Use as a thread: `start`, `add`, at last `finish`."""
+    """A thread that writes: call `start`, `add`, and at last `finish`."""
 
     def __init__(self, service_url: str, log: Path) -> None:
         logger = official.FileLogger(official.LoggerLevel.Warn, str(log))
@@ -65,7 +65,7 @@ class Writer:
         self._thread.start()
 
     def add(self, partitions: list[str]) -> None:
-        """Write to these topic partitions from now on, given by full name."""
+        """Write to these topic partitions from now on, named by full name."""
         self._added += partitions
 
     def finish(self, seconds: float) -> Sent:

@@ -1,4 +1,4 @@
-"""Draws what the next version of an Avro record changes."""
+"""Random changes for the next version of an Avro record."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Changes:
     """The fields that records no longer have, by the record's name."""
 
     def next_version(self, document: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """The next version of a document, and what was changed."""
+        """Return the next version of a document, and descriptions of its changes."""
         later, words = copy.deepcopy(document), []
         wanted = self.rng.choice([1, 1, 1, 2, 3])
         while len(words) < wanted:
@@ -207,7 +207,7 @@ _CHANGES: list[Change] = [
 
 
 def records_in(kind: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """The records of a type with their paths, the outermost first."""
+    """Yield the records of a type with their paths, the outermost first."""
     if isinstance(kind, list):
         for branch in kind:
             yield from records_in(branch, path)
@@ -222,7 +222,7 @@ def records_in(kind: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]
 
 
 def with_valid_defaults(rng: random.Random, document: dict[str, Any]) -> dict[str, Any]:
-    """A document whose defaults fit the types that the changes left, inside records too."""
+    """Return a document with defaults that fit the changed types, inside records too."""
     for _, record in reversed(list(records_in(document))):
         for each in record["fields"]:
             if isinstance(each.get("default"), dict):

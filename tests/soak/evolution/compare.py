@@ -27,7 +27,7 @@ class Difference:
 
 
 def outcome_of(read: Callable[[], pa.Table]) -> pa.Table | Exception:
-    """The rows, or the error."""
+    """Return the rows of a read, or its error."""
     try:
         return read()
     except Exception as fault:  # noqa: BLE001 - an error of any class is what is compared
@@ -95,7 +95,7 @@ def _of_cells(
 
 
 def _canonical(cell: Any) -> Any:
-    """A cell as something that equals itself, where it is NaN, and a time of any zone."""
+    """Convert a cell so that NaN equals itself, and so do times of any zone."""
     match cell:
         case dict():
             return {key: _canonical(value) for key, value in cell.items()}
@@ -107,11 +107,11 @@ def _canonical(cell: Any) -> Any:
 
 
 def numbers_of(table: pa.Table) -> list[int]:
-    """The numbers of the messages, in the order of rows."""
+    """Return the numbers of the messages, in the order of rows."""
     return [int(dict(properties)[NUMBER]) for properties in table["__messageProperties"].to_pylist()]
 
 
 def sorted_by_position(table: pa.Table) -> pa.Table:
-    """The rows of a query in SQL, which have no order."""
+    """Sort the rows of a query in SQL, which have no order."""
     order: list[tuple[Any, ...]] = [tuple(each.values())[:3] for each in table["__messageId"].to_pylist()]
     return table.take(pa.array(sorted(range(len(order)), key=order.__getitem__), pa.int64()))

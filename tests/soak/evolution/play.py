@@ -1,4 +1,4 @@
-"""Plays an evolution on a server, and compares each read of it with the broker's."""
+"""Runs of evolutions on a server, with each read compared with the broker's."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ class Outcome:
 
 
 class Player:
-    """Plays evolutions, one after the other."""
+    """A player that runs evolutions, one after the other."""
 
     def __init__(self, place: Place, damage: AfterTiering | None = None) -> None:
-        """`damage`: harms the table after each round of tiering, which the comparison must find."""
+        """Prepare a player; `damage` harms the table after each round of tiering, which the comparison must find."""
         self._place = place
         self._damage = damage
         self._played = 0
@@ -78,7 +78,7 @@ class Player:
 
 
 class Play:
-    """An evolution that is played."""
+    """A running evolution."""
 
     def __init__(self, evolution: Evolution, twins: Twins, damage: AfterTiering | None) -> None:
         self._evolution = evolution

@@ -1,4 +1,4 @@
-"""Draws Protobuf files, and what the next version of a file changes."""
+"""Random Protobuf files, and random changes for their next versions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ProtobufChanges:
         return file
 
     def next_version(self, file: File) -> tuple[File, tuple[str, ...]]:
-        """The next version of a file, and what was changed."""
+        """Return the next version of a file, and descriptions of its changes."""
         later, words = copy.deepcopy(file), []
         wanted = self.rng.choice([1, 1, 1, 2, 3])
         while len(words) < wanted:
@@ -124,7 +124,7 @@ class ProtobufChanges:
         return f"moves {moved.name} to number {moved.number}"
 
     def swap(self, file: File, message: str) -> str | None:
-        """Two fields have each other's names, which is the same as each other's numbers and types."""
+        """Swap the names of two fields, which has the same effect as swapping their numbers and types."""
         fields = file.messages[message]
         if len(fields) < 2:
             return None

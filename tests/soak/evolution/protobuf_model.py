@@ -64,7 +64,7 @@ class File:
         return f"{self.syntax} " + " ".join([*messages, *enums])
 
     def descriptor(self, version: int) -> descriptor_pb2.FileDescriptorProto:
-        """The file as `protoc` describes it. A message without use makes each version another one."""
+        """Return the descriptor that `protoc` would write. An unused message makes each version different."""
         file = descriptor_pb2.FileDescriptorProto(
             name=f"{_PACKAGE}.proto", package=_PACKAGE, syntax=self.syntax
         )
@@ -97,7 +97,7 @@ class File:
             yield from ((name, each) for each in fields)
 
     def _add_message(self, message: descriptor_pb2.DescriptorProto, fields: list[Field]) -> None:
-        # A oneof that is made of a field's presence must follow the others.
+        # Oneofs made for the presence of fields must follow the other oneofs.
         for oneof in dict.fromkeys(each.oneof for each in fields if each.oneof):
             message.oneof_decl.add(name=oneof)
         declared = [each.name for each in message.oneof_decl]

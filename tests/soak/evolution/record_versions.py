@@ -1,4 +1,4 @@
-"""Draws versions of records for topics with Avro and with JSON schemas, and messages that are encoded by them."""
+"""Random versions of records for topics with Avro and with JSON schemas, and messages encoded by them."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class RecordVersions:
 
 
 def encoded(document: dict[str, Any], value: dict[str, Any]) -> bytes:
-    """A value in Avro's binary encoding."""
+    """Return a value in Avro's binary encoding."""
     sink = io.BytesIO()
     fastavro.schemaless_writer(sink, fastavro.parse_schema(document), value)
     return sink.getvalue()

@@ -32,7 +32,7 @@ _METADATA = ["__messageId", "__messageProperties", "__key", "__eventTime", "__sc
 
 @contextmanager
 def spark_session(folder: Path) -> Iterator[SparkSession]:
-    """A session of a soak."""
+    """Yield a Spark session for a soak."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     settings = {
         "spark.jars": str(catalog_jar()),
@@ -51,7 +51,7 @@ def spark_session(folder: Path) -> Iterator[SparkSession]:
 
 
 class SparkReads:
-    """Compares what Spark reads of a topic at the end of its evolution with the broker's rows."""
+    """A comparison of Spark's reads at the end of an evolution with the broker's rows."""
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         """`folder`: for checkpoints."""
@@ -60,7 +60,7 @@ class SparkReads:
         self._catalogs: dict[str, str] = {}
 
     def __call__(self, play: Play) -> None:
-        """Read by each way of Spark, up to the first difference."""
+        """Read in each way of Spark, up to the first difference."""
         twins, read = play.twins, Read(FAILFAST)
         plain = outcome_of(lambda: rows(twins.options(twins.kept, read, None)))
         if isinstance(plain, Exception):
@@ -104,7 +104,7 @@ class SparkReads:
         return self._spark.read.options(mode=read.mode, columnNameOfCorruptRecord=BAD_ROWS).table(name)
 
     def _stream(self, twins: Twins, read: Read, names: list[str]) -> pa.Table:
-        """The rows of all micro-batches, in order."""
+        """Return the rows of all micro-batches, in order."""
         options = twins.options(twins.topic, read, None) | {"startingOffsets": "earliest"}
         frame = self._spark.readStream.format("pulsar").options(**options).load().selectExpr(*names)
         tables: list[pa.Table] = []
@@ -121,7 +121,7 @@ class SparkReads:
         return pa.concat_tables(tables) if tables else _arrow(self._spark.createDataFrame([], frame.schema))
 
     def _catalog(self, twins: Twins) -> str:
-        """The name of a catalog whose tables are topics of the server and have tables of this format."""
+        """Return the name of a catalog for the server's topics, with tables of this format."""
         texts = {key: text for key, text in twins.texts(twins.topic).items() if key != "topic"}
         known = self._catalogs.get(texts["tierCatalog"])
         if known is None:
@@ -134,7 +134,7 @@ class SparkReads:
 
 
 def _arrow(frame: DataFrame) -> pa.Table:
-    """The rows of a query in the order of positions, which SQL does not keep."""
+    """Return the rows of a query in the order of positions, which SQL does not keep."""
     try:
         return sorted_by_position(frame.toArrow())
     except PySparkException as fault:
