@@ -54,7 +54,7 @@ class Bench:
 
     @property
     def files(self) -> str:
-        """Parquet files, written once."""
+        """Return the folder of Parquet files, which is written once."""
         folder = self.scratch / "rows"
         if not folder.exists():
             write_files(folder, self.rows)

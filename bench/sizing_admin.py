@@ -21,7 +21,7 @@ _METADATA = (
 
 
 def start_admin(cluster: Cluster) -> int:
-    """The port."""
+    """Start the API, and return its port."""
 
     class Resources(_Resources):
         served = cluster

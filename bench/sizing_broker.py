@@ -24,7 +24,7 @@ _LATEST = 2**63 - 1
 
 
 def start_broker(cluster: Cluster) -> int:
-    """The port."""
+    """Start the broker, and return its port."""
 
     class Broker(_Connection):
         served = cluster

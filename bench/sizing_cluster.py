@@ -62,7 +62,7 @@ class Cluster:
         return 1 + number + k * self.topics
 
     def place_of(self, ledger: int) -> int:
-        """k of a ledger."""
+        """Return the k of a ledger."""
         return (ledger - 1) // self.topics
 
     def entries(self, k: int) -> int:

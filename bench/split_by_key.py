@@ -47,7 +47,7 @@ def pushed(entries: Stored, start: int) -> EntryBatch:
 
 
 def decode(schema: ReadSchema, info: SchemaInfo, entries: Stored, slots: tuple[int, int]) -> int:
-    """Rows of these slots."""
+    """Decode the rows of these slots, and count them."""
     decoder = EntryDecoder(
         schema,
         topic=bench.TOPIC,

@@ -74,7 +74,7 @@ def _job(bench: Bench, name: str, topic: str) -> Job:
 
 
 def _line(runs: list[Run]) -> dict[str, Any]:
-    """Medians of the rounds."""
+    """Return medians of the rounds."""
     taken: dict[str, Any] = {
         "p50_ms": round(statistics.median(run["p50_ms"] for run in runs)),
         "p99_ms": round(statistics.median(run["p99_ms"] for run in runs)),

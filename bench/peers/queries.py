@@ -37,7 +37,7 @@ _AGGREGATES: Final = {
 
 
 def aggregates(value_format: str, which: str) -> list[str]:
-    """Expressions, `rows` first."""
+    """Return the expressions of an aggregation, with `rows` first."""
     record = "bytes" if value_format == "bytes" else "json"
     return ["count(*) AS rows", *_AGGREGATES[record, which]]
 

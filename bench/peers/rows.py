@@ -54,7 +54,7 @@ def written(value_format: str) -> list[str]:
 
 
 def value_columns(value_format: str) -> dict[str, str]:
-    """Name to type."""
+    """Map each value column's name to its type."""
     return {"value": "binary"} if value_format == "bytes" else dict(_VALUES)
 
 

@@ -98,7 +98,7 @@ class ScalableTopic:
 
 @pytest.fixture(scope="session")
 def classes(server: LocalPulsar, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The producer, compiled."""
+    """Compile the producer, and return the folder of its classes."""
     folder = tmp_path_factory.mktemp("classes")
     sources = [str(source) for source in _PROGRAM.glob("*.java")]
     subprocess.run(

@@ -58,7 +58,7 @@ class EpochsReport:
 
 
 def epochs_soak(folder: Path, epochs: int, rows: int, say: Callable[[str], None]) -> EpochsReport:
-    """`rows`: of a micro-batch."""
+    """Run the soak, with `rows` rows in each micro-batch."""
     began = time.monotonic()
     with LocalPulsar(data=folder / "pulsar", config=_SERVER) as server:
         admin = Admin(server.admin_url)

@@ -192,7 +192,7 @@ class Colour(enum.Enum):
 
 
 class Inner(Record):  # type: ignore[misc]
-    """Nested."""
+    """A nested record."""
 
     x = Integer()
 

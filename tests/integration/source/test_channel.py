@@ -134,7 +134,7 @@ def channel(gateway: JavaGateway, interpreter: str, request: pytest.FixtureReque
 
 @pytest.fixture
 def mark(tmp_path: Path) -> Path:
-    """Does not exist yet."""
+    """Return the path of a file that does not exist yet."""
     return tmp_path / "mark"
 
 

@@ -78,7 +78,7 @@ class Tier:
         }
 
     def run(self, settings: TableSettings | None = None, **further: str) -> TopicOutcome:
-        """Tier what is complete."""
+        """Tier all complete ledgers."""
         outcome = self.outcome(settings, **further)
         if outcome.fault is not None:
             raise outcome.fault
@@ -151,7 +151,7 @@ def s3_settings(endpoint: str) -> dict[str, str]:
 
 
 def tables_in(folder: Path, table_format: str = ICEBERG) -> dict[str, str]:
-    """Properties of a catalog."""
+    """Return the properties of a catalog in a folder."""
     if table_format == DELTA:
         return {"type": DELTA, "path": f"file://{folder}/tables"}
     return {"type": "sql", "uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"file://{folder}/tables"}

@@ -48,7 +48,7 @@ class SqlTable:
 
     @property
     def columns(self) -> str:
-        """The system table."""
+        """Return the name of the system table with the tier's columns."""
         return f"{self.namespace}.`{self.topic}$columns`"
 
     def frame(self, **options: str) -> DataFrame:

@@ -102,7 +102,7 @@ def send_orders(tier: Tier, numbers: range) -> None:
     producer.close()
 
 
-# What other engines see
+# Reads by other engines
 
 
 @on_delta

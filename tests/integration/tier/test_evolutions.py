@@ -53,7 +53,7 @@ def test_the_table_and_its_ledgers_equal_the_topic(
 def test_the_comparison_detects_damage(
     small_ledgers: LocalPulsar, tmp_path: Path, damage: str | None, table_format: str
 ) -> None:
-    """The control."""
+    """Show as a control that the comparison finds each kind of damage."""
     server = small_ledgers
     place = Place.open(server.service_url, server.admin_url, tmp_path, tmp_path.name)
     player = Player(place, None if damage is None else DAMAGES[damage])

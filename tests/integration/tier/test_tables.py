@@ -300,7 +300,7 @@ def call(tier: Tier, tmp_path: Path) -> Call:
 def test_tier_commands(tier: Tier, call: Call) -> None:
     tier.send(range(3 * ENTRIES), batching_enabled=False)
     tier.roll()
-    # Loads the topic.
+    # The read loads the topic.
     assert tier.rows().num_rows == 3 * ENTRIES
     (before,) = (json.loads(line) for line in call("status", "--json").splitlines())
     assert (before["format"], before["ledgers_behind"]) == (None, 3)

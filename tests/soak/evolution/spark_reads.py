@@ -54,7 +54,7 @@ class SparkReads:
     """A comparison of Spark's reads at the end of an evolution with the broker's rows."""
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
-        """`folder`: for checkpoints."""
+        """Prepare the comparison; `folder` is for checkpoints."""
         self._spark = spark
         self._folder = folder
         self._catalogs: dict[str, str] = {}
