@@ -156,19 +156,19 @@ def test_entries_hidden_from_consumers_are_no_messages(
     ]
     special.run({"do": "produce", "topic": topic, "steps": steps, "batching": False})
     told = never_shown(pulsar, topic, admin_url=pulsar.admin_url, starting_offsets=FROM_EARLIEST)
-    answers_without_messages = never_shown(pulsar, topic, starting_offsets=FROM_EARLIEST)
+    without_admin = never_shown(pulsar, topic, starting_offsets=FROM_EARLIEST)
     assert plan_batch(told).splits == []
     assert rows_now(told) == 0
     if end == "abort":
-        assert plan_batch(answers_without_messages).splits == []
-        assert rows_now(answers_without_messages) == 0
+        assert plan_batch(without_admin).splits == []
+        assert rows_now(without_admin) == 0
         return
     with pytest.raises(MessagesHidden, match=r"a transaction may be open .*'admin.url'"):
-        plan_batch(answers_without_messages)
+        plan_batch(without_admin)
     with pytest.raises(MessagesHidden):
-        rows_now(answers_without_messages)
+        rows_now(without_admin)
     # A stream that keeps running reads the messages when the broker shows them.
-    reader = PulsarStreamReader(answers_without_messages, resolve_source_schema(answers_without_messages))
+    reader = PulsarStreamReader(without_admin, resolve_source_schema(without_admin))
     offset = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
     assert offset["positions"] == {topic: "earliest"}
     reader.stop()
