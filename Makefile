@@ -282,15 +282,15 @@ OF_CATALOG := dataframes_make_tables_and_append_by_name metadata_columns_are_nam
   a_small_topic_is_broadcast_and_the_plan_says_what_is_read changes_of_a_table_with_a_key \
   what_show_create_table_says_makes_the_same_table a_cancelled_statement_leaves_no_half_table
 OF_STREAMS := restarts_while_a_producer_sends_neither_lose_nor_repeat[plain] \
-  available_now_ends_at_what_was_there_when_it_began
+  available_now_reads_the_messages_present_at_its_start
 test-oldest-spark: export PYTHONPATH := $(CURDIR)/$(OLDEST_SPARK)
 test-oldest-spark: server ## Some of the tests on PySpark 4.1, the oldest that the package takes
 	$(BIN)/python -c 'import pyspark; assert pyspark.__version__ == "4.1.0", pyspark.__version__'
 	$(PART) $(BIN)/python -m pytest $(addprefix tests/integration/,package/test_linkage.py package/test_without_jar.py \
 	  $(addprefix catalog/test_catalog.py::test_,$(OF_CATALOG)) \
 	  $(addprefix stream/test_streaming.py::test_,$(OF_STREAMS)) \
-	  $(addprefix sink/test_exactly_once.py::test_,a_job_is_there_once nothing_of_a_job_that_fails_is_there) \
-	  $(addprefix source/test_columnar_reads.py::test_,the_plan_says_which a_stream_hands_over_columns) \
+	  $(addprefix sink/test_exactly_once.py::test_,a_job_stores_each_row_once a_failed_job_stores_no_row) \
+	  $(addprefix source/test_columnar_reads.py::test_,the_plan_shows_columnar_reads a_stream_hands_over_columns) \
 	  $(addprefix tier/test_sql.py::test_,every_cell the_plan_has_filters_columns_and_the_table) \
 	  checkpoint/test_queries.py::test_kinds_of_queries_go_on[rocksdb-2])
 test-former-spark test-former-linkage: export PYTHONPATH := $(CURDIR)/$(FORMER_SPARK)

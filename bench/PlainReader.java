@@ -6,9 +6,9 @@ import org.apache.pulsar.client.api.PulsarClient;
 import org.apache.pulsar.client.api.Reader;
 
 /**
- * The official Java client's Reader: a process that reads topics when told to, for each line
- * "serviceUrl topic rows receiverQueueSize" on standard input, and answers in JSON what it took.
- * It looks at each message's data and id.
+ * A process with the official Java client's Reader. It reads a topic for each line
+ * "serviceUrl topic rows receiverQueueSize" on standard input, and answers with its measures in JSON.
+ * It reads each message's data and id.
  */
 public final class PlainReader {
     private static long seen;
@@ -17,7 +17,7 @@ public final class PlainReader {
 
     public static void main(String[] arguments) throws Exception {
         PrintStream answers = System.out;
-        System.setOut(System.err); // Whatever else is printed is not an answer.
+        System.setOut(System.err); // Other output is not an answer.
         Scanner jobs = new Scanner(System.in);
         while (jobs.hasNext()) {
             String serviceUrl = jobs.next();

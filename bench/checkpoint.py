@@ -2,16 +2,15 @@
 
     make bench        (or: python bench/checkpoint.py --only epoch --epochs 20 --repeat 3)
 
-epoch         100,000 rows for 100,000 keys in 4 partitions, RocksDB with changelog, format 2: how long a micro-batch
-              takes
-restart       a query with 500 MB of state starts again in a new process: from start() to the end of its first
-              micro-batch
-partitions    200 partitions of state on two executors: how long a micro-batch takes
+- epoch: the duration of a micro-batch of 100,000 rows for 100,000 keys in 4 partitions. The state store is RocksDB with
+  changelog, format 2.
+- restart: a query with 500 MB of state starts again in a new process: from start() to the end of its first micro-batch.
+- partitions: the duration of a micro-batch with 200 partitions of state on two executors.
 
-Each place takes its turn, in a process of its own, `--repeat` times; the file of results holds medians in milliseconds
-and their ratios. The folder is read by Hadoop's Java code, as pip's PySpark has no native library; `memory` is such a
-folder on a file system in memory: what Spark itself needs. The S3 server is moto's, which keeps objects in memory,
-reached by Hadoop's S3A. All servers share the cores: read the ratios.
+All locations run in turn, each in a process of its own, `--repeat` times. The file of results holds medians in
+milliseconds and their ratios. Hadoop's Java code reads the folder, as pip's PySpark has no native library. `memory` is
+such a folder on a file system in memory: the time that Spark itself needs. The S3 server is moto's, which keeps objects
+in memory, reached by Hadoop's S3A. All servers share the cores: read the ratios.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ _PULSAR, _FOLDER, _MEMORY, _S3 = "pulsar", "folder", "memory", "s3"
 
 @dataclass
 class Places:
-    """Where a checkpoint can lie: of each, the beginning of paths, and what Spark must be told."""
+    """The possible locations of a checkpoint: the beginning of paths and Spark's settings of each."""
 
     service_url: str
     paths: dict[str, str]
@@ -115,7 +114,7 @@ def _partitions(places: Places, given: argparse.Namespace, scratch: Path) -> dic
 def _in_turn(
     places: Places, given: argparse.Namespace, names: list[str], partitions: int, query: dict[str, Any]
 ) -> dict[str, Any]:
-    """Medians over all epochs of all turns behind the warm-up, of the whole and of Spark's parts of it."""
+    """Return medians over all epochs of all turns after the warm-up, of the whole and of Spark's parts of it."""
     found: dict[str, list[dict[str, int]]] = {name: [] for name in names}
     conf = {"spark.sql.shuffle.partitions": str(partitions), "spark.executor.memory": "700m"}
     for _ in range(given.repeat):
@@ -132,7 +131,7 @@ def _in_turn(
 def _restart(places: Places, given: argparse.Namespace, scratch: Path) -> dict[str, Any]:
     del scratch
     rows = given.state_mb * _MEGABYTE // _VALUE_BYTES
-    # Without a changelog each micro-batch stores all new files of RocksDB, and the next start reads them.
+    # Without a changelog each micro-batch stores all new files of RocksDB, which the next start reads.
     conf = {
         "spark.sql.shuffle.partitions": "4",
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "false",

@@ -72,7 +72,7 @@ def official_read(service_url: str, topic: str, rows: int) -> int:
 
 
 def arrow_read(service_url: str, topic: str, _rows: int) -> int:
-    """What a Spark task does, without Spark."""
+    """Read like a Spark task, without Spark."""
     options = ReadOptions(service_url=service_url, topic=topic)
     partition = TopicPartition.parse(topic)
     with BrokerClient(options) as client:
@@ -112,7 +112,7 @@ def measure(work: Callable[[], int], server: int) -> dict[str, float]:
 
 
 def cpu_seconds(server: int) -> float:
-    """User and system time of this process and of all processes below it, ended or not."""
+    """Return the user and system time of this process and of all its descendants, ended or not."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     ticks = 0
     ours = {os.getpid()}
@@ -148,7 +148,7 @@ def main() -> None:
         batched, single = "persistent://public/default/batched", "persistent://public/default/single"
         fill(url, batched, given.rows, batched=True)
         fill(url, single, given.unbatched_rows, batched=False)
-        spark_read(spark, url, single, 1)  # the first job of a session pays for starting workers
+        spark_read(spark, url, single, 1)  # the first job of a session includes the start of workers
         cases: dict[str, dict[str, Callable[[], int]]] = {
             "read, batched entries": {
                 "official client": lambda: official_read(url, batched, given.rows),

@@ -1,4 +1,4 @@
-"""The bench's end of a process that does jobs: bench/segment_reader.py, or another that talks like it."""
+"""The benchmark's side of a process that runs jobs, such as bench/segment_reader.py or one with its protocol."""
 
 import json
 import statistics
@@ -15,7 +15,7 @@ Measures = dict[str, float]
 
 
 class Competitor:
-    """Its process lives from `with` to its end."""
+    """A measured program, whose process runs from the `with` statement to its end."""
 
     def __init__(self, command: Sequence[str] = SEGMENT_READER) -> None:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -33,7 +33,7 @@ class Competitor:
         return self._process.pid
 
     def start(self, job: Mapping[str, Any] | str) -> None:
-        """A line of JSON, or the line itself."""
+        """Send a job as a line of JSON, or the line itself."""
         assert self._process.stdin is not None
         self._process.stdin.write((job if isinstance(job, str) else json.dumps(job)) + "\n")
         self._process.stdin.flush()
@@ -45,7 +45,7 @@ class Competitor:
         return dict(json.loads(line))
 
     def run(self, job: Mapping[str, Any] | str, **servers: Callable[[], float]) -> Measures:
-        """What the job took: `cpu` is that of the process and all below it, `servers` are further counters."""
+        """Run a job and return its measures: `cpu` includes child processes, `servers` are further counters."""
         before = {name: read() for name, read in servers.items()}
         cpu = cpu_seconds(self._process.pid)
         self.start(job)

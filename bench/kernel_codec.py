@@ -2,11 +2,12 @@
 
     make bench        (or: python bench/kernel_codec.py --rows 1000000 --repeat 3)
 
-Messages of six fields in LZ4 batches of 1000; every fourth has a key and two properties; all fifteen metadata
-columns are built. Both verify and write checksums. Before anything is timed every cell of both is compared.
-Competitors run in turn, figures are medians; read the ratios, since absolute figures depend on the machine. Also
-measured: how much memory a decoder takes, by the rows of a batch and by the number of entries that it is given, each
-in a process of its own.
+Messages have six fields, in LZ4 batches of 1000; every fourth has a key and two properties. All fifteen metadata
+columns are built. Both verify and write checksums. Before the timing every cell of both is compared.
+Competitors run in turn, figures are medians. Read the ratios, because absolute figures depend on the machine.
+
+The memory of a decoder is measured too, by the rows of a batch and by the number of its entries. Each measure has a
+process of its own.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ TOPIC = "persistent://public/default/bench"
 PUBLISHED = 1_795_230_103_082
 MESSAGES = 1000
 DISTINCT_ENTRIES = 100
-PUSHED_AT_ONCE = 16  # a reader gets a few entries at a time
+PUSHED_AT_ONCE = 16  # A reader gets a few entries at a time.
 GOALS = {
     "decode JSON": 10,
     "decode AVRO": 25,
@@ -82,7 +83,7 @@ DOCUMENT = json.dumps(PLAIN).replace(
 
 
 def table_of(rows: int) -> pa.RecordBatch:
-    """Rows as a DataFrame has them, the same in every run."""
+    """Return rows as in a DataFrame, the same in every run."""
     source = random.Random(20261121)
     numbers = range(rows)
     instant = pa.timestamp("us", tz="UTC")
@@ -148,7 +149,7 @@ def batches(
 
 
 def sent_entries(sent: list[SendFrames]) -> list[bytes]:
-    """What a broker would store of SEND frames: `total size, command size, command, entry`."""
+    """Return the entries that a broker would store of SEND frames: `total size, command size, command, entry`."""
     found = []
     for each in sent:
         data, at = each.frames, 0
@@ -161,7 +162,7 @@ def sent_entries(sent: list[SendFrames]) -> list[bytes]:
 
 def kernel_encode(rows: pa.RecordBatch, info: SchemaInfo) -> list[SendFrames]:
     schema = resolve_write_schema(rows.schema, info, topic=TOPIC)
-    # The peers write times as numbers too.
+    # The other competitors write times as numbers too.
     schema = replace(schema, value=with_times_as_numbers(schema.value, where=TOPIC))
     encoder = BatchEncoder(schema, topic=TOPIC, partitions=1, compression="LZ4", batching_max_bytes=1 << 20)
     encoder.set_producer(
@@ -171,7 +172,7 @@ def kernel_encode(rows: pa.RecordBatch, info: SchemaInfo) -> list[SendFrames]:
 
 
 def repeated(entries: list[bytes], messages: int) -> list[python.Entry]:
-    """As many entries as `messages` need, at positions of their own."""
+    """Return enough entries for `messages`, each at a position of its own."""
     return [(7, number, entries[number % len(entries)]) for number in range(messages // MESSAGES)]
 
 
@@ -206,7 +207,7 @@ def run_decode(
         "kernel": lambda: pa.Table.from_batches(list(batches(schema, info, entries, 16384)), schema=output)
     }
     for name, values in DECODERS[kind].items():
-        # As the kernel, ten thousand and more rows at a time: lists of millions of objects are slower.
+        # Like the kernel, decode at least ten thousand rows at a time, because lists of millions of objects are slower.
         competitors[name] = lambda values=values: pa.concat_tables(
             python.decode(entries[start : start + 16], values, output, TOPIC)
             for start in range(0, len(entries), 16)
@@ -248,8 +249,10 @@ def run_encode(
 
 
 def memory(kind: SchemaType, batch_rows: int, entries: int) -> float:
-    """Most mebibytes that decoding takes on top of what the process holds before; in a process of its own, since
-    what this one has freed would hide it."""
+    """Return the peak memory of decoding in MiB, above what the process used before.
+
+    The measure has a process of its own, because memory that this process has freed would hide it.
+    """
     encoded = python.encode(table_of(10 * MESSAGES), PAYLOADS[kind], PUBLISHED, 0, MESSAGES)
     command = [sys.executable, __file__, "--memory-of", kind.name, str(batch_rows), str(entries)]
     text = json.dumps([each.hex() for each in encoded])

@@ -1,16 +1,17 @@
-"""Thousands of small topics in one query: what planning, a micro-batch, an idle query and a sink cost.
+"""Thousands of small topics in one query: the costs of planning, a micro-batch, an idle query and a sink.
 
     make bench        (or: python bench/many_topics.py --topics 3000 --namespaces 50)
 
-plan       the first plan of a batch whose topics all have messages, and the next one
-stream     the first trigger from `latest`; micro-batches in which every topic has ten new messages; and a minute
-           without news, of a trigger without an interval
-memory     of Spark's JVM and of all Python processes, and connections to the broker, while that query runs
-catalog    SHOW TABLES in each namespace, and the description of one table
-sink       30,000 rows that name the topics in column `__topic`, by two tasks; the first time, and once they are loaded
+- plan: the first plan of a batch whose topics all have messages, and the next one.
+- stream: the first trigger from `latest`, then micro-batches in which every topic has ten new messages. Also a minute
+  without messages, of a trigger without an interval.
+- memory: of Spark's JVM and of all Python processes, and connections to the broker, while that query runs.
+- catalog: SHOW TABLES in each namespace, and the description of one table.
+- sink: 30,000 rows that name the topics in column `__topic`, by two tasks. The first write, and one after the topics
+  are loaded.
 
-Spark runs in a process of its own; `cpu` is that of its JVM and all Python processes below it, `server` that of the one
-Pulsar, which shares the cores. Goals are those for two cores.
+Spark runs in a process of its own; `cpu` is of its JVM and all its Python processes. `server` is the CPU of the one
+Pulsar, which shares the cores. Goals apply to two cores.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from stream_server import StreamServer, stream_server
 
 _READER = (sys.executable, str(Path(__file__).parent / "many_topics_session.py"))
 _GOALS = (
-    # what, of which measure, which number, at most
+    # Each goal has a description, the measure, the quantity and its upper limit.
     ("driver CPU seconds of the first plan", "first plan", "driver_cpu", 5.0),
     ("wall seconds of the first trigger", "first trigger", "seconds", 15.0),
     ("client CPU seconds of a micro-batch", "micro-batch", "cpu", 10.0),
@@ -113,7 +114,7 @@ def _make_topics(server: StreamServer, topics: int, namespaces: int) -> list[str
 
 
 def _produce(server: StreamServer, topics: list[str]) -> None:
-    """Ten messages to each topic, the producers of a hundred topics at a time."""
+    """Send ten messages to each topic, with producers for a hundred topics at a time."""
     client = official_client.Client(
         server.service_url, logger=official_client.ConsoleLogger(official_client.LoggerLevel.Error)
     )

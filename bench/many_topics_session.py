@@ -1,4 +1,4 @@
-"""A Spark session that does one job for each line of JSON on standard input. See bench/many_topics.py."""
+"""A Spark session that runs one job for each line of JSON on standard input. See bench/many_topics.py."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Session:
         self._folder = ""
 
     def do(self, job: Job) -> dict[str, float]:
-        """What the job took in seconds, and what else is of interest."""
+        """Run a job, and return its wall seconds and further figures."""
         action = getattr(self, job["do"].replace(" ", "_").replace("-", "_"))
         before = time.perf_counter()
         answer = action(job) or {}
@@ -54,7 +54,7 @@ class Session:
         self._spark.range(10).selectExpr("sum(id)").collect()
 
     def plan(self, job: Job) -> dict[str, float]:
-        """As Spark's planning process does it."""
+        """Plan a batch like Spark's planning process."""
         cpu = time.process_time()
         plan = plan_batch(parse_options(ReadOptions, job["options"]))
         return {
@@ -68,7 +68,7 @@ class Session:
         return {"rows": frame.select("value").count()}
 
     def first_trigger(self, job: Job) -> None:
-        """Until the query knows the ends of all topics."""
+        """Run a query until it knows the ends of all topics."""
         self._query = self._started(job)
         self.query.processAllAvailable()
         self.query.stop()
@@ -85,7 +85,7 @@ class Session:
         )
 
     def micro_batch(self, job: Job) -> dict[str, float]:
-        """All rows that were sent just now: by one micro-batch, since nothing is read while they are sent."""
+        """Read all rows that were just sent, in one micro-batch, because no query runs while they are sent."""
         self._query = self._started(job)
         self.query.processAllAvailable()
         self.query.stop()
@@ -95,7 +95,7 @@ class Session:
         return {"rows": rows, "batch_seconds": batch.batchDuration / 1000}
 
     def memory(self, job: Job) -> dict[str, float]:
-        """While a query runs that has just read all topics, and after the JVM has collected its garbage."""
+        """Measure memory after a garbage collection of the JVM, during a query that has just read all topics."""
         query = self._started(job)
         query.processAllAvailable()
         runtime = self.spark._jvm.java.lang.Runtime.getRuntime()  # noqa: SLF001 - there is no other way
@@ -114,7 +114,7 @@ class Session:
         }
 
     def catalog(self, _: Job) -> dict[str, float]:
-        """The namespaces; the tables of one, and of all of them, by a statement for each; one table's description."""
+        """List the namespaces, the tables of one and of each namespace, and describe one table."""
         namespaces = [row[0] for row in self.spark.sql("SHOW NAMESPACES IN pulsar").collect()]
         of_topics = sorted(name for name in namespaces if "many-" in name)
         began = time.perf_counter()
@@ -134,7 +134,9 @@ class Session:
         return [row.tableName for row in self.spark.sql(f"SHOW TABLES IN pulsar.{namespace}").collect()]
 
     def idle(self, job: Job) -> dict[str, float]:
-        """After the first trigger. The processes of the query end with it, and what they used is not told then."""
+        """Measure after the first trigger, while the query runs. Its processes end with it, and their use is then
+        unknown.
+        """
         query = self._started(job)
         query.processAllAvailable()
         before = cpu_seconds(os.getpid())

@@ -1,4 +1,4 @@
-"""What processes have used, from /proc: CPU of a process and all below it, resident memory of one."""
+"""CPU of a process and its children, and the resident memory of one, from Linux's process files."""
 
 import contextlib
 import os
@@ -9,7 +9,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def cpu_seconds(root: int) -> float:
-    """User and system time of the process and of all processes below it, ended (and waited for) or not."""
+    """Return the user and system time of the process and of all its descendants, ended (and waited for) or not."""
     parents: dict[int, int] = {}
     spent: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
@@ -32,12 +32,12 @@ def _is_below(process: int, root: int, parents: dict[int, int]) -> bool:
 
 
 def own_cpu_seconds() -> float:
-    """Of this process alone, all threads; finer than the ticks of /proc."""
+    """Return the CPU of all threads of this process, finer than the ticks of Linux's process files."""
     return time.process_time()
 
 
 def resident_mebibytes(*, peak: bool) -> float:
-    """Of this process: now, or the most since it began."""
+    """Return the resident memory of this process: now, or its peak."""
     wanted = "VmHWM:" if peak else "VmRSS:"
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(wanted):
@@ -46,8 +46,10 @@ def resident_mebibytes(*, peak: bool) -> float:
 
 
 def processes_below(root: int, port: int) -> list[dict[str, float | str]]:
-    """Of the process and each one below it: the program's name, resident MiB, and how many TCP connections it has to a
-    `port`. What has ended meanwhile is left out."""
+    """List the process and its children: program name, resident MiB, and the number of TCP connections to a `port`.
+
+    Processes that end during the call are left out.
+    """
     parents = _parents()
     sockets = _sockets_to(port)
     processes: list[dict[str, float | str]] = []
@@ -67,8 +69,11 @@ def processes_below(root: int, port: int) -> list[dict[str, float | str]]:
 
 
 def memory_below(root: int) -> dict[str, float]:
-    """MiB of the process and all below it, by the program's name. What processes share counts once, in parts to each;
-    of a JVM, which shares little and where that takes long to find out, it is all that is resident."""
+    """Return the MiB of the process and its children, by the program's name.
+
+    Shared memory counts once, in equal parts. For a JVM, which shares little, all resident memory counts, because the
+    shares are slow to read.
+    """
     parents = _parents()
     taken: dict[str, float] = {}
     for process in [root, *(child for child in parents if child != root and _is_below(child, root, parents))]:
@@ -92,7 +97,7 @@ def _parents() -> dict[int, int]:
 
 
 def _sockets_to(port: int) -> set[str]:
-    """Of connections that are established, as /proc/PID/fd names them."""
+    """Return established connections, with their names in /proc/PID/fd."""
     sockets = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         for line in Path(table).read_text().splitlines()[1:]:
@@ -103,5 +108,5 @@ def _sockets_to(port: int) -> set[str]:
 
 
 def load_average() -> float:
-    """Of the last minute."""
+    """Return the load average of the last minute."""
     return os.getloadavg()[0]

@@ -1,10 +1,11 @@
-"""The best decoding and encoding of entries that we know to write in Python, with native libraries for the parts:
-upb for Pulsar's own metadata, lz4, orjson, fastavro (compiled) and protobuf's upb messages; pyarrow makes the
-columns. It verifies and writes CRC32C checksums as the kernel does, by google-crc32c (compiled, with the processor's
-instruction for it).
+"""The fastest known decoding and encoding of entries in Python, with native libraries for the parts.
 
-What can be left out is left out: columns are collected as lists and converted once, logical types are set by
-Arrow's cast and not value by value.
+These are upb for Pulsar's own metadata, lz4, orjson, fastavro (compiled) and protobuf's upb messages. Another one,
+pyarrow, makes the columns. The codec verifies and writes CRC32C checksums like the kernel. It uses google-crc32c
+(compiled, with the processor's instruction).
+
+All optional work is left out. Columns are collected as lists and converted once. Arrow's cast sets logical types per
+column instead of per value.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ Values = Callable[[list[bytes]], list[pa.Array]]
 
 
 def _classes() -> dict[str, Any]:
-    """Python classes for the part of PulsarApi.proto that a reader needs, on the fastest runtime there is."""
+    """Return Python classes for the part of PulsarApi.proto that a reader needs, on the fastest runtime."""
     file = descriptor_pb2.FileDescriptorProto(name="bench.proto", package="bench", syntax="proto2")
     numbers = {"int32": _KIND.TYPE_INT32, "uint64": _KIND.TYPE_UINT64, "string": _KIND.TYPE_STRING}
     numbers |= {"bool": _KIND.TYPE_BOOL, "bytes": _KIND.TYPE_BYTES, "double": _KIND.TYPE_DOUBLE}
@@ -80,7 +81,7 @@ ORDER_COLUMNS: Final = ("id", "user", "amount", "ts", "tag", "flag")
 def messages_of(
     entries: Iterable[Entry],
 ) -> Iterator[tuple[int, int, Any, list[Any], list[bytes]]]:
-    """Ledger, entry, metadata, and for its messages their metadata and payloads."""
+    """Yield ledger, entry and metadata of each entry, and metadata and payloads of its messages."""
     parse_metadata, parse_single = CLASSES["Metadata"].FromString, CLASSES["Single"].FromString
     size_of = struct.Struct(">I").unpack_from
     for ledger, entry, data in entries:
@@ -106,7 +107,7 @@ def messages_of(
 
 
 def decode(entries: Iterable[Entry], values: Values, schema: pa.Schema, topic: str) -> pa.Table:
-    """All value columns and all metadata columns of batched entries without byte keys or null values."""
+    """Decode all value columns and all metadata columns of batched entries without byte keys or null values."""
     cells: dict[str, list[Any]] = {name: [] for name in METADATA}
     ledgers: list[int] = []
     numbers: list[int] = []
@@ -131,7 +132,7 @@ def decode(entries: Iterable[Entry], values: Values, schema: pa.Schema, topic: s
         ]
     rows = len(payloads)
     cells["__topic"], cells["__partition"] = [topic] * rows, [-1] * rows
-    # No other cluster has sent these entries on, and no broker has numbered or dated them.
+    # No other cluster replicated these entries, and no broker added an index or a time to them.
     for name in ("__replicatedFrom", "__index", "__brokerPublishTime"):
         cells[name] = [None] * rows
     columns = values(payloads)
@@ -161,7 +162,7 @@ def json_values(payloads: list[bytes]) -> list[pa.Array]:
 
 
 def joined_json_values(payloads: list[bytes]) -> list[pa.Array]:
-    """All payloads through Arrow's own JSON reader, which is C++; right only for one-line objects."""
+    """Decode all payloads with Arrow's own JSON reader, which is C++; correct only for one-line objects."""
     kinds = (pa.int64(), pa.string(), pa.float64(), pa.int64(), pa.string(), pa.bool_())
     schema = pa.schema(list(zip(ORDER_COLUMNS, kinds, strict=True)))
     options = arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
@@ -173,7 +174,7 @@ def joined_json_values(payloads: list[bytes]) -> list[pa.Array]:
 
 
 def avro_values(document: dict[str, Any]) -> Values:
-    """`document` must have no logical types, which fastavro would convert one by one."""
+    """Return a decoder of values. `document` must have no logical types, which fastavro would convert one by one."""
     schema = fastavro.parse_schema(document)
 
     def values(payloads: list[bytes]) -> list[pa.Array]:
@@ -217,7 +218,7 @@ def encode(
     first: int,
     messages: int,
 ) -> list[bytes]:
-    """Batched LZ4 entries with checksum, of `messages` messages each; sequence ids from `first`."""
+    """Return batched LZ4 entries with checksum, of `messages` messages each; sequence ids begin at `first`."""
     single_class, metadata_class = CLASSES["Single"], CLASSES["Metadata"]
     pair_class = CLASSES["KeyValue"]
     names = [name for name in rows.schema.names if not name.startswith("__")]

@@ -1,6 +1,6 @@
-"""A streaming source in Python that has nothing to do: the most that Spark lets any of them reach.
+"""A streaming source in Python without any work: the upper limit for such sources in Spark.
 
-It hands ready record batches of the same rows as those that bench/streams.py reads from Pulsar to Spark.
+It hands ready record batches to Spark, with the rows that bench/streams.py reads from Pulsar.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Rows(InputPartition):
 
 
 class ReadySource(DataSource):
-    """Options: `rows`, and in how many `splits`."""
+    """A source with the options `rows`, and `splits` for the number of splits."""
 
     @classmethod
     def name(cls) -> str:
@@ -51,7 +51,7 @@ class ReadyReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"row": 0}
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """All rows are there."""
+        """Do nothing, because all rows exist."""
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         return ReadAllAvailable()
@@ -70,7 +70,7 @@ class ReadyReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             yield batch.slice(0, min(_BATCH_ROWS, partition.count - first))
 
     def commit(self, end: dict[str, int]) -> None:
-        """Nothing is kept."""
+        """Do nothing, because the source keeps no rows."""
 
 
 def _ids_type() -> pa.DataType:

@@ -1,4 +1,4 @@
-"""What the larger benchmarks share: their arguments, and the file of their results."""
+"""Arguments and result files of the larger benchmarks."""
 
 import argparse
 import importlib.metadata
@@ -18,7 +18,7 @@ _PACKAGES = ("pyarrow", "pyspark", "pulsar-client")
 
 
 def arguments(document: str | None, sections: str, result: str) -> argparse.ArgumentParser:
-    """`--only`, `--repeat` and `--result`; the caller adds its own."""
+    """Return a parser with `--only`, `--repeat` and `--result`; the caller adds its own options."""
     parser = argparse.ArgumentParser(
         description=document, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -29,7 +29,9 @@ def arguments(document: str | None, sections: str, result: str) -> argparse.Argu
 
 
 def new_report(program: str) -> dict[str, Any]:
-    """How it was run, and where; `program` is the caller's own path. Call before anything is measured."""
+    """Return a report with the command and the machine; `program` is the caller's own path. Call before the first
+    measure.
+    """
     return {
         "command": " ".join([f"python bench/{_name(Path(program).resolve())}", *sys.argv[1:]]),
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -42,13 +44,13 @@ def new_report(program: str) -> dict[str, Any]:
 
 
 def _name(program: Path) -> Path:
-    """Below bench; of a folder's `__main__.py` the folder's."""
+    """Return the program's path below bench; for a folder's `__main__.py`, the folder's path."""
     named = program.parent if program.name == "__main__.py" else program
     return named.relative_to(Path(__file__).resolve().parent)
 
 
 def write_report(report: dict[str, Any], result: Path) -> None:
-    """Replaces what is there."""
+    """Write the report, and replace an earlier file."""
     report["load_after"] = round(load_average(), 2)
     result.parent.mkdir(exist_ok=True)
     result.write_text(json.dumps(report, indent=2) + "\n")

@@ -1,5 +1,7 @@
-"""The cluster of bench/segments.py, and the topics on it: that of the tests, with servers that are given what servers
-need to be fast, since a slow broker would make every reader beside it look good.
+"""The cluster of bench/segments.py, and its topics.
+
+It is the tests' cluster with enough resources for fast servers, because a slow broker would make every reader beside
+it look good.
 """
 
 import contextlib
@@ -48,7 +50,7 @@ _WORDS = (
 
 
 class BenchCluster(PulsarCluster):
-    """Java's second compiler, larger heaps and caches than in the tests; all else is the same."""
+    """The tests' cluster with Java's second compiler and with larger heaps and caches."""
 
     def new_bookie(self, name: str, port: int | None = None, **settings: str) -> Server:
         return super().new_bookie(name, port, **(_BOOKIE | settings))
@@ -84,7 +86,7 @@ class Servers:
 
 
 def payloads(count: int, mean_bytes: int) -> list[bytes]:
-    """JSON objects with words and random numbers; LZ4 makes batches of them about a third of their size."""
+    """Return JSON objects with words and random numbers; LZ4 shrinks batches of them to about a third of their size."""
     random_numbers = random.Random(1)
     found = []
     for number in range(count):
@@ -102,7 +104,7 @@ def payloads(count: int, mean_bytes: int) -> list[bytes]:
 def fill(
     servers: Servers, topic: str, rows: int, values: list[bytes], *, partitions: int, batched: bool
 ) -> None:
-    """By the official client, round robin over the partitions; at the end all of it lies in closed ledgers."""
+    """Fill a topic with the official client, round robin over the partitions; all messages end in closed ledgers."""
     servers.admin.create_partitioned(topic, partitions)
     client = official.Client(
         servers.cluster.service_url, logger=official.ConsoleLogger(official.LoggerLevel.Error), io_threads=2
@@ -139,10 +141,10 @@ def fill_ledgers(
     seconds: float,
     values: list[bytes],
 ) -> None:
-    """So many ledgers, in each so many `entries` of so many `rows`, each open for about so many `seconds`.
+    """Write `ledgers` ledgers with `entries` entries of `rows` rows, each open for about `seconds` seconds.
 
-    The broker begins a new ledger by itself after `entries` entries. Each entry waits for the receipt of the one
-    before, so that none is stored long after its publish time.
+    The broker begins a new ledger by itself after `entries` entries. Each entry waits for the receipt of the previous
+    entry, so that no entry is stored long after its publish time.
     """
     options = WriteOptions(
         service_url=servers.cluster.service_url,
@@ -167,7 +169,7 @@ def fill_ledgers(
 
 
 def closed_ledgers(servers: Servers, topic: str) -> list[Mapping[str, int]]:
-    """With `ledgerId`, `entries`, `size`, and `timestamp`, when it was closed; in their order."""
+    """Return closed ledgers in their order, with `ledgerId`, `entries`, `size`, and the closing time `timestamp`."""
     path = "persistent/" + topic.removeprefix("persistent://") + "/internal-info"
     found = servers.admin.request("GET", path).json()["ledgers"]
     return sorted((each for each in found if each.get("entries")), key=lambda each: each["ledgerId"])

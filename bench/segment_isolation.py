@@ -1,4 +1,4 @@
-"""What reading the past does to the present: the broker's CPU, and how long a tailing consumer waits for messages."""
+"""Effects of history reads on live traffic: the broker's CPU, and the latency of a tailing consumer."""
 
 import json
 import subprocess
@@ -29,7 +29,7 @@ class Tail:
             text=True,
         )
 
-    def tell(self, word: str) -> None:
+    def send_word(self, word: str) -> None:
         assert self._process.stdin is not None
         self._process.stdin.write(word + "\n")
         self._process.stdin.flush()
@@ -45,8 +45,10 @@ class Tail:
 
 
 def measure_isolation(servers: Servers, rows: int, seconds: float, repeat: int) -> dict[str, Any]:
-    """Idle means: with the tail, which is there in every phase. Plans are made before the phases and measured apart,
-    since the past is read for as long as a phase lasts."""
+    """Measure the phases. The tail also runs in the idle phase.
+
+    Plans are made before the phases and measured separately, because history is read for the whole length of a phase.
+    """
     servers.admin.create_namespace("public/isolation", 2, 2)
     topic = "persistent://public/isolation/t"
     fill(servers, topic, rows, payloads(5000, 1024), partitions=4, batched=True)
@@ -63,18 +65,18 @@ def measure_isolation(servers: Servers, rows: int, seconds: float, repeat: int) 
         for number in range(repeat + 1):
             for name, reader in readers.items():
                 took = _phase(servers, tail, reader, seconds)
-                if number:  # The first round warms the servers up.
+                if number:  # The first round warms up the servers.
                     phases[name].append(took)
     tail.close()
     return _report({name: medians(each) for name, each in phases.items()}, planned["broker_cpu"])
 
 
 def _phase(servers: Servers, tail: Tail, reader: Competitor | None, seconds: float) -> Measures:
-    time.sleep(2)  # What the phase before has begun (flushes, garbage) ends.
+    time.sleep(2)  # Wait until the previous phase's work (flushes, garbage collection) ends.
     if reader is not None:
         reader.start({"do": "read planned", "seconds": seconds + 1})
         time.sleep(0.5)
-    tail.tell("begin")
+    tail.send_word("begin")
     broker, bookies, begin = servers.broker_cpu(), servers.bookies_cpu(), time.monotonic()
     time.sleep(seconds)
     passed = time.monotonic() - begin
@@ -82,7 +84,7 @@ def _phase(servers: Servers, tail: Tail, reader: Competitor | None, seconds: flo
         "broker_cores": (servers.broker_cpu() - broker) / passed,
         "bookies_cores": (servers.bookies_cpu() - bookies) / passed,
     }
-    tail.tell("end")
+    tail.send_word("end")
     took = reader.finish() if reader is not None else {"rows": 0.0, "seconds": seconds}
     return {**tail.answer(), **used, "rows_per_second": took["rows"] / took["seconds"]}
 

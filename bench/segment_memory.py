@@ -1,4 +1,4 @@
-"""Resident memory of a process that reads 1, 10 and 100 ledgers in one split: flat, whatever the location."""
+"""Resident memory of a process that reads 1, 10 and 100 ledgers in one split: constant, for all locations."""
 
 import json
 from typing import Any
@@ -14,7 +14,7 @@ _ONE_SPLIT = 1 << 40
 
 
 def measure_memory(servers: Servers, repeat: int) -> dict[str, Any]:
-    """Messages of 1 KiB in entries of 1000: 100 ledgers are 2.4 GiB."""
+    """Measure with messages of 1 KiB in entries of 1000: 100 ledgers are 2.4 GiB."""
     servers.admin.create_namespace("public/memory", 2, 2)
     topic = "persistent://public/memory/t"
     fill_ledgers(
@@ -47,7 +47,7 @@ def measure_memory(servers: Servers, repeat: int) -> dict[str, Any]:
 
 
 def _peak(servers: Servers, topic: str, ids: list[int], number: int, read_from: str, repeat: int) -> float:
-    """The worst of several fresh processes."""
+    """Return the highest peak of several new processes."""
     start, end = (json.dumps({topic: f"{ids[index]}:0"}) for index in (0, number))
     job = servers.read_job(
         topic,

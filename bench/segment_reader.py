@@ -1,6 +1,7 @@
-"""A process that reads topics when told to, one job for each line of JSON on standard input, and answers in JSON
-what it took. The competitors of bench/segments.py run in processes of their own, so that what each uses can be told
-apart, and nobody pays for another's start.
+"""A process that reads topics, one job for each line of JSON on standard input, and answers with its measures in JSON.
+
+The competitors of bench/segments.py run in processes of their own, so that the use of each is known, and none includes
+the start of another.
 """
 
 import json
@@ -29,7 +30,7 @@ _received = [0]
 
 
 class _CountingSocket(socket.socket):
-    """Counts the bytes that this process receives in Python, whoever asks for them."""
+    """A socket that counts the bytes that this process receives in Python."""
 
     def recv(self, *arguments: Any) -> bytes:
         data = super().recv(*arguments)
@@ -46,7 +47,7 @@ socket.socket = _CountingSocket  # type: ignore[misc]
 
 
 def official_read(job: dict[str, Any]) -> int:
-    """The loop that a user of the official client writes: each message's data and id."""
+    """Run a typical loop of the official client, which reads each message's data and id."""
     client = official.Client(
         job["service_url"], logger=official.ConsoleLogger(official.LoggerLevel.Error), io_threads=2
     )
@@ -68,7 +69,7 @@ def _options(job: dict[str, Any]) -> ReadOptions:
 
 
 def _batches(options: ReadOptions) -> Iterator[pa.RecordBatch]:
-    """What Spark's driver and then its tasks do, without Spark, one split after the other."""
+    """Read like Spark's driver and its tasks, without Spark, one split after the other."""
     splits = plan_batch(options).splits
     schema = resolve_source_schema(options)
     for split in splits:
@@ -80,7 +81,7 @@ def arrow_read(job: dict[str, Any]) -> int:
 
 
 def count_published(job: dict[str, Any]) -> int:
-    """Rows of the topic published in [from_ms, before_ms), found by looking at all of them."""
+    """Count the rows of the topic published in [from_ms, before_ms) by reading all rows."""
     rows = 0
     for batch in _batches(_options(job)):
         times = batch.column("__publishTime").cast(pa.int64())  # microseconds
@@ -90,7 +91,7 @@ def count_published(job: dict[str, Any]) -> int:
 
 
 class Planned:
-    """A read that was planned before, again and again for some seconds."""
+    """A read with a plan made earlier, repeated for some seconds."""
 
     def __init__(self) -> None:
         self._work: list[tuple[Any, ...]] = []
@@ -112,7 +113,7 @@ class Planned:
 
 
 class SparkReads:
-    """One session for all jobs; the first one pays for it."""
+    """A session for all jobs; the first job includes its start."""
 
     def __init__(self) -> None:
         self._session: SparkSession | None = None
@@ -139,7 +140,7 @@ def main() -> None:
         "read planned": planned.read,
     }
     answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # Whatever else is printed is not an answer.
+    os.dup2(2, 1)  # Other output is not an answer.
     for line in sys.stdin:
         job = json.loads(line)
         resident, received = resident_mebibytes(peak=False), _received[0]

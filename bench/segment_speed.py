@@ -13,7 +13,7 @@ OFFICIAL, BOOKIE = "official Reader", "bookies, to Arrow"
 
 @dataclass(frozen=True)
 class Topic:
-    """One case: a topic, and how its ledgers lie on bookies."""
+    """A case with its topic and the layout of the ledgers on bookies."""
 
     case: str
     name: str
@@ -43,7 +43,7 @@ TOPICS = (
 
 
 def measure_speed(servers: Servers, batched_rows: int, single_rows: int, repeat: int) -> dict[str, Any]:
-    """Each case's medians, ratios and goals."""
+    """Return each case's medians, ratios and goals."""
     report = {}
     for topic in TOPICS:
         values = payloads(5000, topic.value_bytes)
@@ -56,7 +56,7 @@ def measure_speed(servers: Servers, batched_rows: int, single_rows: int, repeat:
 
 
 def run_case(servers: Servers, topic: Topic, rows: int, repeat: int) -> dict[str, list[Measures]]:
-    """The competitors in turn, each in a process of its own; the first round is not counted."""
+    """Run the competitors in turn, each in a process of its own; the first round does not count."""
     jobs = _jobs(servers, topic, rows)
     runs: dict[str, list[Measures]] = {name: [] for name in jobs}
     with Competitor() as official, Competitor() as plain, Competitor() as spark:

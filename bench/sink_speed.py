@@ -1,4 +1,4 @@
-"""Rows per second and CPU per row of sinks, and what transactions add."""
+"""Rows per second and CPU per row of sinks, and the additional cost of transactions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STREAM, LARGE = "this package, stream", "this package, stream of 500,000 rows an
 NOOP = "Spark alone, the same stream to its sink noop"
 _TIMES_PERF = {BATCH: 1.5, STREAM: 0.7, LARGE: 1.0}
 _MESSAGES, _BYTES = 1000, 128 * 1024
-# Spark's JVM and the server's compile meanwhile.
+# The JVMs of Spark and the server compile during these rounds.
 _WARM_UP_ROUNDS = 5
 _PERF_SECONDS = 21
 _PERF_INTERVAL = 10
@@ -47,14 +47,14 @@ class Bench:
     repeat: int
 
     def topic(self, name: str) -> str:
-        """A new one each time: nobody writes behind another's messages."""
+        """Create a new topic for each run, so that each writer has an empty topic."""
         topic = f"persistent://public/default/{name}-{time.time_ns():x}"
         self.server.create(topic, 1)
         return topic
 
     @property
     def files(self) -> str:
-        """Parquet files, written once."""
+        """Return the folder of Parquet files, which is written once."""
         folder = self.scratch / "rows"
         if not folder.exists():
             write_files(folder, self.rows)
@@ -119,8 +119,11 @@ def _addressed(bench: Bench, job: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _perf(bench: Bench, payloads: list[bytes]) -> tuple[Measures, Measures]:
-    """It sends for a fixed time, these payloads at random: one alone, LZ4 would make nothing of. Its first ten seconds,
-    in which its JVM compiles, and the next, by the rates that it reports. CPU is that of all rows."""
+    """Measure pulsar-perf, which sends for a fixed time random payloads of this list; LZ4 would shrink a single one too
+    well.
+
+    Returns its first ten seconds, in which its JVM compiles, and the next ten, by its own rates. CPU covers all rows.
+    """
     file = bench.scratch / "payload"
     file.write_bytes(b"\n".join(each.translate(_PRINTABLE) for each in payloads))
     command = [
@@ -152,7 +155,7 @@ def _part(rows: float, of_rows: int, cpu: float, server_cpu: float) -> Measures:
 
 
 def measure_exactly_once(bench: Bench) -> dict[str, Any]:
-    """Micro-batches' time in Spark's own progress; the first one of each query is not counted."""
+    """Return micro-batches' times in Spark's own progress; the first one of each query does not count."""
     guarantees = ("at-least-once", "exactly-once")
     job = {"do": "stream", "rows": bench.rows, "format": "json", "files": bench.files}
     job |= {"sink": "pulsar", "epoch_rows": EPOCH_ROWS}

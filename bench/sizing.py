@@ -1,17 +1,16 @@
-"""What planning costs with 3,000 topics and a year of ledgers, and the costs that `pyspark-pulsar size` counts with.
+"""Planning costs with 3,000 topics and a year of ledgers, and the unit costs of `pyspark-pulsar size`.
 
     make bench        (or: python bench/sizing.py)
 
-calibration   CPU of decoding, encoding and planning, as `pyspark-pulsar size --calibrate` measures it
-planning      the real discovery, planner, admission and admin client, in a driver process of its own, against a
-              cluster that is not there (bench/sizing_cluster.py): for each case CPU and memory of the driver, requests
-              and bytes of answers, splits
-spark         what Spark adds, with a real local Pulsar (bench/sizing_spark.py)
+- calibration: CPU of decoding, encoding and planning, as `pyspark-pulsar size --calibrate` measures it.
+- planning: the real discovery, planner, admission and admin client, in a driver process of its own. The cluster is a
+  fake (bench/sizing_cluster.py). Each case has CPU and memory of the driver, requests and bytes of answers, and splits.
+- spark: Spark's own cost, with a real local Pulsar (bench/sizing_spark.py).
 
-From these come the costs, each of the difference of two cases, and into
+Each unit cost is the difference of two cases. The costs are written into
 src/pyspark_pulsar/tools/sizing/default_costs.json.
-The plan of a year's last day, which no cost is made from, shows how well they foretell it. The fake cluster shares the
-cores, so wall time is more than that of a driver with brokers of its own; CPU is the driver's alone.
+The plan of a year's last day, which no cost is made from, shows how well they predict it. The fake cluster shares the
+cores, so wall time is longer than with brokers on other machines; CPU is the driver's alone.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ def main() -> None:
     if "spark" in wanted:
         parts["spark"] = measure_spark(given.repeat)
     commands = former.get("commands", {}) | dict.fromkeys(sorted(wanted), report["command"])
-    # Of parts that an earlier run has measured, its command.
+    # The command of the earlier run that measured the other parts.
     report |= {
         "command": "; ".join(dict.fromkeys(commands.values())),
         "commands": commands,
@@ -118,7 +117,7 @@ def _one(told: dict[str, str], job: str, **options: str) -> Measures:
 
 
 def _stream(told: dict[str, str], *, limited: bool) -> dict[str, Measures]:
-    """A stream from latest: its start, triggers with and without news, and with a limit."""
+    """Measure a stream from latest: its start, triggers with and without messages, and with a limit."""
     options = {**_addresses(told), **_PATTERN, "lagIntervalMs": "86400000"}
     measures: dict[str, Measures] = {}
     with Competitor(_SESSION) as session:
@@ -176,7 +175,7 @@ def _cluster(**size: int) -> Iterator[dict[str, str]]:
 
 
 def _costs(parts: dict[str, Any]) -> dict[str, float]:
-    """Those that there are measurements for."""
+    """Return the unit costs of the measured parts."""
     costs = dict(parts["calibration"])
     if parts["spark"]:
         costs |= spark_costs(parts["spark"], Costs(parts["calibration"]))
@@ -201,7 +200,7 @@ def _costs_of_planning(cases: dict[str, Measures]) -> dict[str, float]:
 
     lists, year = cases["many ledgers, their last day"], cases["a year, stream, news"]
     topic = _slope(few, many, "topics", "driver_cpu")
-    # A stream holds more of each topic than a batch does.
+    # A stream stores more for each topic than a batch does.
     topic_bytes = (max(memory(many), memory(idle)) - memory(few)) / (many["topics"] - few["topics"])
     split = max(0.0, _slope(large, small, "splits", "driver_cpu"))
     split_bytes = max(0.0, (memory(small) - memory(large)) / (small["splits"] - large["splits"]))
@@ -241,12 +240,12 @@ def _slope(less: Measures, more: Measures, by: str, of: str) -> float:
 
 
 def _foretold(cases: dict[str, Measures], costs: dict[str, float]) -> list[dict[str, Any]]:
-    """Cases that no cost was made from, beside what the costs say of them."""
+    """Compare cases that no cost was made from with the predictions of the costs."""
     told = []
     for name in ("a year, its last day",):
         if name not in cases or "plan.topic" not in costs:
             continue
-        # The ledgers of a day, the one in which it begins, and one for the slack of clocks.
+        # The ledgers of a day, the ledger in which the day begins, and one for the clock slack.
         case = cases[name] | {"read": 8.0 * cases[name]["topics"]}
         cpu = (
             case["topics"] * costs["plan.topic"]

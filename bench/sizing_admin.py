@@ -1,4 +1,4 @@
-"""The admin REST API of bench/sizing_cluster.py: the resources that a plan asks for, in the shapes of Pulsar 4.0.8."""
+"""The admin REST API of bench/sizing_cluster.py: the resources that a plan requests, in the shapes of Pulsar 4.0.8."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _METADATA = (
 
 
 def start_admin(cluster: Cluster) -> int:
-    """The port."""
+    """Start the API, and return its port."""
 
     class Resources(_Resources):
         served = cluster

@@ -24,7 +24,7 @@ _LATEST = 2**63 - 1
 
 
 def start_broker(cluster: Cluster) -> int:
-    """The port."""
+    """Start the broker, and return its port."""
 
     class Broker(_Connection):
         served = cluster
@@ -38,7 +38,7 @@ def start_broker(cluster: Cluster) -> int:
 
 @dataclass
 class _Cursor:
-    """Of a consumer: the next entry, and the first one that is not acknowledged."""
+    """A consumer's next entry, and its first entry without acknowledgment."""
 
     topic: int
     k: int
@@ -148,7 +148,7 @@ class _Connection(socketserver.BaseRequestHandler):
             k, entry = cluster.ledgers - 1, cluster.open_entries
         else:
             k, entry = cluster.place_of(start.ledgerId), start.entryId
-            if k < 0:  # A ledger before the first, as in Pulsar.
+            if k < 0:  # A ledger before the first one, as in Pulsar.
                 k, entry = 0, 0
         cursor = _Cursor(number, k, entry, (cluster.ledger_id(number, k), entry))
         self._cursors[asked.consumer_id] = cursor
@@ -196,24 +196,24 @@ class _Connection(socketserver.BaseRequestHandler):
             cursor.permits -= cluster.entry_messages
 
     def _message(self, consumer: int, cursor: _Cursor) -> bytes:
-        """A MESSAGE frame. The package reads these in its kernel, so its commands do not have them."""
+        """Return a MESSAGE frame, which the package's own commands lack, because its kernel reads the frames."""
         cluster = self.served
         place = wire.MessageIdData(ledgerId=cluster.ledger_id(cursor.topic, cursor.k), entryId=cursor.entry)
         inner = place.SerializeToString()
         body = b"\x08" + _varint(consumer) + b"\x12" + _varint(len(inner)) + inner
         told = b"\x08" + _varint(_MESSAGE) + b"\x4a" + _varint(len(body)) + body
-        entry = _ENTRIES.of(cluster.entry_messages, cluster.published_ms(cursor.k, cursor.entry))
+        entry = _ENTRIES.encode(cluster.entry_messages, cluster.published_ms(cursor.k, cursor.entry))
         return struct.pack(">II", 4 + len(told) + len(entry), len(told)) + told + entry
 
 
 class _Entries:
-    """Entries by the second in which they were published."""
+    """A cache of entries by the second of their publish time."""
 
     def __init__(self) -> None:
         self._made: dict[int, bytes] = {}
         self._lock = threading.Lock()
 
-    def of(self, messages: int, published_ms: int) -> bytes:
+    def encode(self, messages: int, published_ms: int) -> bytes:
         second = published_ms // 1000
         with self._lock:
             if second not in self._made:

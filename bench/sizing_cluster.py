@@ -1,13 +1,13 @@
-"""A cluster that is not there: it answers as Pulsar 4.0 does for thousands of topics with a year of ledgers each.
+"""A fake cluster that answers like Pulsar 4.0 with thousands of topics and a year of ledgers each.
 
-Only bench/sizing.py has it: nobody can fill 3,000 topics for a year to measure what planning a read of them costs. It
-holds no messages. Entries are made up when they are asked for.
+Only bench/sizing.py uses it, because filling 3,000 topics for a year is impossible. It holds no messages, and makes up
+entries when they are requested.
 
     python bench/sizing_cluster.py '{"topics": 3000, "namespaces": 50, "ledgers": 2190}'
 
 prints its addresses as a line of JSON, and ends with its standard input. Beside the admin REST API it listens as a
-broker and as a bookie, since a plan asks all three. `POST /bench/advance?entries=N` adds entries to each topic;
-`GET /bench/counts` tells how many requests and bytes of answers there were since it was asked last.
+broker and as a bookie, because a plan calls all three. `POST /bench/advance?entries=N` adds entries to each topic;
+`GET /bench/counts` returns the number of requests and bytes of answers since the previous call.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TENANT = "company"
 
 @dataclass
 class Cluster:
-    """Topic number n has the ledgers 1 + n + k * topics, for k from 0; the last one is open."""
+    """A cluster whose topic number n has the ledgers 1 + n + k * topics, for k from 0; the last ledger is open."""
 
     topics: int
     namespaces: int
@@ -51,7 +51,7 @@ class Cluster:
         return f"persistent://{TENANT}/events-{number % self.namespaces:02}/topic-{number:04}"
 
     def number(self, name: str) -> int | None:
-        """None for a topic that is not there."""
+        """Return the topic's number, or None if the topic does not exist."""
         digits = name.rpartition("topic-")[2]
         return int(digits) if digits.isdigit() and int(digits) < self.topics else None
 
@@ -62,14 +62,14 @@ class Cluster:
         return 1 + number + k * self.topics
 
     def place_of(self, ledger: int) -> int:
-        """k of a ledger."""
+        """Return the k of a ledger."""
         return (ledger - 1) // self.topics
 
     def entries(self, k: int) -> int:
         return self.open_entries if k == self.ledgers - 1 else self.ledger_entries
 
     def closed_ms(self, k: int) -> int:
-        """When ledger k was closed: the last but one two hours ago."""
+        """Return the closing time of ledger k; the last ledger but one was closed two hours ago."""
         age = (self.ledgers - 2 - k) * self.ledger_hours + self.ledger_hours / 2
         return self.now_ms - int(age * HOUR_MS)
 
@@ -94,7 +94,7 @@ class Cluster:
 
 
 class _Bookie(socketserver.BaseRequestHandler):
-    """Answers reads, which a driver uses to see that a bookie is there: no such ledger."""
+    """A bookie that answers each read with "no such ledger", as a sign of life for drivers."""
 
     def handle(self) -> None:
         while head := self.request.recv(24, 0x100):  # MSG_WAITALL

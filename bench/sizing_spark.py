@@ -1,6 +1,6 @@
-"""What Spark adds to decoding, for bench/sizing.py: a session of local[2] against one local Pulsar.
+"""Spark's own cost beside decoding, for bench/sizing.py: a session of local[2] against one local Pulsar.
 
-Each query differs from another one in one thing, and the difference of their CPU (JVM and all Python processes) is the
+Each query differs from another one in one thing. The difference of their CPU (JVM and all Python processes) is the
 cost of that thing: messages, bytes, tasks, topics in a task, micro-batches. Each runs once before it counts.
 """
 
@@ -34,7 +34,7 @@ _COLUMNS = 8
 
 
 def measure_spark(repeat: int) -> dict[str, float]:
-    """CPU seconds of each query, and stored bytes of a message."""
+    """Return the CPU seconds of each query, and the stored bytes of a message."""
     with (
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch,
         stream_server(Path(scratch) / "pulsar") as server,
@@ -47,11 +47,13 @@ def measure_spark(repeat: int) -> dict[str, float]:
 
 
 def spark_costs(measured: dict[str, float], decoding: Costs) -> dict[str, float]:
-    """The costs whose keys begin with `spark.`, of what `measure_spark` gave. `decoding`: of the same machine."""
+    """Return the costs with the prefix `spark.` from the result of `measure_spark` and decoding costs of the same
+    machine.
+    """
     start = measured["few"]
 
     def beside_decoding(name: str, rows: int, entry_messages: int) -> float:
-        """Of one message."""
+        """Return Spark's cost of one message."""
         decoded = _decode_cpu(decoding, measured[f"message_bytes of {name}"], entry_messages)
         return (measured[name] - start) / rows - decoded
 
@@ -151,13 +153,13 @@ def _measure(spark: SparkSession, server: StreamServer, scratch: Path, repeat: i
 
 
 def _client_cpu(server: StreamServer) -> float:
-    """Of Spark and all Python processes: the server is below this process too."""
+    """Return the CPU of Spark and all Python processes, without the server, which is a child of this process too."""
     return cpu_seconds(os.getpid()) - server.cpu_seconds()
 
 
 def _rows(spark: SparkSession, rows: int, text_bytes: int) -> DataFrame:
-    """As `made_up_rows` has them."""
-    # 88 letters each, which no codec makes smaller; `%d` is the column.
+    """Return rows like `made_up_rows`."""
+    # Each has 88 letters, which no codec can compress; `%d` is the column.
     pieces = [
         f"base64(unhex(sha2(cast(rand(%d) + {n} as string), 512)))" for n in range(1 + text_bytes // 88)
     ]

@@ -1,9 +1,9 @@
-"""What splits by key cost in the kernel: CPU of a task that wants all keys, a half, a tenth; and of counting entries.
+"""Costs of splits by key in the kernel: CPU of a task that reads all keys, a half, a tenth; and of counting entries.
 
     python bench/split_by_key.py --rows 1000000 --repeat 3
 
-The messages are those of `kernel_codec.py` in LZ4 batches of 1000, here each with a key of its own. One thread; medians
-of CPU time. Read the ratios.
+The messages equal the messages of `kernel_codec.py` in LZ4 batches of 1000, each with a key of its own. One thread;
+medians of CPU time. Read the ratios.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def pushed(entries: Stored, start: int) -> EntryBatch:
 
 
 def decode(schema: ReadSchema, info: SchemaInfo, entries: Stored, slots: tuple[int, int]) -> int:
-    """Rows of these slots."""
+    """Decode the rows of these slots, and count them."""
     decoder = EntryDecoder(
         schema,
         topic=bench.TOPIC,
@@ -85,7 +85,7 @@ def run(kind: SchemaType, rows: int, repeat: int) -> dict[str, dict[str, float]]
     for name, figures in medians.items():
         figures["share_of_rows"] = round(found.get(name, 0) / found["one of 1"], 3)
         figures["cpu_by_that_of_all"] = round(figures["cpu_microseconds_per_row"] / whole, 3)
-        print(f"{kind.name:16} {name:10} {figures['cpu_by_that_of_all']:.3f} of the CPU that all take")
+        print(f"{kind.name:16} {name:10} {figures['cpu_by_that_of_all']:.3f} of the CPU for all keys")
     return medians
 
 

@@ -1,4 +1,4 @@
-"""A process that sends at a steady rate until it is ended, by the official client, batched as it does by default.
+"""A process that sends at a steady rate until it ends, by the official client, with the client's default batches.
 
     python bench/steady_writer.py SERVICE_URL TOPIC MESSAGES_PER_SECOND
 

@@ -1,5 +1,6 @@
-"""A process that reads streams when told to, one job for each line of JSON on standard input, and answers in JSON what
-it took. The competitors of bench/streams.py run in processes of their own, so that nobody pays for another's start.
+"""A process that reads streams, one job for each line of JSON on standard input, and answers with its measures in JSON.
+
+The competitors of bench/streams.py run in processes of their own, so that none includes the start of another.
 """
 
 import json
@@ -37,7 +38,7 @@ Answer = dict[str, Any]
 
 
 def official_read(job: Job) -> Answer:
-    """The loop that a user of the official client writes, with batch_receive: each message's data and id."""
+    """Run a typical loop of the official client with batch_receive, which reads each message's data and id."""
     client = official.Client(
         job["service_url"], logger=official.ConsoleLogger(official.LoggerLevel.Error), io_threads=2
     )
@@ -59,7 +60,7 @@ def official_read(job: Job) -> Answer:
 
 
 def arrow_read(job: Job) -> Answer:
-    """What Spark's driver and then its tasks do, without Spark, one split after the other."""
+    """Read like Spark's driver and its tasks, without Spark, one split after the other."""
     options = ReadOptions(service_url=job["service_url"], topic=job["topic"], columns=tuple(job["columns"]))
     splits = plan_batch(options).splits
     schema = resolve_source_schema(options)
@@ -67,7 +68,7 @@ def arrow_read(job: Job) -> Answer:
 
 
 class Idleness(StreamingQueryListener):
-    """When each trigger of a query began that found nothing new, in milliseconds."""
+    """The start times of a query's triggers without new messages, in milliseconds."""
 
     def __init__(self) -> None:
         self.triggers: list[float] = []
@@ -77,17 +78,17 @@ class Idleness(StreamingQueryListener):
         self.triggers.append(moment.timestamp() * 1000)
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802
-        """Nothing to note."""
+        """Do nothing."""
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802
-        """Nothing to note."""
+        """Do nothing."""
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
-        """Nothing to note."""
+        """Do nothing."""
 
 
 class Streams:
-    """One session for all jobs; the first one pays for it."""
+    """A session for all jobs; the first job includes its start."""
 
     def __init__(self) -> None:
         self._made: SparkSession | None = None
@@ -97,7 +98,7 @@ class Streams:
             builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
             builder = configure(builder, job["service_url"])
             builder = builder.config("spark.ui.showConsoleProgress", "false")
-            # Idle triggers are told of as they happen, and not each 10 s.
+            # Spark reports idle triggers as they happen, instead of every 10 s.
             builder = builder.config("spark.sql.streaming.noDataProgressEventInterval", "1")
             self._made = builder.getOrCreate()
             self._made.sparkContext.setLogLevel("ERROR")
@@ -108,8 +109,11 @@ class Streams:
         return reader.option("topic", job["topic"]).options(**job.get("options", {}))
 
     def catch_up(self, job: Job) -> Answer:
-        """All that is there, with Trigger.AvailableNow, to the sink that drops it. `micro_batches` is the time in
-        triggers, without that of starting the query. `source` "ready" is a source that has nothing to do."""
+        """Read all messages with Trigger.AvailableNow into the sink that drops rows.
+
+        `micro_batches` is the time in triggers, without the start of the query. `source` "ready" is a source without
+        work.
+        """
         if job.get("source") == "ready":
             # Workers cannot import it.
             cloudpickle.register_pickle_by_value(sys.modules[ReadySource.__module__])
@@ -128,8 +132,11 @@ class Streams:
         }
 
     def idle(self, job: Job) -> Answer:
-        """Milliseconds from one trigger to the next while nothing comes, the pause between them included: of this
-        package on a topic that is silent, or of Spark's rate source in between its seconds."""
+        """Return the milliseconds from one trigger to the next while no message arrives, including the pause between
+        them.
+
+        The source is this package's on a silent topic, or Spark's rate source between its seconds.
+        """
         if job["source"] == "rate":
             frame = self._session(job).readStream.format("rate").option("rowsPerSecond", 1).load()
         else:
@@ -146,12 +153,12 @@ class Streams:
         finally:
             self._session(job).streams.removeListener(idleness)
         moments = idleness.triggers[first:]
-        # A trigger of the rate source that finds a row is in the longer of the gaps, once in a second.
+        # Once in a second, a trigger of the rate source finds a row, and its gap is longer.
         gaps = [after - before for before, after in pairwise(moments)]
         return {"rows": len(gaps), "p50_ms": statistics.median(gaps)}
 
     def small_triggers(self, job: Job) -> Answer:
-        """Milliseconds of triggers with a few rows each."""
+        """Return the milliseconds of triggers with a few rows each."""
         if job["source"] == "rate":
             frame = self._session(job).readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
         else:
@@ -168,8 +175,12 @@ class Streams:
         return frame.writeStream.format("noop").trigger(processingTime="0 seconds").start()
 
     def latency(self, job: Job) -> Answer:
-        """Milliseconds from a message's send to its row in the hands of foreachBatch, of what was sent in so many
-        seconds, once the query has caught up; values begin with the time of sending in nanoseconds since 1970."""
+        """Return the milliseconds from a message's send to its row in foreachBatch.
+
+        Messages count if they are sent within `seconds`, after the query has caught up. Values begin with the time of
+        sending
+        in nanoseconds since 1970.
+        """
         arrived: list[tuple[int, int]] = []
         epochs: list[int] = []
 
@@ -216,7 +227,7 @@ def main() -> None:
         "latency": streams.latency,
     }
     answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # Whatever else is printed is not an answer.
+    os.dup2(2, 1)  # Other output is not an answer.
     for line in sys.stdin:
         job = json.loads(line)
         cpu, started = own_cpu_seconds(), time.perf_counter()

@@ -20,7 +20,7 @@ STREAM_DIRECT, STREAM_WIDE = f"{STREAM}, from bookies", f"{STREAM}, seven column
 _QUEUE = 20_000
 _KEYS = 1000
 _PAYLOAD = b"0123456789" * 10
-# What the loops of the others look at.
+# The loops of the other competitors read these columns.
 _SAME = {"columns": "value,__messageId"}
 
 
@@ -33,7 +33,7 @@ class Case:
     batch: int
     """Messages in an entry."""
     goals: tuple[tuple[str, str, float], ...]
-    """(who, against whom, at least how many times as fast)"""
+    """The competitor, its opponent, and the least ratio of their speeds."""
 
     @property
     def full_name(self) -> str:
@@ -52,7 +52,7 @@ def cases(rows: int, small_rows: int, ten_rows: int) -> list[Case]:
 
 
 def fill(server: StreamServer, case: Case) -> None:
-    """Values of 100 bytes with keys and event times, LZ4; entries of exactly `case.batch` messages."""
+    """Send values of 100 bytes with keys and event times, LZ4, in entries of exactly `case.batch` messages."""
     client = official.Client(server.service_url, logger=official.ConsoleLogger(official.LoggerLevel.Error))
     server.create(case.full_name, case.partitions)
     names = [case.full_name]
@@ -81,7 +81,7 @@ def fill(server: StreamServer, case: Case) -> None:
 
 
 def measure_speed(server: StreamServer, case: Case, repeat: int) -> dict[str, Any]:
-    """The competitors in turn, each in a process of its own; the first round is not counted."""
+    """Run the competitors in turn, each in a process of its own; the first round does not count."""
     fill(server, case)
     job = {"service_url": server.service_url, "topic": case.full_name, "rows": case.rows, "queue": _QUEUE}
     stream = job | {"do": "catch up"}
@@ -134,7 +134,7 @@ def report(case: Case, runs: Mapping[str, list[Measures]]) -> dict[str, Any]:
 
 
 def _goal(lines: Mapping[str, Mapping[str, float]], who: str, whom: str, goal: float) -> dict[str, Any]:
-    """`got` with the time in which a query is started, and, of a stream, without it."""
+    """Return the goal, with `got` including the start of the query, and for a stream also without the start."""
     theirs = lines[whom]["rows_per_second"]
     got = round(lines[who]["rows_per_second"] / theirs, 2)
     found = {"what": f"{who}, against {whom}", "goal": goal, "got": got, "met": got >= goal}

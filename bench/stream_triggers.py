@@ -1,4 +1,4 @@
-"""What a trigger costs that finds nothing or little, and how long a message takes to its row."""
+"""Costs of triggers that find few or no messages, and the latency from a message to its row."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RATE = 2000
 
 
 def measure_triggers(server: StreamServer, seconds: float, repeat: int) -> dict[str, Any]:
-    """Medians in milliseconds against Spark's own rate sources, in turn."""
+    """Return medians in milliseconds of this package and of Spark's own rate sources, in turn."""
     topic = "persistent://public/default/idle"
     server.create(topic, 1)
     job = {"service_url": server.service_url, "topic": topic, "seconds": seconds, "warm_up_seconds": seconds}
@@ -46,7 +46,7 @@ def measure_triggers(server: StreamServer, seconds: float, repeat: int) -> dict[
 
 
 def measure_latency(server: StreamServer, seconds: float) -> dict[str, Any]:
-    """From publish to row, with processingTime 0, in milliseconds."""
+    """Measure the milliseconds from publish to row, with processingTime 0."""
     topic = "persistent://public/default/latency"
     server.create(topic, 1)
     job = {"service_url": server.service_url, "topic": topic, "seconds": seconds, "warm_up_seconds": 15.0}

@@ -2,8 +2,8 @@
 
     python bench/tail_latency.py SERVICE_URL TOPIC MESSAGES_PER_SECOND
 
-Each `begin` on standard input is answered by a line of JSON after the next `end`: how long messages took from send to
-receive, in milliseconds, of those received between.
+Each `begin` on standard input is answered by a line of JSON after the next `end`. The line has the milliseconds from
+send to receive of the messages received between.
 """
 
 import json
@@ -57,7 +57,7 @@ def main() -> None:
             first = len(latencies)
         else:
             print(json.dumps(summary(latencies[first:])), flush=True)
-    os._exit(0)  # The threads never end by themselves.
+    os._exit(0)  # The threads run until the process ends.
 
 
 if __name__ == "__main__":

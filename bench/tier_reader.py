@@ -1,5 +1,7 @@
-"""A Spark session that reads a tiered topic when told to, one job for each line of JSON on standard input, and answers
-in JSON what it took. See bench/tier_scan.py."""
+"""A Spark session that reads a tiered topic, one job for each line of JSON on standard input.
+
+It answers each job with its measures in JSON. See bench/tier_scan.py.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +30,11 @@ def main() -> None:
         job = json.loads(line)
         if spark is None:
             spark = _session(job)
-        print(json.dumps(_done(spark, job)), flush=True)
+        print(json.dumps(_run_job(spark, job)), flush=True)
 
 
 def _session(job: Job) -> SparkSession:
-    """With the catalog `columns`, which knows of tables, and `ledgers`, which does not."""
+    """Return a session with the catalog `columns`, which knows of tables, and `ledgers`, which does not."""
     options = dict(job["options"])
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.driver.memory", "2g").config("spark.sql.shuffle.partitions", "2")
@@ -44,8 +46,8 @@ def _session(job: Job) -> SparkSession:
     return spark
 
 
-def _done(spark: SparkSession, job: Job) -> dict[str, float]:
-    """`answer` is the same for all who read the same rows."""
+def _run_job(spark: SparkSession, job: Job) -> dict[str, float]:
+    """Run a job; `answer` is the same for all competitors with the same rows."""
     before = time.perf_counter()
     columns, condition = _query(job)
     frame = _frame(spark, job, columns).where(condition)
@@ -59,7 +61,7 @@ def _done(spark: SparkSession, job: Job) -> dict[str, float]:
 
 
 def _query(job: Job) -> tuple[tuple[str, ...], str]:
-    """The columns that it needs, and which rows."""
+    """Return the columns that the query needs, and its condition."""
     tenth = job["rows"] * 9 // 10
     event = datetime.fromtimestamp((FIRST_EVENT_US + tenth * EVENT_STEP_US) / 1e6, UTC).isoformat()
     return {
@@ -73,7 +75,7 @@ def _query(job: Job) -> tuple[tuple[str, ...], str]:
 
 
 def _frame(spark: SparkSession, job: Job, columns: tuple[str, ...]) -> DataFrame:
-    """As somebody would read it who wants it to be fast."""
+    """Return the fastest read of the competitor."""
     who, topic = job["who"], job["topic"]
     if who == "Parquet files":
         return spark.read.option("recursiveFileLookup", "true").parquet(job["folder"])

@@ -9,11 +9,11 @@ from typing import Final
 
 from generate_charts import picture_style
 
-# As wide as the other charts, so that a page of 390 pixels shows its letters large enough; so a group's label stands
-# above its bars.
+# The chart is as wide as the other charts, so that a page of 390 pixels shows its letters large enough. A group's label
+# is therefore above its bars.
 _WIDTH, _LEFT, _FIGURE = 400, 2, 66
 _BAR, _GAP, _TOP, _LABEL = 15, 12, 62, 18
-# Of the style that all pictures of the site share, in light and dark mode.
+# The style of all pictures of the site, in light and dark mode.
 _FILLS: Final = (
     "var(--own-line)",
     "var(--spark-line)",
@@ -30,7 +30,7 @@ class Bars:
     title: str
     subtitle: str
     groups: Mapping[str, Mapping[str, float]]
-    """Label of the group: name of the bar: length. The bars of all groups with the same name have one colour."""
+    """Label of the group: name of the bar: length. The bars of all groups with the same name have one color."""
     figure: Callable[[float], str]
     """How a length is written."""
 
@@ -64,7 +64,7 @@ def svg(bars: Bars) -> str:
 
 
 def _legend(names: list[str], colors: Mapping[str, str]) -> list[str]:
-    """A line of SVG for each line of the legend."""
+    """Yield a line of SVG for each line of the legend."""
     lines, line, x = [], "", float(_LEFT)
     for name in names:
         width = 30 + 6.2 * len(name)

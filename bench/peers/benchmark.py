@@ -1,4 +1,4 @@
-"""What all measures of bench/peers share."""
+"""The settings and sessions that all measures of bench/peers share."""
 
 from __future__ import annotations
 

@@ -28,14 +28,14 @@ _FORMATS = ("json", "avro")
 
 
 def warm_up_catch_up(bench: Bench) -> None:
-    """By the smallest number of rows."""
+    """Run all jobs with the smallest number of rows."""
     for value_format in _FORMATS:
         for name, job in _jobs(bench, value_format, min(bench.catch_up_rows)).items():
             bench.sessions.run(name, job)
 
 
 def measure_catch_up(bench: Bench) -> dict[str, Any]:
-    """By format and number of rows. `seconds` have the start of the query in them, `trigger_seconds` have not."""
+    """Measure by format and number of rows. `seconds` include the start of the query, `trigger_seconds` do not."""
     found = {}
     for value_format in _FORMATS:
         for count in bench.catch_up_rows:
@@ -44,7 +44,7 @@ def measure_catch_up(bench: Bench) -> dict[str, Any]:
 
 
 def measure_cold_catch_up(bench: Bench) -> dict[str, Any]:
-    """The first query of a session that has just started, for the smallest number of rows."""
+    """Measure the first query of a new session, for the smallest number of rows."""
     count = min(bench.catch_up_rows)
     return {f"{value_format}, {count}": _cold(bench, value_format, count) for value_format in _FORMATS}
 
@@ -58,7 +58,7 @@ def _warm(bench: Bench, value_format: str, count: int) -> dict[str, Any]:
 
 
 def _jobs(bench: Bench, value_format: str, count: int) -> dict[str, Job]:
-    """By competitor, in the order of their turns."""
+    """Return the jobs by competitor, in the order of their turns."""
     names = [PEER, PRODUCT, BROKER, READY_ROWS, READY_COLUMNS]
     return {name: _job(bench, name, value_format, count) for name in names}
 
@@ -70,7 +70,7 @@ def _run(bench: Bench, name: str, job: Job, count: int) -> Run:
 
 
 def _check(bench: Bench, what: str, jobs: dict[str, Job], value_format: str, count: int) -> None:
-    """By a run of its own, which is not timed: the sums cost time."""
+    """Compare the answers in a run of its own, which is not timed, because the sums cost time."""
     observed = queries.aggregates(value_format, ALL)
     answers = {}
     for name, job in jobs.items():

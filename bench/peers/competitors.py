@@ -1,4 +1,4 @@
-"""Who takes part, each in a process of its own."""
+"""The competitors, each in a process of its own."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Job = dict[str, Any]
 
 @dataclass(frozen=True)
 class Sessions:
-    """Of this package, with all sources on its own Spark, and of the other connector."""
+    """The sessions of this package, with all sources on its own Spark, and of the other connector."""
 
     server: StreamServer
     product: Competitor
@@ -54,7 +54,7 @@ class Sessions:
 
 @contextlib.contextmanager
 def sessions(server: StreamServer, scratch: Path) -> Iterator[Sessions]:
-    """Both are started, and warm as far as a query without any source makes them so."""
+    """Yield both sessions, started and warmed up by a query without any source."""
     with product_session(server, scratch) as (product, own), peer_session() as (peer, others):
         versions = {
             "spark of this package": own,
@@ -67,16 +67,16 @@ def sessions(server: StreamServer, scratch: Path) -> Iterator[Sessions]:
 
 @contextlib.contextmanager
 def product_session(server: StreamServer, scratch: Path) -> Iterator[tuple[Competitor, str]]:
-    """And Spark's version."""
+    """Yield this package's session and Spark's version."""
     catalog = [server.service_url, server.admin_url]
-    # For the source of ready rows, which Spark's processes import.
+    # Spark's processes import the source of ready rows from this folder.
     with Competitor(_session({"PYTHONPATH": str(_HERE)})) as session:
         yield session, _started(session, {"jars": str(ready_jar(scratch)), "catalog": catalog})
 
 
 @contextlib.contextmanager
 def peer_session() -> Iterator[tuple[Competitor, str]]:
-    """And Spark's version."""
+    """Yield the other connector's session and Spark's version."""
     if not (_PEER_SPARK / "pyspark").exists():
         raise SystemExit(
             f"expected PySpark 3.5 in {_PEER_SPARK}, got none; run make bench-peers, which puts it there"
@@ -86,7 +86,7 @@ def peer_session() -> Iterator[tuple[Competitor, str]]:
 
 
 def _connector() -> Path:
-    """The jar of the other connector."""
+    """Return the jar of the other connector."""
     (jar,) = maven_libraries(_HERE / "connector" / "pom.xml").glob("*.jar")
     return jar
 
@@ -101,7 +101,7 @@ def _started(session: Competitor, job: Job) -> str:
 
 
 def source(name: str, server: StreamServer, topic: str, **options: str) -> Job:
-    """What a job of a session says of where it reads from."""
+    """Return the part of a session's job that names the source."""
     told = {"service.url": server.service_url, "topic": topic, "startingOffsets": "earliest", **options}
     if name != BROKER:
         told["admin.url"] = server.admin_url
@@ -109,7 +109,7 @@ def source(name: str, server: StreamServer, topic: str, **options: str) -> Job:
 
 
 def ready_source(name: str, value_format: str, count: int, which: str) -> Job:
-    """By Spark alone nothing is asked for columns, so they are told."""
+    """Return a source of ready rows. An option names the columns, because Spark alone cannot select columns."""
     options = {"rows": str(count), "valueFormat": value_format}
     if name == READY_COLUMNS:
         return {"format": _READY_CLASS, "options": options}
@@ -118,7 +118,7 @@ def ready_source(name: str, value_format: str, count: int, which: str) -> Job:
 
 
 def ready_jar(scratch: Path) -> Path:
-    """Compiled against the jar of this package."""
+    """Compile the class of ready columns against the jar of this package."""
     jar = scratch / "ready-columns.jar"
     if jar.exists():
         return jar

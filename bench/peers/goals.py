@@ -1,4 +1,4 @@
-"""What this package was to reach, beside what it has reached."""
+"""Goals of this package, with the measured figures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Measures = dict[str, Any]
 
 _RATE, _BY_TRIGGER = "rows_per_second", "rows_per_second_by_trigger"
 _FORMATS: Final = ("json", "avro")
-# Which columns: how many times as fast as the other connector, at least, and which part of ready rows.
+# Each choice of columns has the least speed relative to the other connector, and the least share of ready rows' speed.
 _BATCH: Final = {VALUES: (5.0, 0.75), ALL: (5.0, 0.75), ONE: (8.0, None)}
 _BYTES: Final = 3.0
 _BY_TRIGGER_AT_LEAST: Final = 4.0
@@ -24,7 +24,7 @@ _SMALL_TOPICS_SECONDS: Final = 2.0
 
 
 def goals(measures: Measures) -> list[dict[str, Any]]:
-    """Of those measures that were taken."""
+    """Return the goals of the measures in the report."""
     found = [*_batch(measures.get("batch", {})), *_catch_up(measures.get("catch_up", {}))]
     found += [*_tenfold(measures.get("tenfold")), *_latency(measures.get("latency", {}))]
     small = measures.get("small_topics", {}).get(SMALL_TOPICS)

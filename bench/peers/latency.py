@@ -1,4 +1,4 @@
-"""From publishing to the row, at steady rates, and the parts of that time."""
+"""Latency from publishing to the row, at steady rates, and its parts."""
 
 from __future__ import annotations
 
@@ -27,8 +27,10 @@ _MOST_STALLS: Final = 20
 
 
 def measure_latency(bench: Bench) -> dict[str, Any]:
-    """By messages a second. A plain consumer shows what broker and client take by themselves. Sessions are new ones,
-    which have done nothing else."""
+    """Measure each rate of messages per second. A plain consumer shows the share of broker and client.
+
+    Sessions are new ones, without earlier queries.
+    """
     with sessions(bench.sessions.server, bench.scratch) as fresh:
         own = replace(bench, sessions=fresh)
         return {f"{rate}": _at(own, rate) for rate in bench.latency_rates}
@@ -47,8 +49,10 @@ def _at(bench: Bench, rate: int) -> dict[str, Any]:
 
 
 def _took(bench: Bench, name: str, rate: int) -> Run:
-    """On a topic of its own. A query that stalls is begun anew, and `stalls` tells how often. In a stall of the other
-    connector that was looked into, a task had read past the end of its range, and went on."""
+    """Measure on a topic of its own. A stalled query is started again, and `stalls` counts the restarts.
+
+    In one analyzed stall of the other connector, a task had read past the end of its range, and continued to read.
+    """
     server = bench.sessions.server
     for stalls in range(_MOST_STALLS):
         topic = f"persistent://public/default/latency-{time.time_ns():x}"
@@ -70,7 +74,7 @@ def _job(bench: Bench, name: str, topic: str) -> Job:
 
 
 def _line(runs: list[Run]) -> dict[str, Any]:
-    """Medians of the rounds."""
+    """Return medians of the rounds."""
     taken: dict[str, Any] = {
         "p50_ms": round(statistics.median(run["p50_ms"] for run in runs)),
         "p99_ms": round(statistics.median(run["p99_ms"] for run in runs)),
@@ -101,7 +105,9 @@ def _plain(bench: Bench, topic: str) -> Run:
 
 @contextlib.contextmanager
 def _sending(server: StreamServer, topic: str, rate: int) -> Iterator[None]:
-    """At a steady rate from `with` to its end; each partition has a message then, as some readers wait for one."""
+    """Send at a steady rate until the `with` block ends; each partition has a message by then, as some readers need
+    one.
+    """
     command = [*server.java_command(_PROGRAM), "produce", server.service_url, topic, str(rate)]
     producer = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:

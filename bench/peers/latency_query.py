@@ -1,4 +1,4 @@
-"""From a message's sending to its row in the hands of foreachBatch, and the parts of that time; runs in session.py."""
+"""Latency from a message's sending to its row in foreachBatch, and its parts; runs in session.py."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from pyspark.sql import DataFrame, SparkSession
 _SENT_BYTES = 8
 _WAIT_SECONDS = 20.0
 _LOOK_SECONDS = 0.05
-# When the JVM of the task has the row.
+# The moment at which the JVM of the task has the row.
 _SEEN = "CAST(reflect('java.lang.System', 'currentTimeMillis') AS BIGINT) AS seen"
 
 
 class Stalled(Exception):
-    """The query runs, and gives no rows although there are some."""
+    """The query runs, and returns no rows although the topic has some."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,11 @@ class Epoch:
 
 
 def measure_latency(spark: SparkSession, job: dict[str, Any]) -> dict[str, Any]:
-    """Of messages sent within `seconds`, once the query has run for `warm_up_seconds`; values begin with the time of
-    sending, in milliseconds since 1970 as 8 bytes. `stalled` alone, where the query gives no rows for 20 s."""
+    """Measure messages sent within `seconds`, after the query has run for `warm_up_seconds`.
+
+    Values begin with the time of sending, in milliseconds since 1970 as 8 bytes. The answer is `stalled` alone, if the
+    query returns no rows for 20 s.
+    """
     epochs: list[Epoch] = []
 
     def receive(frame: DataFrame, number: int) -> None:
@@ -62,7 +65,7 @@ def measure_latency(spark: SparkSession, job: dict[str, Any]) -> dict[str, Any]:
             query.stop()
         progress = [json.loads(each.json()) for each in query._jsq.recentProgress()]  # noqa: SLF001 - equal in both
     latencies = sorted(epoch.arrived - sent for epoch in epochs for sent in epoch.sent if begin <= sent < end)
-    # The last one may have been stopped before Spark told of it.
+    # The query may have been stopped before Spark reported its last micro-batch.
     told = {each["batchId"]: each for each in progress}
     measured = [epoch for epoch in epochs if begin <= epoch.sent[-1] < end and epoch.number in told]
     return {
@@ -76,7 +79,7 @@ def measure_latency(spark: SparkSession, job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _collected(frame: DataFrame) -> pa.Table:
-    """As Arrow; PySpark 3.5 has it for pandas only."""
+    """Return the rows as Arrow; PySpark 3.5 has such a method for pandas only."""
     if hasattr(frame, "toArrow"):
         return frame.toArrow()
     batches = frame._collect_as_arrow()  # noqa: SLF001
@@ -86,7 +89,7 @@ def _collected(frame: DataFrame) -> pa.Table:
 
 
 def _await(query: Any, epochs: list[Epoch], moment: float) -> None:
-    """Until a row has come that was sent at `moment` or later. Raises `Stalled`."""
+    """Wait for a row that was sent at `moment` or later. Raises `Stalled`."""
     known, give_up = len(epochs), time.monotonic() + _WAIT_SECONDS
     while not epochs or max(epochs[-1].sent) < moment:
         assert query.isActive, query.exception()
@@ -98,13 +101,15 @@ def _await(query: Any, epochs: list[Epoch], moment: float) -> None:
 
 
 def _parts(epochs: list[Epoch], progress: dict[int, dict[str, Any]]) -> dict[str, float]:
-    """Medians. The first five follow each other and end when the driver has the rows; the commit comes after that, and
-    the next micro-batch waits for it."""
+    """Return medians of the parts. The first five follow each other and end when the driver has the rows.
+
+    The commit follows, and the next micro-batch waits for it.
+    """
     found: dict[str, list[float]] = {}
     for epoch in epochs:
         durations = progress[epoch.number]["durationMs"]
         begin = datetime.fromisoformat(progress[epoch.number]["timestamp"]).timestamp() * 1000
-        # Sources of Spark's first interface, as the other connector's, are asked under another name.
+        # Sources of Spark's first interface, like the other connector, have another name for this duration.
         asking = durations.get("latestOffset", 0) + durations.get("getOffset", 0)
         known = begin + asking
         planning = sum(durations.get(name, 0) for name in ("walCommit", "getBatch", "queryPlanning"))

@@ -1,4 +1,4 @@
-"""Writes the section "Beside the peers" of docs/benchmarks.md, and its plots, from the result file.
+"""A program that writes the section "Beside the peers" of docs/benchmarks.md, and its plots, from the result file.
 
 python bench/peers/page.py [--result bench/results/peers.json]
 """
@@ -21,7 +21,7 @@ _ROOT: Final = Path(__file__).resolve().parents[2]
 _RESULT: Final = _ROOT / "bench" / "results" / "peers.json"
 _PAGE: Final = _ROOT / "docs" / "benchmarks.md"
 _BEGIN: Final = "<!-- Written by bench/peers/page.py (`make bench-peers`) up to its end. -->\n"
-_END: Final = "<!-- End of what bench/peers/page.py writes. -->\n"
+_END: Final = "<!-- End of the part that bench/peers/page.py writes. -->\n"
 _CODEC: Final = _ROOT / "bench" / "results" / "kernel_codec.json"
 _PEER, _PRODUCT, _READY_COLUMNS = "pulsar-spark", "this package", "ready rows, as columns"
 _CELLS: Final = {"json": "JSON", "avro": "Avro", "bytes": "bytes"}
@@ -32,22 +32,22 @@ _HEAD: Final = """\
 `{command}` (peers.json, {day}), with the kernel of `{kernel}`: {machine}; load {load_before} before it.
 This package runs on PySpark {own}; pulsar-spark {connector}, the newest on Maven Central, on {others}; both local[2].
 Topics have 4 partitions, LZ4, batches of 1000, closed ledgers; rows six fields of value and six columns of metadata.
-The bookie reads its disk 4,096 bytes at a time, as Pulsar's bookkeeper.conf says; standalone.conf leaves it at 512.
-All got the same query text and gave the same answer. Times are medians of the rounds, after {warm_up_rounds} rounds of
-all queries, in which the JVMs compile, the server's too. CPU is the client's for a row, JVM and Python. Only reads are
-compared, as all writes of that version fail on PySpark 3.5.
+The bookie reads its disk 4,096 bytes at a time, as in Pulsar's bookkeeper.conf; standalone.conf has 512.
+All ran the same query text and returned the same answer. Times are medians of the rounds, after {warm_up_rounds} rounds
+of all queries, in which the JVMs compile, the server's too. CPU is the client's for a row, JVM and Python. Only reads
+are compared, as all writes of that version fail on PySpark 3.5.
 
-"Ready rows" are those of a source in Python that has them in Arrow: Spark makes rows of them, as of every such source,
-or the jar of this package hands them over as columns. No source in Python can be faster. Spark's scan of the same rows
-in Parquet shows what it would be without Pulsar.
+A source of "ready rows" is a Python source with its rows in Arrow. Spark converts them to rows, like for every Python
+source, or the jar of this package hands them over as columns. No source in Python can be faster. Spark's scan of the
+same rows in Parquet shows the cost without Pulsar.
 """
 _BOUND: Final = """\
-What bounds the share of ready columns: they cost Spark so much CPU a row that the goal leaves little for all that comes
-before them: to find, fetch, check, decompress and decode the row. The kernel's decoding alone, on a core that nobody
-shares, of a row with six values and all columns of metadata (kernel_codec.json), takes more."""
+Spark's own CPU for ready columns bounds this share. The goal leaves little CPU for the work before them: to find,
+fetch, check, decompress and decode the row. The kernel's decoding alone needs more, for a row with six values and all
+columns of metadata, on a core of its own (kernel_codec.json)."""
 _BOUND_OF_STREAMS: Final = """\
-Streams that catch up keep all cores busy, so a goal by the trigger is a limit to the CPU of a row. Of it go what the
-servers take on the same cores, and what ready columns cost. The rest must do for decoding, and for all else."""
+Streams that catch up keep all cores busy, so a goal by the trigger limits the CPU of a row. The servers on the same
+cores and the ready columns use a part of this CPU. The rest must be enough for decoding, and for all other work."""
 
 Report = dict[str, Any]
 
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def written(report: Report, page: str) -> dict[Path, str]:
-    """The page, whose text is `page`, and the plots: path to text."""
+    """Map the path of the page, whose text is `page`, and the paths of the plots to their new texts."""
     before, _, rest = page.partition(_BEGIN)
     _, _, after = rest.partition(_END)
     section = "\n".join(_section(report))
@@ -80,7 +80,7 @@ def _section(report: Report) -> Iterator[str]:
     yield "## Beside the peers"
     yield ""
     yield _HEAD.format(
-        # Results from before they named it are of that one.
+        # Results without a kernel's name are from this kernel.
         **{"kernel": "make build", "warm_up_rounds": "no"} | report,
         day=report["when"][:10],
         own=versions[_OWN_SPARK],
@@ -112,7 +112,7 @@ def _rates(title: str, cells: Report) -> Iterator[str]:
 
 
 def _table(title: str, cells: Report, shown: Callable[[Report, str], str]) -> Iterator[str]:
-    """A line for each cell, with what `shown` says of each competitor."""
+    """Yield a table with a line for each cell, and the text of `shown` for each competitor."""
     names = _competitors(cells)
     yield f"| {title} | {' | '.join(names)} |"
     yield "|---" * (len(names) + 1) + "|"
@@ -121,7 +121,7 @@ def _table(title: str, cells: Report, shown: Callable[[Report, str], str]) -> It
 
 
 def _competitors(cells: Report) -> list[str]:
-    """All names, in the order of the cell that has most."""
+    """Return all names, in the order of the cell with most competitors."""
     full = sorted(cells.values(), key=lambda cell: -len(cell["competitors"]))
     return list(dict.fromkeys(name for cell in full for name in cell["competitors"]))
 
@@ -208,8 +208,8 @@ def _latency(rates: Report) -> Iterator[str]:
         if stalls:
             yield ""
             yield (
-                f"{name}: {stalls} queries gave no row for 20 s, and were begun anew; they are in no figure. In "
-                f"a stall that was looked into, a task had read past the end of its range, and went on."
+                f"{name}: {stalls} queries returned no row for 20 s, and were started again; no figure includes them. "
+                f"In one analyzed stall, a task had read past the end of its range, and continued to read."
             )
 
 
@@ -235,11 +235,11 @@ def _goal_table(goals: list[Report]) -> Iterator[str]:
 
 
 def _bound(cells: Report, goals: list[Report]) -> Iterator[str]:
-    """What the goals of ready columns leave for a row, beside what decoding it takes."""
+    """Yield the CPU for a row that the goals of ready columns leave, beside the CPU of decoding it."""
     shares = {goal["what"]: goal["goal"] for goal in goals}
     yield _BOUND
     yield ""
-    yield "| CPU for a row | ready columns | left by the goal | to decode it | all that this package takes |"
+    yield "| CPU for a row | ready columns | left by the goal | to decode it | CPU of this package |"
     yield "|---|---|---|---|---|"
     for label, cell in cells.items():
         share = shares.get(f"batch {label}: of {_READY_COLUMNS}")
@@ -252,7 +252,7 @@ def _bound(cells: Report, goals: list[Report]) -> Iterator[str]:
 
 
 def _bound_of_streams(cells: Report, goals: list[Report], cores: int) -> Iterator[str]:
-    """The same of the goals by the trigger."""
+    """Yield the same for the goals by the trigger."""
     times = {goal["what"]: goal["goal"] for goal in goals}
     yield _BOUND_OF_STREAMS
     yield ""
@@ -268,7 +268,7 @@ def _bound_of_streams(cells: Report, goals: list[Report], cores: int) -> Iterato
 
 
 def _decoding(label: str) -> float:
-    """By the kernel alone, of all columns; `label` begins with the format."""
+    """Return the CPU of the kernel alone for all columns of a row; `label` begins with the format."""
     taken: float = _codec()[f"decode {label.partition(',')[0].upper()}"]["kernel"]["cpu_microseconds_per_row"]
     return taken
 
@@ -326,7 +326,7 @@ def _lengths(cells: Report, what: str) -> dict[str, dict[str, float]]:
 
 
 def _in_order(competitors: Report) -> list[tuple[str, Report]]:
-    """This package and the other connector first, so that they have the same colours in all plots."""
+    """Return this package and the other connector first, so that they have the same colors in all plots."""
     first = (_PRODUCT, _PEER)
     return sorted(
         competitors.items(), key=lambda each: first.index(each[0]) if each[0] in first else len(first)
@@ -334,7 +334,7 @@ def _in_order(competitors: Report) -> list[tuple[str, Report]]:
 
 
 def _label(name: str) -> str:
-    """`json, 2000000` is JSON, 2,000,000 rows."""
+    """Return a label such as "JSON, 2,000,000 rows" for `json, 2000000`."""
     value_format, _, rest = name.partition(", ")
     named = f"{int(rest):,} rows" if rest.isdigit() else rest
     return ", ".join(filter(None, [_CELLS.get(value_format, value_format), named]))

@@ -1,4 +1,4 @@
-"""What is asked of each competitor, in the same words."""
+"""The queries of all competitors, in the same words."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ _AGGREGATES: Final = {
 
 
 def aggregates(value_format: str, which: str) -> list[str]:
-    """Expressions, `rows` first."""
+    """Return the expressions of an aggregation, with `rows` first."""
     record = "bytes" if value_format == "bytes" else "json"
     return ["count(*) AS rows", *_AGGREGATES[record, which]]
 
 
 def aggregation(value_format: str, which: str) -> str:
-    """Over the view `messages`."""
+    """Return an aggregation over the view `messages`."""
     return f"SELECT {', '.join(aggregates(value_format, which))} FROM messages"
 
 
 def columns(value_format: str, which: str) -> list[str]:
-    """Those that the query uses."""
+    """Return the columns that the query uses."""
     chosen = {
         VALUES: list(rows.value_columns(value_format)),
         ALL: list(rows.columns(value_format)),
@@ -58,7 +58,7 @@ def columns(value_format: str, which: str) -> list[str]:
 
 
 def check_answers(what: str, answers: dict[str, dict[str, Any]], expected_rows: int) -> None:
-    """Raises AssertionError where one of the competitors has read anything else than the others."""
+    """Check the answers; raises AssertionError if a competitor's rows differ from the others'."""
     kept = {
         name: {key: value for key, value in answer.items() if key != PUBLISHED}
         for name, answer in answers.items()

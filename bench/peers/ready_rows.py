@@ -1,4 +1,4 @@
-"""A source in Python that has its rows ready in Arrow: the most that Spark lets any of them reach.
+"""A source in Python that has its rows ready in Arrow: the upper limit for such sources in Spark.
 
 Spark runs it by itself as format "ready" and makes rows of its batches. The jar runs it by the class
 `org.pysparkpulsar.source.ReadyColumns` (java/ReadyColumns.java) with the columns that a query needs, and hands them
@@ -28,13 +28,13 @@ from pyspark.sql.types import StructType
 @dataclass
 class Numbers(InputPartition):
     value: ClassVar[tuple[()]] = ()
-    """What the jar tells Spark's plans of: here are no ranges of topics."""
+    """The ranges of topics that the jar shows in Spark's plans: here, none."""
     start: int
     end: int
 
 
 class ReadyRows(DataSource):
-    """Options: `rows`, `valueFormat`, and `columns` with commas, all by default."""
+    """A source with the options `rows`, `valueFormat`, and `columns` (with commas between, by default all)."""
 
     @classmethod
     def name(cls) -> str:
@@ -56,7 +56,7 @@ class ReadyRows(DataSource):
 
 
 class ReadyColumns(ReadyRows):
-    """The same as the jar runs it, whose format must be what it says its name is."""
+    """The same source as the jar runs it; the format's name must equal its class in the jar."""
 
     @classmethod
     def name(cls) -> str:
@@ -68,7 +68,7 @@ class ReadyBatches:
     value_format: str
     names: tuple[str, ...]
 
-    def of(self, numbers: Numbers) -> Iterator[pa.RecordBatch]:
+    def batches_of(self, numbers: Numbers) -> Iterator[pa.RecordBatch]:
         batch = rows.ready(self.value_format).select(list(self.names))
         start = numbers.start
         while start < numbers.end:
@@ -92,7 +92,7 @@ class ReadyBatch(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Numbers)
-        return self._batches.of(partition)
+        return self._batches.batches_of(partition)
 
 
 class ReadyStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -103,7 +103,7 @@ class ReadyStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"row": 0}
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """All rows are there."""
+        """Do nothing, because all rows exist."""
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         return ReadAllAvailable()
@@ -116,7 +116,7 @@ class ReadyStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Numbers)
-        return self._batches.of(partition)
+        return self._batches.batches_of(partition)
 
     def commit(self, end: dict[str, int]) -> None:
-        """Nothing is kept."""
+        """Do nothing, because the source keeps no rows."""

@@ -1,6 +1,6 @@
-"""A Spark session that does one job for each line of JSON on standard input, and answers in JSON what it took.
+"""A Spark session that runs one job for each line of JSON on standard input, and answers with its measures in JSON.
 
-It runs on the PySpark of this package and on that of the other connector alike, so it knows neither, but for the start.
+It runs on the PySpark of this package and of the other connector alike, so only the start depends on the connector.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Session:
         return self._spark
 
     def start(self, job: Job) -> Answer:
-        """With the connector whose `jars` are given; `catalog` are the URLs where it is this package."""
+        """Start a session with the connector in `jars`; `catalog` has the URLs for a session of this package."""
         builder = SparkSession.builder.master("local[2]").config("spark.jars", job["jars"])
         settings = {
             "spark.ui.enabled": "false",
@@ -57,7 +57,7 @@ class Session:
         return {"version": self._spark.version}
 
     def fill(self, job: Job) -> Answer:
-        """Rows to a topic by this package's own sink, in batches of 1000, LZ4."""
+        """Write rows to a topic with this package's own sink, in batches of 1000, LZ4."""
         numbers = self.spark.range(0, job["rows"], 1, 4).selectExpr(f"id % {job['period']} AS n")
         numbers.selectExpr(*job["columns"]).write.format("pulsar").options(**job["options"]).mode(
             "append"
@@ -69,7 +69,7 @@ class Session:
         return {}
 
     def query(self, job: Job) -> Answer:
-        """One row, from the view `messages` of the source."""
+        """Run a query with one row as its answer over the view `messages` of the source."""
         self._loaded(job).createOrReplaceTempView("messages")
         (row,) = self.spark.sql(job["query"]).collect()
         return {"answer": row.asDict(), "rows": row["rows"]}
@@ -83,8 +83,11 @@ class Session:
         return reader.load(*job.get("paths", []))
 
     def catch_up(self, job: Job) -> Answer:
-        """All that is there with Trigger.AvailableNow to the noop sink. `trigger_seconds` is without the start of the
-        query. With `observed` the rows are summed up on their way, which costs time of its own."""
+        """Read all messages with Trigger.AvailableNow into the noop sink.
+
+        `trigger_seconds` exclude the start of the query. With `observed` the rows are also summed up, which costs extra
+        time.
+        """
         frame = self.spark.readStream.format(job["format"]).options(**job["options"]).load()
         frame = frame.select(*job["columns"])
         if "observed" in job:
@@ -119,7 +122,7 @@ def _expression(text: str) -> Any:
 def main() -> None:
     session = Session()
     answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # Whatever else is printed is not an answer.
+    os.dup2(2, 1)  # Other output is not an answer.
     for line in sys.stdin:
         job = json.loads(line)
         action: Callable[[Job], Answer] = getattr(session, job["do"].replace(" ", "_"))

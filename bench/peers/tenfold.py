@@ -1,4 +1,4 @@
-"""Ten times the data: how the time grows, and the most memory that the client takes."""
+"""Ten times the data: the growth of the time, and the peak memory of the client."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ _SAMPLE_SECONDS = 0.2
 
 
 def measure_tenfold(bench: Bench) -> dict[str, Any]:
-    """An aggregation of all columns, each size in a session of its own, so that neither leaves memory to the other."""
+    """Measure an aggregation of all columns, each size in a session of its own, so that neither uses the other's
+    memory.
+    """
     found: dict[str, dict[str, Any]] = {}
     counts = (bench.rows, _TIMES * bench.rows)
     with contextlib.ExitStack() as open_sessions:
@@ -67,7 +69,7 @@ def _query(session: Competitor, bench: Bench, name: str, count: int) -> Run:
 
 
 def _line(count: int, runs: list[Run]) -> dict[str, Any]:
-    """Memory: the most of all rounds, the first one too."""
+    """Return a result line. Its memory is the peak of all rounds, including the first."""
     peaks = {kind: max(run["memory"].get(kind, 0.0) for run in runs) for kind in ("java", "python", "all")}
     return line(count, runs[1:]) | {
         "peak_mebibytes": round(peaks["all"]),
@@ -77,7 +79,7 @@ def _line(count: int, runs: list[Run]) -> dict[str, Any]:
 
 
 class PeakMemory:
-    """Of a process and all below it, looked at five times a second from `with` to its end."""
+    """The peak memory of a process and its children, sampled five times a second within the `with` block."""
 
     def __init__(self, root: int) -> None:
         self.mebibytes: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""The topics of bench/peers, filled when first asked for: batches of 1000, LZ4, closed ledgers."""
+"""The topics of bench/peers, filled at their first use: batches of 1000, LZ4, closed ledgers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Topics:
         self._filled: set[str] = set()
 
     def filled(self, value_format: str, count: int) -> str:
-        """The full name of a topic with so many rows in `rows.PARTITIONS` partitions."""
+        """Return the full name of a topic with `count` rows in `rows.PARTITIONS` partitions."""
         server = self._sessions.server
         topic = rows.topic_name(value_format, count)
         if topic in self._filled:
@@ -29,7 +29,7 @@ class Topics:
             "topic": topic,
             "valueFormat": value_format,
             "pulsar.producer.compressionType": "LZ4",
-            # Entries of 1000 messages, and not what a record batch has for a partition.
+            # Entries have 1000 messages, independent of the record batches for a partition.
             "pulsar.producer.batchingMaxMessages": "1000",
             "pulsar.producer.batchingMaxBytes": str(1 << 20),
             "pulsar.producer.batchingMaxPublishDelayMicros": "60000000",
@@ -44,7 +44,7 @@ class Topics:
         return topic
 
     def parquet(self, value_format: str, count: int) -> str:
-        """The folder of Parquet files with the same rows."""
+        """Return the folder of Parquet files with the same rows."""
         folder = self._scratch / f"parquet-{value_format}-{count}"
         if not folder.exists():
             job = ready_source(READY_ROWS, value_format, count, ALL)

@@ -1,4 +1,4 @@
-"""Competitors in turn, and what becomes of what they took."""
+"""Competitors that run in turn, and the medians of their measures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Run = dict[str, Any]
 
 
 def in_turn(jobs: Mapping[str, Callable[[], Run]], repeat: int) -> dict[str, list[Run]]:
-    """A B C, A B C and so on, `repeat` times after a first round; that round is in front."""
+    """Run the jobs in turn (A B C, A B C, ...), `repeat` times after a first round; its runs are first in each list."""
     runs: dict[str, list[Run]] = {name: [] for name in jobs}
     for _ in range(repeat + 1):
         for name, run in jobs.items():
@@ -21,7 +21,7 @@ def in_turn(jobs: Mapping[str, Callable[[], Run]], repeat: int) -> dict[str, lis
 
 
 def measured(what: str, count: int, runs: Mapping[str, list[Run]]) -> dict[str, Any]:
-    """A measure of the result file: medians of all rounds but the first, whose time is beside them."""
+    """Return a measure of the result file: medians of all rounds but the first, and the first round's time."""
     lines = {name: line(count, each[1:]) for name, each in runs.items()}
     for name, each in runs.items():
         lines[name]["first_seconds"] = round(each[0]["seconds"], 3)
@@ -30,7 +30,7 @@ def measured(what: str, count: int, runs: Mapping[str, list[Run]]) -> dict[str, 
 
 
 def line(count: int, runs: list[Run]) -> dict[str, Any]:
-    """Medians. `seconds` and `cpu` are the client's: the session's process and all below it."""
+    """Return medians. `seconds` and `cpu` are the client's: of the session's process and its descendants."""
     seconds = [run["seconds"] for run in runs]
     taken: dict[str, Any] = {
         "seconds": round(statistics.median(seconds), 3),

@@ -28,8 +28,8 @@ import org.apache.pulsar.common.protocol.Commands;
 import org.apache.pulsar.common.schema.SchemaInfo;
 
 /**
- * Prints the golden entries: for every case entries as the classes of the official client make them, and what the
- * same classes read from their bytes. Nothing depends on clock, chance or machine, so every run prints the same.
+ * Prints the golden entries of every case, made by the classes of the official client. Also prints the values that the
+ * same classes read from the bytes. Nothing depends on clock, chance or machine, so every run prints the same.
  */
 public final class Golden {
     private static final int RANDOM_VALUES = 2;
@@ -116,7 +116,7 @@ public final class Golden {
         return message;
     }
 
-    /** What a producer sets just before it sends. */
+    /** Sets the fields that a producer sets just before it sends. */
     private static MessageMetadata metadata(MessageMetadata metadata) {
         if (!metadata.hasSequenceId()) {
             metadata.setSequenceId(41);

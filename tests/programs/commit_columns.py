@@ -1,4 +1,4 @@
-"""Commits files to a table of columns: what tests kill in the middle of a commit."""
+"""A program that commits files to a table of columns, and that tests kill in the middle of a commit."""
 
 from __future__ import annotations
 

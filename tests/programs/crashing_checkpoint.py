@@ -1,18 +1,18 @@
-"""Stands between a JVM and the process that keeps its checkpoints, and kills both at a chosen step.
+"""A proxy between a JVM and the process that keeps its checkpoints. It kills both at a chosen step.
 
     crashing_checkpoint.py -m pyspark_pulsar.checkpoint
 
-Run in place of the interpreter. The plan, a JSON object, is in the file that the variable CRASH_PLAN names:
-`checkpoints`, the names of those that are watched; `step`, which files are (`offsets`, `state`, `commits`); `nth`,
-which of them of each checkpoint; and `moment`:
+Run it instead of the interpreter. The variable CRASH_PLAN names a file with the plan, a JSON object. `checkpoints` has
+the names of the watched ones. `step` selects their files (`offsets`, `state`, `commits`), and `nth` one of these files
+for each checkpoint. `moment` is:
 
-- `before`: the file is not written: what commits it does not reach the process;
-- `in`: it does, and process and JVM are killed while it is done, after up to `jitter` seconds;
-- `after`: it is written, but the JVM is not told.
+- `before`: the file is not written, because the call that commits it does not reach the process;
+- `in`: the call reaches the process, and process and JVM are killed during it, after up to `jitter` seconds;
+- `after`: the file is written, but the JVM gets no answer.
 
-What comes to its step is held there until all checkpoints are at theirs; then JVM and process are killed, with
-SIGKILL. `swapped` names a checkpoint whose files of state are replaced by the first ones of their partitions, from the
-second on: a fault that a comparison must find.
+A call that reaches its step is held until all checkpoints are at theirs. Then JVM and process are killed, with SIGKILL.
+`swapped` names a checkpoint whose files of state are replaced, from the second on, by the first ones of their
+partitions. A comparison must find this fault.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Crash:
         write(sys.stdout.buffer, header, body)
 
     def _committed(self, header: dict[str, Any]) -> str | None:
-        """The path of the file that a call makes appear."""
+        """Return the path of the file that a call creates, or None if the call creates no file."""
         given = header.get("arguments", {})
         if header.get("call") == "upload_begin":
             self._begun[header["id"]] = given["path"]
@@ -120,7 +120,7 @@ class Crash:
         found = _STATE.search(path) if path is not None and name and f"/{name}/" in path else None
         if found is None or header["call"] != "put":
             return body
-        # Kept in a file: the fault is that of a store, which outlives this process.
+        # The first files are kept on disk, because a fault of a store outlives this process.
         first = Path(f"{os.environ['CRASH_PLAN']}-{found['store'].replace('/', '-')}")
         if not first.exists():
             first.write_bytes(body)

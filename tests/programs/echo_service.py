@@ -1,4 +1,4 @@
-"""A service whose calls do what a test of the channel needs: `python -m echo_service`, started by the jar."""
+"""A service with calls for tests of the channel: `python -m echo_service`, started by the jar."""
 
 from __future__ import annotations
 

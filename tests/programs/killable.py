@@ -1,5 +1,4 @@
-"""What the programs share that tests kill: a session whose tasks Spark runs again, and a query that never ends or takes
-what is there."""
+"""Sessions and queries of the programs that tests kill. Spark repeats their tasks, and the queries may never end."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ ROUND = "round: "
 
 
 def arguments(*names: str) -> argparse.ArgumentParser:
-    """The checkpoint, then `names`, all by position."""
+    """Return a parser with the positional arguments checkpoint and `names`."""
     parser = argparse.ArgumentParser()
     for name in ("checkpoint", *names):
         parser.add_argument(name)
@@ -34,7 +33,7 @@ WITH_JAR: Final = 0.75
 
 
 def session(master: str = "local[2,8]", conf: Mapping[str, str] | None = None) -> SparkSession:
-    """With the jar or without: a query goes on from one to the other."""
+    """Start a session with the jar or without, at random, because a query must resume in either."""
     has_jar = secrets.randbelow(100) < 100 * WITH_JAR
     print(f"a session {'with' if has_jar else 'without'} the jar", flush=True)  # noqa: T201
     jar = {"spark.jars": str(catalog_jar()), "spark.sql.extensions": EXTENSIONS_CLASS} if has_jar else {}

@@ -1,5 +1,4 @@
-"""A notebook in which the wheel is installed while the session runs. `notebook.py topic folder command...`: the command
-installs it."""
+"""A notebook in which a command installs the wheel while the session runs. `notebook.py topic folder command...`"""
 
 from __future__ import annotations
 

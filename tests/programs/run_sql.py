@@ -1,5 +1,6 @@
-"""Runs SQL scripts as a user would, in one session, and writes what each statement gives in the style of Spark's own
-golden files; then the same tables from DataFrames and streams, into `frames.json`.
+"""SQL scripts run in one session as a user would, with the results in the style of Spark's own golden files.
+
+The same tables are then read by DataFrames and streams, into `frames.json`.
 
 `python run_sql.py classic|connect SERVICE_URL ADMIN_URL OUTPUT_FOLDER SCRIPT...`
 """
@@ -21,7 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark_pulsar import configure, history_and_live, tier, watch
 from pyspark_pulsar.errors import OptionError
 
-# What differs from run to run: ports, ids, times, and where Spark says in its plan that it stopped.
+# These parts differ from run to run: ports, ids, times, and the place in a plan where Spark stopped.
 VARIABLE = (
     (re.compile(r"(pulsar|http)://(localhost|127\.0\.0\.1):\d+"), r"\1://SERVER"),
     (re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?Z?"), "TIME"),
@@ -30,8 +31,8 @@ VARIABLE = (
 )
 
 
-# Namespaces of the scripts. A Pulsar 4.0.8 that is given a namespace of the name of one that was dropped just before
-# may keep a topic of it closing for ever.
+# Namespaces of the scripts. If a namespace gets the name of one that was just dropped, a Pulsar 4.0.8 may keep a topic
+# of it closing forever.
 NAMESPACE = re.compile(r"sql(?=[_-])")
 
 
@@ -44,7 +45,7 @@ def main(mode: str, service_url: str, admin_url: str, folder: str, *scripts: str
         for script in map(Path, scripts):
             told = "\n".join(answer(spark, statement, mode) for statement in statements(script.read_text()))
             Path(folder, script.with_suffix(".out").name).write_text(told)
-            # Each script starts where the session started.
+            # Each script starts with the session's first state.
             spark.sql("USE spark_catalog")
         # A server of Spark Connect shows its clients no setting that may hold a secret.
         given = {"tierCatalog": tables} if mode == "connect" else {}
@@ -57,7 +58,7 @@ def main(mode: str, service_url: str, admin_url: str, folder: str, *scripts: str
 
 
 def session(mode: str, service_url: str, admin_url: str, tables: str) -> SparkSession:
-    """With the catalogs `pulsar`, and `tiers`, which knows of tables of topics."""
+    """Return a session with the catalogs `pulsar`, and `tiers`, which knows of tables of topics."""
     builder = SparkSession.builder
     builder = builder.remote("local[2]") if mode == "connect" else builder.master("local[2]")
     options = {"tierCatalog": tables}
@@ -76,7 +77,7 @@ def session(mode: str, service_url: str, admin_url: str, tables: str) -> SparkSe
 
 
 def frames(spark: SparkSession, folder: Path, namespace: str) -> dict[str, object]:
-    """What a user of DataFrames sees, batch and streaming, all in tables."""
+    """Return the results of a user of DataFrames, batch and streaming, all in tables."""
     spark.sql(f"CREATE NAMESPACE pulsar.public.{namespace}")
     try:
         spark.catalog.setCurrentCatalog("pulsar")
@@ -116,7 +117,7 @@ def frames(spark: SparkSession, folder: Path, namespace: str) -> dict[str, objec
 
 
 def tiered(spark: SparkSession, admin_url: str, name: str, given: dict[str, str]) -> dict[str, object]:
-    """A topic of which two rows are in its table, and one is behind it."""
+    """Return reads of a topic with two rows in its table, and one row after them."""
     table = f"tiers.public.default.{name}"
     topic = f"persistent://public/default/{name}"
     spark.sql(f"CREATE TABLE {table} (id INT, name STRING)")
@@ -153,11 +154,11 @@ def statements(script: str) -> list[str]:
 
 
 def answer(spark: SparkSession, statement: str, mode: str) -> str:
-    """Rows are sorted unless the statement sorts them."""
+    """Run a statement, and return its result as text, with sorted rows unless the statement sorts them."""
     statement = statement.rstrip(";").strip()
     try:
         frame = spark.sql(NAMESPACE.sub(f"sql_{mode}", statement))
-        schema, rows = frame.schema.simpleString(), shown(frame, statement)
+        schema, rows = frame.schema.simpleString(), rows_as_text(frame, statement)
     except PySparkException as fault:
         schema, rows = "error", [refusal(fault)]
     body = "\n".join(rows).replace(f"sql_{mode}", "sql")
@@ -166,7 +167,7 @@ def answer(spark: SparkSession, statement: str, mode: str) -> str:
     return f"-- !query\n{statement}\n-- !query schema\n{schema}\n-- !query output\n{body}\n\n"
 
 
-def shown(frame: DataFrame, statement: str) -> list[str]:
+def rows_as_text(frame: DataFrame, statement: str) -> list[str]:
     rows = ["\t".join(cell(value) for value in row) for row in frame.collect()]
     keeps_order = "order by" in statement.lower() or statement.lower().startswith(("desc", "show create"))
     return rows if keeps_order else sorted(rows)
@@ -179,10 +180,10 @@ def cell(value: object) -> str:
 
 
 def refusal(fault: PySparkException) -> str:
-    """Spark's condition where it has one, and the first line of what is said, without the plan that may follow."""
+    """Return Spark's condition, if any, and the first line of the error, without the plan that may follow."""
     condition = fault.getCondition() or ""
     said = str(fault).strip().splitlines()
-    # What a Python worker raised stands at the end of its traceback.
+    # The error of a Python worker is at the end of its traceback.
     own = [line for line in said if line.startswith("pyspark_pulsar.errors.")]
     return f"{condition}\n{(own or said)[0]}" if condition else (own or said)[0]
 

@@ -1,10 +1,10 @@
-"""Puts the bytecode of PySpark into the archives from which Spark's Python processes import it.
+"""A tool that puts the bytecode of PySpark into the archives from which Spark's Python processes import it.
 
     spark_bytecode.py FOLDER
 
-FOLDER is that of the package `pyspark`. Python keeps no bytecode for what it imports from an archive, so each process
-that Spark starts compiles PySpark again, for half a second. Archives are replaced, never changed: another environment
-may share the file.
+FOLDER is the folder of the package `pyspark`. Python keeps no bytecode of modules in an archive, so each process that
+Spark starts compiles PySpark again, for half a second. Archives are replaced, never changed: another environment may
+share the file.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ def add_bytecode(archive: Path) -> None:
             if not name.endswith(".py") or "/tests/" in name or f"{name}c" in names:
                 continue
             source.write_bytes(packed.read(name))
-            # Not checked against the source, whose time in an archive is good to two seconds only.
+            # Python does not check this bytecode against its source, because times in an archive are exact to two
+            # seconds only.
             mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
             py_compile.compile(str(source), str(compiled), name, doraise=True, invalidation_mode=mode)
             packed.write(compiled, f"{name}c")

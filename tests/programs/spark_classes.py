@@ -1,8 +1,8 @@
-"""A run of Spark that loads the classes that sessions of the tests load; a JVM can write them to a file at its end.
+"""A run of Spark that loads the classes of the tests' sessions; a JVM can write them to a file at its end.
 
     SPARK_SUBMIT_OPTS=-XX:ArchiveClassesAtExit=FILE spark-submit spark_classes.py
 
-A JVM that is given `FILE` finds them there, parsed and checked, and Spark starts in half of the processor time.
+A JVM with `FILE` finds the classes there, parsed and checked, so Spark starts in half of the processor time.
 """
 
 from __future__ import annotations

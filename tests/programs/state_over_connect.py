@@ -3,7 +3,7 @@
     state_over_connect.py SERVICE_URL TOPIC CHECKPOINT
 
 Writes texts to TOPIC, and from each micro-batch the longest text of each key to TOPIC-longest. Prints a JSON object:
-`rows`, what is in there, in order; and `state`, what the source `statestore` says of the variable.
+`rows`, the rows of TOPIC-longest in order; and `state`, the rows of the source `statestore` for the variable.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pyspark_pulsar import configure
 
 
 class Longest(StatefulProcessor):
-    """The longest text of each key so far, and its length."""
+    """A processor that keeps the longest text of each key, and its length."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._longest = handle.getValueState("longest", "longest int")

@@ -2,10 +2,10 @@
 
     stream_to_epochs.py CHECKPOINT FOLDER SETTING [--available-now]
 
-SETTING is a JSON object: the options of `source`, Spark's `master`, `trouble`, a seed by which tasks fail and rest, and
-if needed more of Spark's `conf`.
-Keys are texts; values begin with a number and a space. An epoch that Spark runs again replaces its folder, so what the
-folders hold is what the source delivered.
+SETTING is a JSON object: the options of `source`, Spark's `master`, and if needed more of Spark's `conf`. Its `trouble`
+is a seed that selects the tasks that fail and rest.
+Keys are texts; values begin with a number and a space. An epoch that Spark runs again replaces its folder, so the
+folders hold the rows that the source delivered.
 """
 
 import json

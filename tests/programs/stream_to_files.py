@@ -2,7 +2,7 @@
 
     stream_to_files.py CHECKPOINT SERVICE_URL TOPIC FOLDER [--available-now]
 
-The parquet sink is exactly-once, so what the files hold is what the source delivered.
+The parquet sink is exactly-once, so the files contain exactly the rows that the source delivered.
 """
 
 from killable import arguments, session, start

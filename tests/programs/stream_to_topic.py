@@ -2,10 +2,13 @@
 
     stream_to_topic.py CHECKPOINT SETTING [--available-now]
 
-SETTING is a JSON object: the options of `source` and `sink`, and if needed Spark's `master`, more of its `conf`,
-`lame`: for how many seconds the first attempt of a task rests at which value; `trouble`: a seed by which tasks fail and
-rest; `transform`: whether the rows pass through a process of Spark's TRANSFORM, which a thread of its own feeds. Values
-are texts.
+SETTING is a JSON object: the options of `source` and `sink`, and if needed Spark's `master`, more of its `conf`, and:
+
+- `lame`: the number of seconds that the first attempt of a task rests, and the value at which it rests;
+- `trouble`: a seed that selects the tasks that fail and rest;
+- `transform`: true if the rows pass through a process of Spark's TRANSFORM, which a thread of its own feeds.
+
+Values are texts.
 """
 
 import json
@@ -38,11 +41,11 @@ def main() -> None:
     if "trouble" in setting:
         rows = rows.withColumn("value", troubled(setting["trouble"])(rows["value"]))
     if "lame" in setting:
-        rows = rows.withColumn("value", lame(*setting["lame"])(rows["value"]))
+        rows = rows.withColumn("value", rest_once(*setting["lame"])(rows["value"]))
     start(rows.writeStream.format("pulsar").options(**setting["sink"]), given).awaitTermination()
 
 
-def lame(seconds: float, at: str) -> Callable[[Column], Column]:
+def rest_once(seconds: float, at: str) -> Callable[[Column], Column]:
     @udf("string")
     def give(value: str) -> str:
         context = TaskContext.get()

@@ -1,14 +1,15 @@
-"""Streaming queries with state, whose checkpoints lie in Pulsar, in a process of its own that tests can kill.
+"""Streaming queries with state and with checkpoints in Pulsar, in a process of its own that tests can kill.
 
     stream_with_state.py SETTING [--available-now | --rounds]
 
-SETTING is a JSON object: the `cluster`, as `configure` takes it; `queries`, each with `checkpoint`, `source` and
-`sink` (options), and what is set before it starts, `conf`; and if needed Spark's `master`, and `conf` of the session.
-Each query drops the numbers of its source that came before, and writes the others to its sink, exactly once unless that
-says otherwise: a JSON object of `number` and `part`, the partition of the state that it is in. Under each `part` they
-keep their order.
-With `--rounds` a line on standard input starts all queries with what is there; a line that begins with ROUND says how
-they ended, and the next line on standard input starts them again.
+SETTING is a JSON object: the `cluster`, in the form that `configure` accepts; `queries`; and if needed Spark's
+`master`, and `conf` of the session. Each query has `checkpoint`, `source` and `sink` (options), and `conf`, which is
+set before its start.
+Each query drops the repeated numbers of its source, and writes the others to its sink, exactly once unless the sink's
+options differ. A row is a JSON object of `number` and `part`, the number's partition of the state. Under each `part`
+the numbers keep their order.
+With `--rounds` a line on standard input starts all queries for the present messages. A line that begins with ROUND
+reports how they ended, and the next line on standard input starts them again.
 """
 
 from __future__ import annotations

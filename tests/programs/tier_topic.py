@@ -1,5 +1,7 @@
-"""Tiers one topic; killed at random by a test. Options of a read are JSON in the first argument; with `--retries`
-pyiceberg tries commits again, which must repeat rows."""
+"""A tierer of one topic, killed at random by a test. The first argument has the options of a read as JSON.
+
+With `--retries` pyiceberg retries commits, which must repeat rows.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from pyspark_pulsar.options import ReadOptions, parse_options
 
 def main() -> None:
     if "--retries" in sys.argv:
-        # The control: the second of two commits lands behind the first.
+        # As the control, the second of two commits lands after the first.
         iceberg._PROPERTIES["commit.retry.num-retries"] = "4"
     options = parse_options(ReadOptions, json.loads(sys.argv[1]))
     tier_round = TierRound(options, TableSettings(), ProcessWriters(1), round_bytes=2000)

@@ -1,4 +1,4 @@
-"""Tasks that fail at one of their rows, or rest there until Spark starts a twin: both drawn from a seed.
+"""Tasks that fail at one of their rows, or rest there until Spark starts a speculative attempt, drawn from a seed.
 
 `SPECULATION` is for a session whose tasks run on a cluster of two hosts or more; elsewhere Spark does not speculate.
 """
@@ -34,12 +34,14 @@ SPECULATION: Final = {
 
 
 class InjectedFailure(Exception):
-    """What a task fails with on purpose."""
+    """The error of a task that fails on purpose."""
 
 
 def troubled(seed: int) -> Callable[[Column], Column]:
-    """Gives texts as they are. Which attempts fail or rest, and at which row, depends on `seed`, stage, partition and
-    attempt."""
+    """Return a function that returns texts unchanged, but fails or rests in some tasks.
+
+    The attempts and rows of these depend on `seed`, stage, partition and attempt.
+    """
     SparkSession.active().sparkContext.addPyFile(__file__)
     attempts: dict[int, Iterator[None]] = {}
 
@@ -58,7 +60,7 @@ def troubled(seed: int) -> Callable[[Column], Column]:
 
 
 def _trouble(seed: int, context: TaskContext) -> Iterator[None]:
-    """To be advanced at each row."""
+    """Return an iterator for a task, which is advanced at each row."""
     task = f"{seed} {context.stageId()} {context.partitionId()} {context.attemptNumber()}"
     chance = random.Random(task)
     drawn, row, seconds = chance.random(), chance.randrange(_WITHIN_ROWS), chance.uniform(*_REST_SECONDS)

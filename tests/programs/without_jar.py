@@ -1,8 +1,8 @@
-"""What a session has without the jar of this package: a batch each way, and a stream that is stopped and started again.
+"""A session without the jar of this package: a batch each way, and a stream that is stopped and started again.
 
     without_jar.py SERVICE_URL TOPIC FOLDER
 
-Prints one line of JSON: what was read, and what is said of what Spark 4.1 cannot give, "" where it is taken.
+Prints one line of JSON: the rows, and the errors of features that Spark 4.1 lacks, "" for a feature that works.
 """
 
 import json

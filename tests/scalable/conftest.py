@@ -28,7 +28,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPulsar]:
 
 
 class ScalableTopic:
-    """A scalable topic of its own, which the REST API splits and merges and the Java client of Pulsar 5 writes."""
+    """A scalable topic. The REST API splits and merges it, and the Java client of Pulsar 5 writes to it."""
 
     def __init__(self, server: LocalPulsar, classes: Path) -> None:
         self._path = f"public/default/orders-{uuid.uuid4().hex[:8]}"
@@ -63,11 +63,11 @@ class ScalableTopic:
         self._call("POST", f"/merge/{one}/{other}")
 
     def segments(self) -> dict[int, str]:
-        """The state of each, by id."""
+        """Return the state of each segment, by id."""
         return {int(number): each["state"] for number, each in self._call("GET")["segments"].items()}
 
     def write(self, *commands: str) -> None:
-        """See tests/java/scalable/ScalableProducer.java."""
+        """Run commands of tests/java/scalable/ScalableProducer.java."""
         if self._producer is None:
             arguments = ["ScalableProducer", self._server.service_url, self.name]
             self._producer = subprocess.Popen(
@@ -98,7 +98,7 @@ class ScalableTopic:
 
 @pytest.fixture(scope="session")
 def classes(server: LocalPulsar, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The producer, compiled."""
+    """Compile the producer, and return the folder of its classes."""
     folder = tmp_path_factory.mktemp("classes")
     sources = [str(source) for source in _PROGRAM.glob("*.java")]
     subprocess.run(
@@ -119,9 +119,9 @@ Options = Callable[..., dict[str, str]]
 
 @pytest.fixture
 def options(server: LocalPulsar, topic: ScalableTopic) -> Options:
-    """`options(**others)` of a read of the topic."""
+    """Return `options(**others)`, which returns options of a read of the topic."""
 
-    def of(**others: str) -> dict[str, str]:
+    def with_others(**others: str) -> dict[str, str]:
         return {
             "service.url": server.service_url,
             "admin.url": server.admin_url,
@@ -129,10 +129,10 @@ def options(server: LocalPulsar, topic: ScalableTopic) -> Options:
             **others,
         }
 
-    return of
+    return with_others
 
 
 @pytest.fixture
 def read(spark: SparkSession, options: Options) -> Callable[..., DataFrame]:
-    """`read(**others)`: a batch DataFrame of the topic."""
+    """Return `read(**others)`, which returns a batch DataFrame of the topic."""
     return lambda **others: spark.read.format("pulsar").options(**options(**others)).load()

@@ -49,12 +49,12 @@ def test_a_batch_reads_all_segments(topic: ScalableTopic, read: Read) -> None:
         [number for _, number in sorted(each)] == sorted(number for _, number in each)
         for each in by_key.values()
     )
-    # Ends that were asked for before must not be the ends for ever.
+    # Ends from an earlier request must not be the ends forever.
     topic.send(*rows(120, 130))
     assert values(read()) == list(range(130))
 
 
-def test_transactions(topic: ScalableTopic, read: Read) -> None:
+def test_committed_transactions_are_read(topic: ScalableTopic, read: Read) -> None:
     topic.send(*rows(0, 10))
     topic.write("begin", "txn key-0 -1", "txn key-1 -2", "abort")
     assert values(read()) == list(range(10)), "aborted at the end"
@@ -76,7 +76,7 @@ def test_a_batch_waits_for_an_open_transaction(topic: ScalableTopic, read: Read)
 
 
 def stream(spark: SparkSession, options: dict[str, str], checkpoint: Path) -> list[list[Any]]:
-    """The rows of each micro-batch until all is read."""
+    """Return the rows of each micro-batch until all messages are read."""
     batches: list[list[Any]] = []
     query = (
         spark.readStream.format("pulsar")
@@ -111,7 +111,7 @@ def test_a_stream_keeps_the_order_of_keys(
     assert not any(stream(spark, settings, tmp_path)), "nothing comes twice"
 
 
-def test_a_stream_from_the_end(
+def test_a_stream_from_latest_reads_later_messages(
     spark: SparkSession, topic: ScalableTopic, options: Options, tmp_path: Path
 ) -> None:
     settings = options(startingOffsets="latest")
@@ -133,7 +133,7 @@ def test_a_stream_from_the_end(
         ({"topic": "topic://public/default/nothing"}, "does not exist"),
     ],
 )
-def test_what_is_refused(read: Read, refused: dict[str, str], text: str) -> None:
+def test_unsupported_options_are_refused(read: Read, refused: dict[str, str], text: str) -> None:
     with pytest.raises(Exception, match=text):
         read(**refused).collect()
 
@@ -145,7 +145,7 @@ def test_writing_is_refused(spark: SparkSession, topic: ScalableTopic, options: 
     assert topic.segments() == {0: "ACTIVE", 1: "ACTIVE"}
 
 
-def test_segments_on_the_command_line(
+def test_the_command_segments_lists_segments(
     server: LocalPulsar, topic: ScalableTopic, capsys: pytest.CaptureFixture[str]
 ) -> None:
     topic.split(0)

@@ -1,4 +1,4 @@
-"""What each kind of event of the schedule does."""
+"""The action of each kind of event in the schedule."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MOST_FROZEN_SECONDS: Final = 12.0
 
 @dataclass(frozen=True)
 class Chaos:
-    """The things that events happen to."""
+    """The servers, query and writer on which events act."""
 
     cluster: PulsarCluster
     topics: Topics
@@ -42,7 +42,7 @@ class Chaos:
     query: Query
 
     def happen(self, event: Event) -> bool:
-        """Returns once it is done, though not once all have recovered; False when there was nothing to do it to."""
+        """Run an event. Returns False if it had no target; recovery may continue after the return."""
         actions: dict[str, Callable[[random.Random], bool]] = {
             schedule.KILL_DRIVER: self._kill_driver,
             schedule.KILL_WORKER: lambda chance: self.query.kill_a_worker(chance, _WORKER_SECONDS),
@@ -64,13 +64,16 @@ class Chaos:
         return actions[event.kind](event.chance())
 
     def _supervise(self) -> None:
-        """A broker gives up its start when the claim to lead of the one that was killed expires at that moment (seen on
-        4.0.8); whoever runs brokers starts such a one again."""
+        """Start the broker again if its start failed.
+
+        A start fails when the killed broker's claim to lead expires at that moment (seen on 4.0.8). Operators restart
+        such a broker, too.
+        """
         if not self.cluster.broker.running:
             self.cluster.broker.launch()
 
     def mend(self) -> None:
-        """Bring back every server, and wait until all serve."""
+        """Start every stopped server, and wait until all serve."""
         for server in (self.cluster.broker, *self.cluster.bookies):
             if not server.running:
                 server.launch()
@@ -79,12 +82,12 @@ class Chaos:
         self.cluster.await_healthy()
 
     def _kill_driver(self, chance: random.Random) -> bool:
-        """Mostly once it has come to something, sometimes in the middle of its start."""
+        """Kill the driver, mostly after an epoch began, sometimes in the middle of its start."""
         if chance.random() < 0.75:
             self.query.await_commits(1, _COMMIT_SECONDS)
             self.query.await_epoch(_EPOCH_SECONDS)
             time.sleep(chance.uniform(0.0, 0.5))
-        # A query that has ended by itself is left for all to see.
+        # A query that has ended by itself stays as it is, so that the report shows it.
         if self.query.has_ended:
             return False
         self.query.kill()
@@ -92,7 +95,7 @@ class Chaos:
         return True
 
     def _rest(self, _: random.Random) -> bool:
-        """The query comes back to find what it has not read in tiered storage: the open ledgers are closed first."""
+        """Stop the query until its unread messages are in tiered storage; open ledgers are closed first."""
         self.query.await_commits(1, _COMMIT_SECONDS)
         if self.query.has_ended:
             return False
@@ -105,7 +108,7 @@ class Chaos:
         return True
 
     def _kill_spark_worker(self, chance: random.Random) -> bool:
-        """Its executors end with it; it comes back as one that knows of none."""
+        """Kill a Spark worker with its executors; it starts again without executors."""
         worker = chance.choice(self.workers)
         worker.kill()
         time.sleep(chance.uniform(0.0, _MOST_AWAY_SECONDS))
@@ -121,14 +124,16 @@ class Chaos:
         return True
 
     def _freeze_broker(self, chance: random.Random) -> bool:
-        """Mostly shorter than its session with ZooKeeper; after a longer freeze it may end, and is started again."""
+        """Freeze the broker, mostly for less than its session with ZooKeeper. After a longer freeze it may end, and is
+        restarted.
+        """
         with contextlib.suppress(StandaloneFailed):
             self.cluster.broker.await_port()
         self.cluster.broker.freeze(chance.uniform(0.5, _MOST_FROZEN_SECONDS))
         return True
 
     def _restart_bookie(self, chance: random.Random) -> bool:
-        """One at a time: the ledgers have two copies."""
+        """Restart a bookie, one at a time, because the ledgers have two copies."""
         for each in self.cluster.bookies:
             self.cluster.await_in_service(each)
         bookie = chance.choice(self.cluster.bookies)
@@ -160,8 +165,11 @@ class Chaos:
         return True
 
     def _trim(self, _: random.Random) -> bool:
-        """Behind a query that runs and goes on behind what was removed: one that is stopped meanwhile cannot tell a
-        ledger that it has read to its end from one that had more, and says so (docs/guarantees.md)."""
+        """Remove ledgers that the running query has read.
+
+        The query runs on, because a stopped query cannot distinguish a ledger read to its end from one with more
+        messages. Such a query fails (docs/guarantees.md).
+        """
         self.query.await_commits(1, _COMMIT_SECONDS)
         if self.query.has_ended:
             return False

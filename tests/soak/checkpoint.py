@@ -1,4 +1,4 @@
-"""The checkpoint of the query under test, as one who looks from outside sees it: a folder, or in Pulsar."""
+"""The checkpoint of the query under test, as seen from outside: a folder, or in Pulsar."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _LOOK_SECONDS = 5.0
 class Checkpoint(Protocol):
     @property
     def location(self) -> str:
-        """As the query takes it."""
+        """Return the location as the query's option."""
 
     def names(self, folder: str) -> list[str]:
-        """Of the files in a folder; none where there is no folder."""
+        """Return the names of files in a folder; a missing folder has none."""
 
     def text(self, file: str) -> str: ...
 
@@ -38,7 +38,7 @@ class InFolder:
 
 
 class InPulsar:
-    """Takes nothing over. While Pulsar cannot be reached it says what it last saw."""
+    """A view of a checkpoint in Pulsar that fences no owner. While Pulsar is unreachable, it shows its last view."""
 
     def __init__(self, service_url: str, location: str) -> None:
         self.location = location

@@ -1,5 +1,7 @@
-"""One soak of checkpoints in Pulsar: two drivers start the same query on one checkpoint at the same moment, again and
-again. Rows that the sink has show whose files counted: each number once, in order."""
+"""A soak of checkpoints in Pulsar: two drivers start the same query on one checkpoint at the same moment, repeatedly.
+
+The rows of the sink show whose files counted: each number once, in order.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from pyspark_pulsar.tools.standalone import LocalPulsar
 
 @dataclass
 class CheckpointReport:
-    """What happened, and in `faults` what is wrong with the rows."""
+    """The counts of a soak, and in `faults` all faults of the rows."""
 
     rounds: int
     seconds: float
@@ -30,7 +32,7 @@ class CheckpointReport:
 
 
 def checkpoint_soak(folder: Path, rounds: int, say: Callable[[str], None]) -> CheckpointReport:
-    """A few seconds for each of `rounds`."""
+    """Run the soak, with a few seconds for each of `rounds`."""
     begin, topic = time.monotonic(), "persistent://public/default/race"
     with LocalPulsar(data=folder / "pulsar") as server:
         admin = Admin(server.admin_url)

@@ -1,7 +1,7 @@
-"""One soak of the space that a checkpoint in Pulsar takes: thousands of micro-batches of one query of Spark's.
+"""A soak of the space of a checkpoint in Pulsar: thousands of micro-batches of one Spark query.
 
-The query drops duplicates of numbers that grow, so that RocksDB's early files are never rewritten and live for ever:
-the cleaner must copy them forward. Behind the last micro-batch each of the two logs may hold what lives and two
+The query drops duplicates of numbers that grow. RocksDB's early files are therefore never rewritten and live forever,
+so the cleaner must copy them forward. After the last micro-batch each of the two logs may hold the live files and two
 ledgers.
 """
 
@@ -42,7 +42,7 @@ _STATE = "spark.sql.streaming.stateStore"
 
 @dataclass
 class EpochsReport:
-    """What was stored in the end, in bytes, and in `faults` what is wrong."""
+    """The bytes stored at the end, and in `faults` all faults."""
 
     epochs: int
     seconds: float
@@ -58,11 +58,11 @@ class EpochsReport:
 
 
 def epochs_soak(folder: Path, epochs: int, rows: int, say: Callable[[str], None]) -> EpochsReport:
-    """`rows`: of a micro-batch."""
+    """Run the soak, with `rows` rows in each micro-batch."""
     began = time.monotonic()
     with LocalPulsar(data=folder / "pulsar", config=_SERVER) as server:
         admin = Admin(server.admin_url)
-        # The server keeps nothing that is acknowledged, or never was to be.
+        # The server keeps no messages that are acknowledged, or that have no subscription.
         admin.make_namespace("public/kept")
         admin.keep_for(TOPIC, minutes=-1)
         _send(server, epochs * rows)
@@ -98,14 +98,14 @@ def epochs_soak(folder: Path, epochs: int, rows: int, say: Callable[[str], None]
 
 
 class _Logs:
-    """The two topics of the checkpoint, and the files that are alive in them."""
+    """The two topics of the checkpoint, and the live files in them."""
 
     def __init__(self, server: LocalPulsar) -> None:
         self._server = server
         self._admin = Admin(server.admin_url)
 
     def ledgers(self) -> dict[str, list[int]]:
-        """Bytes of each ledger, by log."""
+        """Return the bytes of each ledger, by log."""
         sizes = {}
         for name in ("index", "content"):
             path = f"{CHECKPOINT.replace('pulsar+checkpoint://', 'persistent/')}-{name}"
@@ -128,7 +128,7 @@ class _Logs:
         }
 
     def await_clean(self, say: Callable[[str], None]) -> list[str]:
-        """The query's process goes on looking after its checkpoint."""
+        """Wait for the cleaner, while the query's process still maintains its checkpoint."""
         deadline = time.monotonic() + _CLEAN_SECONDS
         while True:
             live, ledgers = self.live(), self.ledgers()
@@ -172,7 +172,7 @@ def _session(server: LocalPulsar) -> SparkSession:
 
 
 def _run(spark: SparkSession, server: LocalPulsar, epochs: int, rows: int, say: Callable[[str], None]) -> int:
-    """All micro-batches. Returns when the one began that is a thousand before the last, in Unix milliseconds."""
+    """Run all micro-batches. Returns the start of the one a thousand before the last, in Unix milliseconds."""
     query = (
         spark.readStream.format("pulsar")
         .option("service.url", server.service_url)

@@ -1,8 +1,8 @@
-"""Thousands of schema evolutions of topics with tables: each cell of table and topic together is the broker's.
+"""Thousands of schema evolutions of topics with tables: each cell of table and topic together equals the broker's.
 
-Each evolution has a seed of its own, and the seeds of a run follow each other, so the run of one evolution from its
-seed repeats it. Processes play most evolutions at once. The process that runs them plays the others itself, and reads
-their topics by Spark too: as a batch, a stream and in SQL.
+Each evolution has a seed of its own, and the seeds of a run follow each other. A run of one evolution from its seed
+therefore repeats it. Child processes play most evolutions in parallel. The parent process plays the others itself, and
+reads their topics with Spark too: as a batch, a stream and in SQL.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Setting:
-    """What each process needs to play evolutions. Picklable."""
+    """The picklable setting with which each process plays evolutions."""
 
     service_url: str
     admin_url: str
@@ -56,7 +56,7 @@ class Setting:
 
 @dataclass
 class EvolutionsReport:
-    """What was done, and what was wrong."""
+    """The counts of a soak, and its faults."""
 
     seed: int
     evolutions: int = 0
@@ -94,7 +94,7 @@ class EvolutionsReport:
 
 @dataclass(frozen=True)
 class Played:
-    """An evolution that was played. Picklable."""
+    """The result of an evolution, picklable."""
 
     outcome: Outcome
     text: str
@@ -102,7 +102,7 @@ class Played:
 
 
 class _Playing:
-    """Plays evolutions of a process."""
+    """The player of a process."""
 
     def __init__(self, setting: Setting, name: str, reads: SparkReads | None = None) -> None:
         self._player = setting.player(name)
@@ -130,7 +130,7 @@ class _Playing:
     def _shrunk(self, evolution: Evolution, outcome: Outcome) -> tuple[Evolution, Outcome]:
         assert outcome.difference is not None
         last, kind = outcome, outcome.difference.kind
-        # Only what Spark alone shows needs Spark to be shown again.
+        # A repetition needs Spark only if Spark alone showed the difference.
         reads = self._reads if outcome.step is None else None
 
         def shows_it(shorter: Evolution) -> bool:
@@ -147,7 +147,7 @@ class _Playing:
 def evolutions_soak(
     folder: Path, seed: int, evolutions: int, say: Say, damage: str | None = None
 ) -> EvolutionsReport:
-    """Play evolutions on a server of their own. `damage`: as `Setting` takes it."""
+    """Play evolutions on a server of their own. `damage` is the same as in `Setting`."""
     _silence()
     with LocalPulsar(data=folder / "pulsar", config=SMALL_LEDGERS) as server, spark_session(folder) as spark:
         setting = Setting(server.service_url, server.admin_url, folder, damage)
@@ -157,7 +157,7 @@ def evolutions_soak(
 
 
 def play_all(setting: Setting, reads: SparkReads | None, seeds: range, say: Say) -> EvolutionsReport:
-    """Play the evolutions of the seeds, some by Spark too where there are `reads`."""
+    """Play the evolutions of the seeds, some also with Spark if `reads` is set."""
     report, began = EvolutionsReport(seeds.start), time.monotonic()
     for played in _played(setting, reads, seeds, report):
         report.add(played)
@@ -183,7 +183,7 @@ def _played(
         for seed in by_spark:
             report.by_spark += 1
             yield here.play(seed)
-            # A difference is told when it is found.
+            # A difference is reported when it is found.
             played = {future for future in playing if future.done()}
             playing -= played
             yield from (future.result() for future in played)
@@ -202,7 +202,7 @@ def _begin(setting: Setting) -> None:
 
 
 def _silence() -> None:
-    """Log no warnings: tiering and reading warn of what evolutions are drawn to do."""
+    """Log no warnings, because evolutions provoke the warnings of tiering and reading."""
     logging.disable(logging.WARNING)
 
 

@@ -1,8 +1,8 @@
-"""One session that runs thousands of micro-batches and hundreds of queries, and must not grow.
+"""A session that runs thousands of micro-batches and hundreds of queries, and must not grow.
 
-A stream reads two rows at a time while queries of every kind that hands rows to other threads or processes run beside
-it: TRANSFORM, Python and Arrow functions with a limit, window, sort, broadcast, cache. What the driver's processes hold
-is counted after a fifth of the work, when caches are warm, and at the end.
+A stream reads two rows at a time, beside queries of every kind that hands rows to other threads or processes. These
+kinds are TRANSFORM, Python and Arrow functions with a limit, window, sort, broadcast, cache. The resources of the
+driver's processes are counted after a fifth of the work, when caches are warm, and at the end.
 
 A TRANSFORM with a limit is not among them: Spark 4.3 itself abandons its process and two threads, with any source.
 """
@@ -45,7 +45,7 @@ _SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.sql.shuffle.partitions": "2",
-    # Spark itself keeps the last thousand of each otherwise, which is growth until then.
+    # By default Spark itself keeps the last thousand of each, which looks like growth until then.
     "spark.ui.retainedJobs": "20",
     "spark.ui.retainedStages": "20",
     "spark.ui.retainedTasks": "100",
@@ -55,8 +55,8 @@ _SETTINGS = {
 
 
 @dataclass(frozen=True)
-class Held:
-    """What the JVM and its child processes hold at one moment, after a garbage collection."""
+class Resources:
+    """The resources of the JVM and its child processes at one moment, after a garbage collection."""
 
     heap_mib: int
     direct_mib: int
@@ -69,7 +69,7 @@ class Held:
 
 @dataclass
 class GrowthReport:
-    """What was held after a fifth of the work and at its end, and in `faults` what has grown or was wrong."""
+    """The resources after a fifth of the work and at its end, and in `faults` all growth and wrong results."""
 
     epochs: int
     queries: int
@@ -80,7 +80,7 @@ class GrowthReport:
 
 
 def growth_soak(folder: Path, epochs: int, queries: int, say: Callable[[str], None]) -> GrowthReport:
-    """Run in a session and on a server of its own."""
+    """Run the soak in a session and on a server of its own."""
     with LocalPulsar(data=folder / "pulsar") as server:
         builder = SparkSession.builder.master("local[2]")
         for key, value in _SETTINGS.items():
@@ -102,7 +102,7 @@ def grow(
     *,
     topic: str = "growth",
 ) -> GrowthReport:
-    """Run at least `epochs` micro-batches and `queries` queries in `spark`, and compare what is held."""
+    """Run at least `epochs` micro-batches and `queries` queries in `spark`, and compare the resources."""
     began = time.monotonic()
     _write(spark.range(ROWS), service_url, topic)
     _write(spark.range(epochs * _ROWS_PER_EPOCH * 2), service_url, f"{topic}-stream")
@@ -128,12 +128,12 @@ def grow(
                 faults.append(f"{name}: expected {expected}, got {found}")
             _await_epoch(stream, epochs * (number + 1) // queries)
             if warm is None and number >= queries // _WARM:
-                warm = held(spark)
+                warm = count_resources(spark)
                 say(f"after {number + 1} queries and {_epoch(stream)} epochs: {warm}")
     finally:
         reached = _epoch(stream)
         stream.stop()
-    last = held(spark)
+    last = count_resources(spark)
     say(f"after {queries} queries and {reached} epochs: {last}")
     assert warm is not None
     faults += growth(warm, last)
@@ -142,7 +142,7 @@ def grow(
     )
 
 
-def growth(warm: Held, last: Held) -> list[str]:
+def growth(warm: Resources, last: Resources) -> list[str]:
     """Return a line for each count that has grown by more than its margin."""
     before, after = asdict(warm), asdict(last)
     return [
@@ -152,8 +152,8 @@ def growth(warm: Held, last: Held) -> list[str]:
     ]
 
 
-def held(spark: SparkSession) -> Held:
-    """Count what the driver's JVM and the processes below it hold, after garbage collections of both."""
+def count_resources(spark: SparkSession) -> Resources:
+    """Count the resources of the driver's JVM and of its child processes, after garbage collections of both."""
     gc.collect()
     jvm: Any = spark._jvm
     for _ in range(3):
@@ -162,7 +162,7 @@ def held(spark: SparkSession) -> Held:
     management = jvm.java.lang.management.ManagementFactory
     process = int(jvm.java.lang.ProcessHandle.current().pid())
     opened = [link for each in _family(process) for link in _links(each)]
-    return Held(
+    return Resources(
         heap_mib=management.getMemoryMXBean().getHeapMemoryUsage().getUsed() >> 20,
         direct_mib=max(0, jvm.io.netty.util.internal.PlatformDependent.usedDirectMemory()) >> 20,
         arrow_mib=jvm.org.apache.spark.sql.util.ArrowUtils.rootAllocator().getAllocatedMemory() >> 20,
@@ -176,7 +176,9 @@ def held(spark: SparkSession) -> Held:
 
 
 def _family(process: int) -> list[int]:
-    """The process and all below it; Spark keeps idle Python workers for a minute, and no more than run at once."""
+    """Return the process and its descendants. Spark keeps idle Python workers for a minute, at most as many as run
+    together.
+    """
     family = [process]
     for each in family:
         for task in Path(f"/proc/{each}/task").glob("*/children"):
@@ -188,7 +190,7 @@ def _family(process: int) -> list[int]:
 
 
 def _links(process: int) -> list[str]:
-    """What the open files of a process are; none of a process that has ended."""
+    """Return the targets of a process's open files; a process that has ended has none."""
     links: list[str] = []
     with contextlib.suppress(OSError):
         links.extend(str(each.readlink()) for each in Path(f"/proc/{process}/fd").iterdir())
@@ -211,7 +213,7 @@ def _epoch(stream: Any) -> int:
 
 
 def _await_epoch(stream: Any, epoch: int) -> None:
-    """Wait for a micro-batch while micro-batches end at all."""
+    """Wait for a micro-batch for as long as earlier micro-batches end."""
     seen, give_up = _epoch(stream), time.monotonic() + _EPOCH_SECONDS
     while seen < epoch:
         if stream.exception() is not None:

@@ -1,4 +1,4 @@
-"""What is done to a running query and its servers, and when: drawn from a seed, so that it can be done again."""
+"""Events for a running query and its servers, with their times, drawn from a seed so that a run can be repeated."""
 
 from __future__ import annotations
 
@@ -55,8 +55,10 @@ _HALF_HOUR_SECONDS: Final = 1800.0
 
 @dataclass(frozen=True)
 class Event:
-    """`at`: seconds after the begin; an event waits for those before it. `salt` seeds what is random about it: which
-    bookie, how long."""
+    """An event `at` seconds after the start, which waits for earlier events.
+
+    `salt` seeds its random parts, such as the choice of a bookie, or a duration.
+    """
 
     at: float
     kind: str
@@ -67,7 +69,9 @@ class Event:
 
 
 def schedule(seed: int, seconds: float) -> list[Event]:
-    """Every kind of event at random times, in proportion to `seconds`, but each at least once; in order of time."""
+    """Return events of every kind at random times, in proportion to `seconds`, but each at least once; in order of
+    time.
+    """
     chance = random.Random(seed)
     share = seconds / _HALF_HOUR_SECONDS
     kinds = [kind for kind, count in HALF_HOUR.items() for _ in range(max(1, round(count * share)))]

@@ -1,4 +1,4 @@
-"""What a query has put into its sink, and what is wrong with it."""
+"""The contents of a query's sink, and their faults."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _READ_SECONDS = 600.0
 
 @dataclass(frozen=True)
 class Sent:
-    """What was sent: under each key the numbers from 0 up to `counts[key]` (exclusive), in this order, each once.
+    """The sent messages: under each key the numbers from 0 up to `counts[key]` (exclusive), in this order, each once.
 
-    `uncertain`: (key, number) of those without a receipt, which may be in the topic or not.
+    `uncertain` has (key, number) of messages without a receipt, which may be in the topic or not.
     """
 
     counts: Mapping[str, int]
@@ -35,29 +35,33 @@ class Sent:
 
 
 def delivered(folder: Path) -> Iterator[tuple[str, int]]:
-    """(key, number) of all rows, in the order in which the source gave them to Spark: epoch by epoch, in an epoch
-    split by split, in a split as the task read them."""
+    """Yield (key, number) of all rows, in the order in which the source returned them to Spark.
+
+    The order is epoch by epoch, in an epoch split by split, and in a split the order of the task.
+    """
     for epoch in sorted(folder.glob(f"{EPOCH}*"), key=lambda each: int(each.name.removeprefix(EPOCH))):
         assert (epoch / "_SUCCESS").exists(), f"{epoch} was not written to its end"
-        # One file for each task, numbered as splits are.
+        # Each task writes one file, and the numbers follow the splits.
         for part in sorted(epoch.glob("part-*.parquet")):
             rows = pq.read_table(part, columns=["key", "number"], partitioning=None)
             yield from zip(rows.column("key").to_pylist(), rows.column("number").to_pylist(), strict=True)
 
 
 def connection(cluster: PulsarCluster) -> dict[str, str]:
-    """Options of a source or sink: over TLS, with a token. A broker that was killed takes its time, and more on a
-    machine where it shares the cores."""
+    """Return the options of a source or sink, over TLS and with a token.
+
+    The timeouts are long, because a killed broker restarts slowly, and more slowly on shared cores.
+    """
     return cluster.access.options(PIPELINE) | PATIENCE
 
 
 def sink_topic(partitions: list[str]) -> str:
-    """The topic of these partitions."""
+    """Return the topic of these partitions."""
     return partitions[0].rpartition("-partition-")[0]
 
 
 def written(cluster: PulsarCluster, topic: str) -> list[tuple[str, int]]:
-    """(key, number) of all rows of a topic, as the official Java client reads them."""
+    """Return (key, number) of all rows of a topic, as read by the official Java client."""
     job = {"do": "read", "topic": topic, "schema": "STRING"}
     return [_row(message) for message in JavaClient(cluster).run(job, seconds=_READ_SECONDS)[0]]
 
@@ -67,8 +71,10 @@ def _row(message: Mapping[str, str]) -> tuple[str, int]:
 
 
 def faults(rows: Iterable[tuple[str, int]], sent: Sent) -> list[str]:
-    """What is wrong with rows in the order of delivery: count, distinct numbers and order for each key. Empty when
-    everything that was sent is there once, and in order."""
+    """List the faults of rows in the order of delivery: count, distinct numbers and order for each key.
+
+    The list is empty if all sent messages are in the sink once, and in order.
+    """
     by_key: dict[str, list[int]] = defaultdict(list)
     for key, number in rows:
         by_key[key].append(number)

@@ -1,6 +1,6 @@
-"""One soak: a writer that never stops, a query that is interrupted again and again, at the end every message once.
+"""A soak: a writer that never stops, a query that is interrupted again and again, at the end every message once.
 
-The query writes files, one folder for each epoch, which show the order in which the source gave the rows; or it writes
+The query writes files, one folder for each epoch, which show the order of the source's rows. Or the query writes
 exactly once to another topic, which the official Java client then reads: that shows source and sink together.
 """
 
@@ -40,7 +40,7 @@ _ROWS: Final = "rows"
 
 @dataclass(frozen=True)
 class Report:
-    """What happened, and in `faults` what went wrong: nothing else may be in there."""
+    """The counts of a soak, and in `faults` all faults; a good soak has none."""
 
     seed: int
     seconds: float
@@ -73,8 +73,10 @@ def soak(
     to_topic: bool = False,
     in_pulsar: bool = False,
 ) -> Report:
-    """Takes `seconds`, and about a minute before and after. Leaves all servers of the cluster serving. `in_pulsar`: the
-    query's checkpoint."""
+    """Run a soak of `seconds`, and about a minute before and after. All servers of the cluster run at the end.
+
+    `in_pulsar` stores the query's checkpoint in Pulsar.
+    """
     admin = ClusterAdmin(cluster)
     topics = Topics(admin, f"public/soak-{seed}-{time.time_ns():x}")
     setting = {"source": _options(cluster, topics, folder), "master": spark.url, "trouble": seed}
@@ -103,7 +105,7 @@ def soak(
 
 def _options(cluster: PulsarCluster, topics: Topics, folder: Path) -> dict[str, str]:
     store = {"access_key_id": object_store.ACCESS_KEY, "secret_access_key": object_store.SECRET_KEY}
-    # The role may not see the offload policy.
+    # The role may not read the offload policy.
     store |= {"endpoint": cluster.s3_endpoint, "region": "us-east-1"}
     return {
         **cluster.access.reading_options(PIPELINE),
@@ -136,12 +138,12 @@ class _Run:
         self._until(self._begin + _FIRST_ROWS_SECONDS, lambda: chaos.query.committed() > 0)
         assert chaos.query.committed() > 0, f"no first micro-batch: {chaos.query.end_of_log()}"
         self._let_events_happen()
-        self._tell("the last event has happened")
+        self._report_event("the last event has happened")
         self._notice_end()
         chaos.query.kill()
         chaos.mend()
         sent = chaos.writer.finish(_RECEIPTS_SECONDS)
-        self._tell(
+        self._report_event(
             f"{sent.messages} messages sent, {len(sent.uncertain)} of them without receipt; catching up"
         )
         failed = chaos.query.read_what_is_there(_CATCH_UP_SECONDS)
@@ -158,7 +160,7 @@ class _Run:
             self._notice_end()
             self._happen(event)
         self._until(begin + self._seconds)
-        # On a busy machine there may have been nothing yet for a kind to happen to.
+        # On a busy machine, some kinds of event may have had no target yet.
         for event in events:
             if not self._events[event.kind]:
                 self._notice_end()
@@ -170,7 +172,7 @@ class _Run:
         happened = self._chaos.happen(event)
         self._events[event.kind] += happened
         took = time.monotonic() - since
-        self._tell(f"{event.kind if happened else f'not: {event.kind}'} ({took:.1f} s)")
+        self._report_event(f"{event.kind if happened else f'not: {event.kind}'} ({took:.1f} s)")
 
     def _until(self, moment: float, reached: Callable[[], bool] = lambda: False) -> None:
         while time.monotonic() < moment and not reached():
@@ -178,21 +180,23 @@ class _Run:
             time.sleep(_LOOK_SECONDS)
 
     def _notice_end(self) -> None:
-        """Start the query again when it has ended though nobody killed it, which is a fault; not where it could not
-        begin since the broker was away, which docs/failures.md promises."""
+        """Start the query again if it has ended without a kill, which is a fault.
+
+        A start that failed because the broker was away is no fault, as docs/failures.md promises.
+        """
         query = self._chaos.query
         if not query.has_ended:
             return
         text = query.end_of_log()
         if not query.has_started and ("ConnectionFailed" in text or "DeadlineExceeded" in text):
-            self._tell("the query began while the broker was away")
+            self._report_event("the query began while the broker was away")
         else:
             self._faults.append(f"the query failed: {text}")
-            self._tell("THE QUERY FAILED")
+            self._report_event("THE QUERY FAILED")
         query.kill()
         query.start()
 
-    def _tell(self, what: str) -> None:
+    def _report_event(self, what: str) -> None:
         query, writer = self._chaos.query, self._chaos.writer
         self._say(
             f"{time.monotonic() - self._begin:7.1f} s  {what}; {writer.receipts} receipts, "

@@ -1,8 +1,7 @@
-"""A writer that does not stop: numbered messages under keys, by the official client, into partitions that are added
-while it runs.
+"""A writer that does not stop. It sends numbered messages under keys, by the official client, also into new partitions.
 
-The topics must have the broker's deduplication on: what the client sends anew after it lost a broker is then kept once,
-and with a client that never gives up every message gets a receipt.
+The topics must have the broker's deduplication on, which drops messages that the client repeats after it lost a broker.
+The client never stops trying, so every message gets a receipt.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _LOG_LINES: Final = 60
 
 @dataclass
 class _Line:
-    """One producer of a topic partition, and the next number under each of its keys."""
+    """A producer of a topic partition, and the next number under each of its keys."""
 
     producer: official.Producer
     name: str
@@ -49,7 +48,7 @@ class _Line:
 
 
 class Writer:
-    """Use as a thread: `start`, `add`, at last `finish`."""
+    """A thread that writes: call `start`, `add`, and at last `finish`."""
 
     def __init__(self, service_url: str, log: Path) -> None:
         logger = official.FileLogger(official.LoggerLevel.Warn, str(log))
@@ -66,7 +65,7 @@ class Writer:
         self._thread.start()
 
     def add(self, partitions: list[str]) -> None:
-        """Write to these topic partitions from now on, given by full name."""
+        """Write to these topic partitions from now on, named by full name."""
         self._added += partitions
 
     def finish(self, seconds: float) -> Sent:
@@ -85,7 +84,9 @@ class Writer:
         return sum(line.unanswered for line in self._lines)
 
     def _what_waits(self) -> str:
-        """With the end of the client's log, which says what became of a producer's connection."""
+        """Describe unconfirmed messages, with the end of the client's log, which explains the state of a producer's
+        connection.
+        """
         waiting = {line.name: line.unanswered for line in self._lines if line.unanswered}
         log = "\n".join(self._log.read_text().splitlines()[-_LOG_LINES:])
         return f"messages with neither a receipt nor an error: {waiting}\n{log}"
@@ -101,7 +102,7 @@ class Writer:
             self._halt.wait(max(0.0, begin + _TICK_SECONDS - time.monotonic()))
 
     def _open(self, partition: str) -> None:
-        """Both producers of a partition, whatever becomes of brokers meanwhile."""
+        """Open both producers of a partition, whatever happens to brokers during the call."""
         for kind, in_a_tick in _IN_A_TICK.items():
             name = f"{partition.rpartition('/')[2]} {kind}"
             producer = self._create(partition, name, batched=kind == "batched")
@@ -114,9 +115,10 @@ class Writer:
                 return self._client.create_producer(
                     partition,
                     producer_name=name,
-                    # Without one, the client (3.13) counts anew when its first connection breaks before the first
-                    # receipt, under numbers that wait to be sent again: the broker then takes new messages for
-                    # repeated ones, confirms them, and drops them. Its binding takes 0 for none.
+                    # Without an initial id, the client (3.13) restarts its count when its first connection breaks
+                    # before the first receipt. Messages with the same numbers still wait to be sent again. The broker
+                    # then treats new messages as repeated ones, confirms them, and drops them. The client's binding
+                    # treats 0 as no initial id.
                     initial_sequence_id=1,
                     send_timeout_millis=0,
                     batching_enabled=batched,
@@ -131,7 +133,7 @@ class Writer:
     def _send(self, line: _Line) -> None:
         key, number = line.next_message()
 
-        # Called on the client's own thread, of which there is one.
+        # The client calls this on its single thread.
         def answered(result: official.Result, _: object) -> None:
             line.answered += 1
             if result == official.Result.Ok:

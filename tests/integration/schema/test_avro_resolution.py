@@ -1,7 +1,7 @@
-"""Generated pairs of Avro schemas: a message of one, read by the other, is what Avro's Java library makes of it.
+"""Generated pairs of Avro schemas: a message of one, read by the other, has the same result as in Avro's Java library.
 
-That library is what Pulsar's own client reads by. tests/property/test_avro_resolution.py compares with fastavro, which
-looks for a name before an alias and so differs where names were swapped.
+Pulsar's own client uses that library. tests/property/test_avro_resolution.py compares with fastavro, which looks up a
+name before an alias, and so differs where names were swapped.
 """
 
 import base64
@@ -29,7 +29,7 @@ from pyspark_pulsar.tools.standalone import LocalPulsar
 
 @st.composite
 def messages(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """The writer's schema, the reader's, and a value of the writer's."""
+    """Draw the writer's schema, the reader's, and a value of the writer's."""
     writer = named(draw(records()))
     value = draw(values(writer))
     reader = copy.deepcopy({**writer, "fields": draw(evolved_fields(writer["fields"]))})
@@ -46,7 +46,7 @@ def by_java(pulsar: LocalPulsar, writer: Any, reader: Any, payload: bytes) -> di
 
 
 def neutral(value: Any) -> Any:
-    """As AvroResolution.java writes it."""
+    """Convert a value to the JSON form of AvroResolution.java."""
     if isinstance(value, bytes):
         return {"$": value.hex()}
     if isinstance(value, list):
@@ -63,7 +63,7 @@ def neutral(value: Any) -> Any:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(message=messages())
-def test_as_avro_java(
+def test_resolution_equals_avro_java(
     pulsar: LocalPulsar, message: tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
 ) -> None:
     writer, reader, value = message
@@ -76,7 +76,7 @@ def test_as_avro_java(
         assert "refused" in expected
         return
     except SchemaError:
-        # Found before any value is read; Java finds it when a value leads there.
+        # This package finds the mismatch before it reads a value; Java finds it at the first value that needs it.
         event("schema refused")
         return
     if "refused" in expected:
@@ -98,18 +98,20 @@ def test_as_avro_java(
         {"x": "a", "b": "y"},
     ],
 )
-def test_aliases_as_avro_java(pulsar: LocalPulsar, kind: dict[str, Any], fields: dict[str, str]) -> None:
+def test_aliases_resolve_as_in_avro_java(
+    pulsar: LocalPulsar, kind: dict[str, Any], fields: dict[str, str]
+) -> None:
     writer = record(("a", "int"), ("b", "int"), ("c", "int"))
     payload = avro_bytes(writer, {"a": 5, "b": 6, "c": 7})
     reader = record(*({"name": name, "aliases": [alias], **kind} for name, alias in fields.items()))
     expected = by_java(pulsar, writer, reader, payload)
     [row] = decoded("AVRO", reader, entries(payload), writer)
-    # Java refuses two fields of one name; here the field of that name is read.
+    # Java refuses two fields with one name; this package reads the field with that name.
     assert "refused" in expected or row == expected["value"]
     assert ("refused" in expected) == (fields == {"b": "a", "c": "b"})
 
 
-def test_a_schema_reads_its_own_messages_as_avro_java(pulsar: LocalPulsar) -> None:
+def test_a_schema_reads_its_own_messages_as_in_avro_java(pulsar: LocalPulsar) -> None:
     swapped = record(*({"name": one, "aliases": [other], "type": "int"} for one, other in ("ab", "ba")))
     payload = avro_bytes(swapped, {"a": 5, "b": 6})
     expected = by_java(pulsar, swapped, swapped, payload)
@@ -129,12 +131,14 @@ def test_a_schema_reads_its_own_messages_as_avro_java(pulsar: LocalPulsar) -> No
         (record(("n", "long"), name="Inner"), {"n": 4}),
     ],
 )
-def test_defaults_of_branches_as_avro_java(pulsar: LocalPulsar, kind: Any, default: Any) -> None:
-    """Pulsar's Avro 1.11 takes defaults of the first branch only; Avro 1.12, as here, of the first that fits."""
+def test_defaults_of_branches_resolve_as_in_avro_java(pulsar: LocalPulsar, kind: Any, default: Any) -> None:
+    """Avro 1.12, as here, uses defaults of the first branch that fits; Pulsar's Avro 1.11, only of the first
+    branch.
+    """
     writer = record(("id", "int"))
     payload = avro_bytes(writer, {"id": 1})
     first, later = ([kind, "null", "bytes"], ["null", "bytes", kind])
-    # A text is a value of bytes too, and those come first.
+    # A text is a value of bytes too, and bytes are the earlier branch.
     later = ["null", kind, "bytes"] if kind == "string" else later
     expected = by_java(pulsar, writer, record(("id", "int"), ("x", first, default)), payload)["value"]
     for kinds in (first, later):

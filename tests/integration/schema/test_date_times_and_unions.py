@@ -1,4 +1,4 @@
-"""Schemas of dates and times with the official Java client, unions with the official Python client; both ways."""
+"""Schemas of dates and times with the official Java client, and unions with the official Python client; both ways."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from pyspark.sql import Row, SparkSession
 from pyspark_pulsar.tools.standalone import LocalPulsar
 
 UTC = dt.UTC
-# Schema: Spark's type, and what the Java client sends (milliseconds since 1970, or the text of its class) with
-# what Spark shows for it.
+# Each schema has Spark's type, and pairs of a value that the Java client sends and the value that Spark shows. The sent
+# values are milliseconds since 1970, or texts of their class.
 SENT: dict[str, tuple[str, list[tuple[str, Any]]]] = {
     "DATE": (
         "date",
@@ -81,7 +81,7 @@ OLD_CLASSES = {
 }
 
 
-def test_dates_and_times_of_the_java_client(
+def test_dates_and_times_of_the_java_client_are_read(
     topic: str, java_client: JavaClient, read_topic: ReadTopic
 ) -> None:
     java_client.run(
@@ -94,7 +94,7 @@ def test_dates_and_times_of_the_java_client(
     for kind, (spark_type, values) in SENT.items():
         frame = read_topic(f"{topic}-{kind}").select("value")
         assert dict(frame.dtypes) == {"value": spark_type}
-        # Through Arrow, as collect() would turn instants into local times of this machine.
+        # The rows are read as Arrow, because collect() would turn instants into local times of this machine.
         assert frame.toArrow()["value"].to_pylist() == [*(shown for _, shown in values), None], kind
 
 
@@ -156,7 +156,7 @@ UNION_ROWS = [
 ]
 
 
-def test_unions_both_ways(
+def test_unions_are_read_and_written(
     topic: str,
     spark: SparkSession,
     pulsar: LocalPulsar,
@@ -185,20 +185,22 @@ def test_unions_both_ways(
 
 
 class Colour(enum.Enum):
-    """An enum whose values are its names, which is what JSON holds of one."""
+    """An enum whose values equal its names, as JSON requires."""
 
     RED = "RED"
     GREEN = "GREEN"
 
 
 class Inner(Record):  # type: ignore[misc]
-    """Nested."""
+    """A nested record."""
 
     x = Integer()
 
 
 class Everything(Record):  # type: ignore[misc]
-    """What a JSON schema of the Python client can have, but for bytes, which it writes as text."""
+    """A record with all JSON types of the Python client, except bytes, which the client writes as
+    text.
+    """
 
     small = Integer()
     large = Long()
@@ -210,7 +212,7 @@ class Everything(Record):  # type: ignore[misc]
     inner = Inner()
 
 
-def test_json_of_the_python_client_both_ways(
+def test_json_of_the_python_client_is_read_and_written(
     topic: str,
     spark: SparkSession,
     pulsar: LocalPulsar,
@@ -230,7 +232,7 @@ def test_json_of_the_python_client_both_ways(
     frame = read_topic(topic).select("small", "large", "share", "words", "colour", "list", "counts", "inner")
     assert frame.collect() == [
         Row(-1, 2**53 + 1, 0.1, "é\n", "GREEN", ["x"], {"a": -(2**63)}, Row(4)),
-        # The client writes a record that was not given as one without values.
+        # The client writes a missing record as a record without values.
         Row(*[None] * 7, Row(None)),
     ]
     save(frame.coalesce(1), pulsar, topic)
@@ -238,7 +240,7 @@ def test_json_of_the_python_client_both_ways(
     assert found == [schema.encode(value) for value in sent] * 2
 
 
-def test_times_in_json_are_text_or_numbers(
+def test_times_in_json_are_read_from_text_and_numbers(
     topic: str,
     spark: SparkSession,
     pulsar: LocalPulsar,

@@ -1,7 +1,8 @@
-"""Every schema type on a real broker: Spark and the official clients read the same from each other's messages.
+"""Every schema type on a real broker: Spark and the official clients read the same from each other's
+messages.
 
-The cases are those of tests/java, which the official Java client writes and reads as its typed schemas do; a new
-type is a line there. All of them go through two runs of the Java program, since starting it takes the time.
+tests/java has the cases, which the official Java client writes and reads with its typed schemas. A new type is a line
+there. All cases share two runs of the Java program, because the start of the program is slow.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ ReadFrame = Callable[[str], DataFrame]
 
 @dataclass(frozen=True)
 class Exchange:
-    """A case's topics: what Java wrote and read back, and where Spark copies that to."""
+    """A case's topics: the topic that Java wrote and read back, and the topic to which Spark copies it."""
 
     name: str
     by_java: str
@@ -74,7 +75,7 @@ def exchanges(java: Jobs, seed: int) -> dict[str, Exchange]:
 
 @pytest.fixture(scope="module")
 def frame_of(spark: SparkSession, pulsar: LocalPulsar) -> ReadFrame:
-    """The value columns of a topic."""
+    """Return a function that reads the value columns of a topic."""
 
     def read(topic: str) -> DataFrame:
         reader = spark.read.format("pulsar").option("service.url", pulsar.service_url).option("topic", topic)
@@ -85,12 +86,12 @@ def frame_of(spark: SparkSession, pulsar: LocalPulsar) -> ReadFrame:
 
 
 def without_nulls(frame: DataFrame) -> DataFrame:
-    """Without the null value, which as a record of nulls would not fit a schema that forbids them."""
+    """Drop the null value, because a record of nulls would not fit a schema without nulls."""
     return frame.where(reduce(lambda a, b: a | b, [col(name).isNotNull() for name in frame.columns]))
 
 
 def is_null(row: dict[str, Any] | None) -> bool:
-    """A null value, which Java reads from a separated key-value topic as a pair of two nulls."""
+    """Return whether Java read a null value, which a separated key-value topic shows as a pair of two nulls."""
     return row is None or all(cell is None for cell in row.values())
 
 
@@ -113,7 +114,7 @@ def test_spark_reads_what_java_wrote(name: str, exchanges: dict[str, Exchange], 
 def read_by_java(
     exchanges: dict[str, Exchange], frame_of: ReadFrame, pulsar: LocalPulsar, java: Jobs
 ) -> dict[str, Rows]:
-    """What Java reads from the topics to which Spark copied the rows that it read."""
+    """Return Java's rows of the topics to which Spark copied its rows."""
     for name in NAMES:
         frame = without_nulls(frame_of(exchanges[name].by_java)).coalesce(1)
         writer = frame.write.format("pulsar").mode("append").option("service.url", pulsar.service_url)
@@ -132,7 +133,7 @@ def test_java_reads_what_spark_wrote(
 
 
 def plain(value: Any) -> Any:
-    """What fastavro gives, with uuids as their text."""
+    """Convert values of fastavro, with uuids as text."""
     if isinstance(value, dict):
         return {key: plain(each) for key, each in value.items()}
     if isinstance(value, list):

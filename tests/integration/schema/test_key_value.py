@@ -1,4 +1,4 @@
-"""KEY_VALUE topics, both ways, against the official Java client."""
+"""KEY_VALUE topics against the official Java client, in both directions."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def as_json(cell: Any) -> Any:
 
 
 def rows_of(frame: DataFrame) -> list[dict[str, Any]]:
-    """As the Java program shows them."""
+    """Return rows in the form of the Java program."""
     return [{name: as_json(each) for name, each in row.items()} for row in frame.toArrow().to_pylist()]
 
 
@@ -79,7 +79,7 @@ def spark_type(side: str) -> str:
 
 
 @ENCODINGS
-def test_what_java_wrote_is_read(
+def test_pairs_of_the_java_client_are_read(
     encoding: str, topic: str, java_pairs: JavaClient, read_topic: ReadTopic
 ) -> None:
     for key, value in PAIRS:
@@ -100,7 +100,7 @@ def test_what_java_wrote_is_read(
 
 
 @ENCODINGS
-def test_what_we_wrote_to_a_java_topic_is_read_by_java(
+def test_pairs_written_to_a_java_topic_are_read_by_java(
     encoding: str,
     topic: str,
     java_pairs: JavaClient,
@@ -108,7 +108,7 @@ def test_what_we_wrote_to_a_java_topic_is_read_by_java(
     spark: SparkSession,
     pulsar: LocalPulsar,
 ) -> None:
-    """The topic has Java's schema: its own typed classes read our messages."""
+    """Java's own typed classes read messages of this package, because the topic has Java's schema."""
     jobs = []
     for key, value in PAIRS:
         name = f"{topic}-{key}-{value}".replace(" ", "-")
@@ -130,7 +130,7 @@ def from_json(cell: Any, side: str) -> Any:
 
 @ENCODINGS
 @pytest.mark.parametrize("value_format", ["avro", "json", "protobuf"])
-def test_a_pair_that_we_registered(
+def test_pairs_are_registered_and_read_by_java(
     encoding: str,
     value_format: str,
     topic: str,
@@ -196,7 +196,7 @@ def test_separated_keys_go_where_java_sends_them(
     assert len(set(by_writer["ours"].values())) == 5
 
 
-def test_what_does_not_fit_is_refused_before_any_task(
+def test_rows_that_do_not_fit_are_refused_before_any_task(
     topic: str, java_pairs: JavaClient, spark: SparkSession, pulsar: LocalPulsar, refused: Refused
 ) -> None:
     java_pairs.run(
@@ -220,10 +220,10 @@ def test_what_does_not_fit_is_refused_before_any_task(
     assert "expected a KEY_VALUE schema with inline keys" in text
 
 
-def test_the_registry_tells_pairs_apart_by_their_data_only(
+def test_the_registry_distinguishes_pairs_by_their_data_only(
     topic: str, admin: Admin, java_pairs: JavaClient
 ) -> None:
-    """What docs/schema-mapping.md warns of. Here all three have no data."""
+    """The registry confuses such pairs, as docs/schema-mapping.md warns. Here all three have no data."""
     job = {"do": "produce", "topic": topic, "messages": []}
     java_pairs.run(
         {"key": "INT32", "value": "STRING", "encoding": "INLINE", **job},

@@ -1,7 +1,7 @@
 """Protobuf both ways between Spark and the official Java client, cell by cell.
 
-The messages are of types that Pulsar (proto3) and BookKeeper (proto2) bring along. The reference for what a
-message means is the official Python library, which reads the same descriptors.
+The messages have types of Pulsar (proto3) and BookKeeper (proto2). The reference for their meaning is the official
+Python library, which reads the same descriptors.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def test_native_messages_of_java_are_read_and_written_back(
     assert info.type is SchemaType.PROTOBUF_NATIVE
     assert value_rows(read_topic, topic) == expected_rows(info, messages)
 
-    # Into a topic with the same schema, and from there as Java objects.
+    # Write the rows into a topic with the same schema, and read that topic as Java objects.
     copy = f"{topic}-copy"
     produce(protobuf_client, copy, kind, [], "PROTOBUF_NATIVE")
     save(read_topic(topic).coalesce(1), pulsar, copy)
@@ -136,7 +136,7 @@ def test_columns_are_registered_as_a_message_that_java_reads(
     assert took.took == -dt.timedelta(days=1, hours=2, minutes=3, seconds=4.5)
 
 
-def test_protobuf_schema_without_and_with_a_descriptor(
+def test_a_protobuf_schema_needs_a_descriptor(
     topic: str, admin: Admin, protobuf_client: JavaClient, read_topic: ReadTopic, pulsar: LocalPulsar, tmp_path: Path
 ) -> None:  # fmt: skip
     native = f"{topic}-native"
@@ -160,7 +160,8 @@ def test_protobuf_schema_without_and_with_a_descriptor(
     options = {"protobufDescriptorFile": str(descriptor), "protobufMessage": "proto.FunctionDetails"}
     assert value_rows(read_topic, topic, **options) == full
 
-    # What was read without the descriptor is written back without it, and with it from the full columns.
+    # Rows read without the descriptor are written back without it. The full columns are written back with the
+    # descriptor.
     for suffix, given in (("shallow", {}), ("full", options)):
         copy = f"{topic}-{suffix}"
         produce(protobuf_client, copy, FUNCTION, [], "PROTOBUF")
@@ -175,7 +176,7 @@ def test_protobuf_schema_without_and_with_a_descriptor(
         assert value_rows(read_topic, copy, **options) == full
 
 
-def test_a_descriptor_for_a_topic_without_schema(
+def test_a_descriptor_decodes_a_topic_without_schema(
     topic: str, admin: Admin, protobuf_client: JavaClient, read_topic: ReadTopic, pulsar: LocalPulsar, tmp_path: Path
 ) -> None:  # fmt: skip
     produce(protobuf_client, topic, LEDGER, LEDGERS, "PROTOBUF_NATIVE")
@@ -199,7 +200,7 @@ def _descriptor_set(info: SchemaInfo) -> bytes:
     return base64.b64decode(json.loads(info.text)["fileDescriptorSet"])
 
 
-def test_versions_of_a_native_schema(
+def test_versions_of_a_native_schema_are_resolved(
     topic: str, spark: SparkSession, pulsar: LocalPulsar, admin: Admin, read_topic: ReadTopic
 ) -> None:
     save(spark.sql("SELECT 1 AS id, 'old' AS gone"), pulsar, topic, valueFormat="protobuf")
@@ -214,7 +215,7 @@ def test_versions_of_a_native_schema(
 
 
 def _register(admin: Admin, topic: str, wanted: SchemaInfo, first: SchemaInfo) -> None:
-    """Register `wanted` under the message name that the topic has."""
+    """Register `wanted` under the topic's message name."""
     from google.protobuf import descriptor_pb2
 
     from pyspark_pulsar.schema.protobuf.descriptor import load_descriptor

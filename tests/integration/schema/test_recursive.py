@@ -1,4 +1,4 @@
-"""Topics whose schema contains itself or has a decimal too wide for Spark: SQL, writes, the catalog."""
+"""Topics with a schema that contains itself or has a decimal too wide for Spark: SQL, writes, the catalog."""
 
 import json
 import sys
@@ -34,7 +34,7 @@ def new_topic(name: str) -> str:
 
 @pytest.fixture(scope="module")
 def spans(pulsar: LocalPulsar) -> str:
-    """A topic of OTLP spans, written by the official client."""
+    """Return a topic of OTLP spans, written by the official client."""
     topic = new_topic("spans")
     kind = traces_class()
     with python_client(pulsar.service_url) as client:
@@ -45,11 +45,11 @@ def spans(pulsar: LocalPulsar) -> str:
 
 @pytest.fixture(scope="module")
 def chains(pulsar: LocalPulsar, admin: Admin) -> str:
-    """A topic of records in themselves."""
+    """Return a topic of records that contain records of the same type."""
     topic = new_topic("chains")
     admin.register(topic, "AVRO", json.dumps(NODE))
     with python_client(pulsar.service_url) as client:
-        # The document is registered: the bytes are sent as they are.
+        # The document is registered by hand, so the bytes are sent unchanged.
         schema = official_client.schema.AvroSchema(None, schema_definition=NODE)
         producer = client.create_producer(topic, schema=schema)
         producer.send(CHAIN)
@@ -81,7 +81,7 @@ def test_attributes_of_spans_in_sql(spark: SparkSession, read_topic: ReadTopic, 
     ]
 
 
-def test_spans_without_the_option(read_topic: ReadTopic, spans: str) -> None:
+def test_recursive_schemas_without_the_option_are_refused(read_topic: ReadTopic, spans: str) -> None:
     frame = read_topic(spans)
     [row] = frame.selectExpr(
         "resource_spans[0].scope_spans[0].spans[0].attributes[0].value AS value"
@@ -104,7 +104,7 @@ def values(read_topic: ReadTopic, topic: str, **options: str) -> list[dict[str, 
     ]
 
 
-def test_records_in_themselves(
+def test_records_that_contain_themselves_are_read_to_the_depth(
     spark: SparkSession, pulsar: LocalPulsar, read_topic: ReadTopic, chains: str, tmp_path: Path
 ) -> None:
     assert values(read_topic, chains) == [{"id": 1}]
@@ -123,7 +123,7 @@ def test_records_in_themselves(
     assert [tuple(row) for row in spark.table("chained").collect()] == [(1, 3)]
 
 
-def test_a_named_schema_shows_raw_forms(spark: SparkSession, pulsar: LocalPulsar, chains: str) -> None:
+def test_a_users_schema_shows_raw_forms(spark: SparkSession, pulsar: LocalPulsar, chains: str) -> None:
     reader = spark.read.format("pulsar").option("topic", chains).option("service.url", pulsar.service_url)
     frame = reader.schema("amount string, next struct<next: struct<id: int>>").load()
     [row] = [row.asDict(recursive=True) for row in frame.collect()]
@@ -132,7 +132,7 @@ def test_a_named_schema_shows_raw_forms(spark: SparkSession, pulsar: LocalPulsar
         reader.schema("amount decimal(38, 2)").load().collect()
 
 
-def test_writes_have_null_for_what_no_column_holds(
+def test_writes_have_null_for_fields_below_the_depth(
     spark: SparkSession, pulsar: LocalPulsar, admin: Admin, read_topic: ReadTopic
 ) -> None:
     topic = new_topic("written")
@@ -148,9 +148,7 @@ def test_writes_have_null_for_what_no_column_holds(
         save(spark.range(1).selectExpr("CAST(id AS int) AS id", "'x' AS next"), pulsar, topic)
 
 
-def test_the_catalog_describes_what_columns_hold(
-    spark: SparkSession, pulsar: LocalPulsar, chains: str
-) -> None:
+def test_the_catalog_describes_the_columns(spark: SparkSession, pulsar: LocalPulsar, chains: str) -> None:
     catalog = f"c{uuid.uuid4().hex[:8]}"
     options = {"service.url": pulsar.service_url, "admin.url": pulsar.admin_url, "python": sys.executable}
     for key, value in catalog_settings(catalog=catalog, options=options).items():

@@ -42,7 +42,7 @@ their numbers in the latest schema."""
 
 
 def schema_of(kind: SchemaType, fields: str) -> SchemaInfo:
-    """A schema whose fields are numbers with these names of one letter."""
+    """Return a schema of number fields, whose names are the letters of `fields`."""
     if kind is SchemaType.PROTOBUF_NATIVE:
         return native(file_of(*((name, number, F.TYPE_INT32) for number, name in enumerate(fields, 1))))
     record = [{"name": name, "type": "int", "default": 0} for name in fields]
@@ -54,7 +54,7 @@ def schema_of(kind: SchemaType, fields: str) -> SchemaInfo:
 
 
 def make(pulsar: LocalPulsar, admin: Admin, topic: str, kind: SchemaType, first: str) -> None:
-    """Make the topic, with the fields `first` in version 0 and then those of the latest version."""
+    """Make the topic, with the fields `first` in version 0 and then the fields of the latest version."""
     options = ReadOptions(service_url=pulsar.service_url, admin_url=pulsar.admin_url, topic=topic)
     with AdminClient(options) as client:
         for fields in (first, "abc"):
@@ -74,7 +74,7 @@ def read(options: ReadOptions) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("partitions", [0, 2])
 @pytest.mark.parametrize("kind", _PAYLOADS)
-def test_each_is_read_by_its_own_versions(
+def test_topics_made_again_are_read_by_their_own_versions(
     kind: SchemaType, partitions: int, topic: str, pulsar: LocalPulsar, admin: Admin
 ) -> None:
     options = ReadOptions(service_url=pulsar.service_url, topic=topic, mode="DROPMALFORMED")
@@ -101,7 +101,7 @@ def test_each_is_read_by_its_own_versions(
             admin.delete(topic)
 
 
-def test_a_stream_over_both(topic: str, pulsar: LocalPulsar, admin: Admin) -> None:
+def test_a_stream_reads_a_topic_made_again(topic: str, pulsar: LocalPulsar, admin: Admin) -> None:
     options = ReadOptions(
         service_url=pulsar.service_url, topic=topic, starting_offsets=FROM_EARLIEST, fail_on_data_loss=False
     )

@@ -1,4 +1,4 @@
-"""Several versions of a schema in one topic, and several topics in one read; against a real server."""
+"""Several versions of a schema in one topic, and several topics in one read, against a real server."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ROWS: list[dict[str, Any]] = [
 
 @pytest.fixture
 def free_topic(admin: Admin) -> str:
-    """A topic of a namespace that lets every schema be registered."""
+    """Return a topic in a namespace that accepts every schema."""
     name = f"public/free-{secrets.token_hex(6)}"
     assert admin.request("PUT", f"namespaces/{name}").status < 300
     policy = admin.request("PUT", f"namespaces/{name}/schemaCompatibilityStrategy", "ALWAYS_COMPATIBLE")
@@ -46,7 +46,7 @@ def free_topic(admin: Admin) -> str:
 def send(
     client: official_client.Client, admin: Admin, topic: str, kind: str, written: dict[str, Any], row: dict[str, Any]
 ) -> None:  # fmt: skip
-    """Register a version, where it is new, and send one message by it."""
+    """Register a version if it is new, and send one message with it."""
     admin.register(topic, kind, json.dumps(written))
     if kind == "AVRO":
         producer = client.create_producer(topic, schema=AvroSchema(None, schema_definition=written))
@@ -72,10 +72,10 @@ def test_all_versions_are_resolved_to_the_latest(
 
 
 @pytest.mark.parametrize("kind", ["AVRO", "JSON"])
-def test_the_users_own_schema_over_all_versions(
+def test_a_users_schema_is_read_over_all_versions(
     kind: str, free_topic: str, official: official_client.Client, admin: Admin, spark: SparkSession, pulsar: LocalPulsar
 ) -> None:  # fmt: skip
-    """A field that only former versions have, and a number wider than in the latest."""
+    """The user's schema has a field of earlier versions alone, and a wider number than the latest version."""
     admin.create(free_topic)
     for written, row in zip((V3, V2, V1), reversed(ROWS), strict=True):
         send(official, admin, free_topic, kind, written, row)
@@ -98,7 +98,8 @@ def test_a_stream_keeps_its_schema_and_a_restart_sees_the_new_one(
         return reader.options(topic=free_topic, startingOffsets="earliest").load()
 
     def rows(folder: str) -> list[dict[str, Any]]:
-        # Not by Spark: while a query runs, it refuses a folder whose log of finished batches is not there yet.
+        # Spark cannot read the folder here: while a query runs, Spark refuses a folder without a log of finished
+        # batches.
         lines = [
             line for file in (tmp_path / folder).glob("*.json") for line in file.read_text().splitlines()
         ]
@@ -117,7 +118,8 @@ def test_a_stream_keeps_its_schema_and_a_restart_sees_the_new_one(
     query.processAllAvailable()
     assert len(rows("first")) == 1
     send(official, admin, free_topic, kind, V2, ROWS[1])
-    # Not only until the row is there: that is before Spark has committed its micro-batch, which a restart repeats.
+    # Waiting for the row is not enough: the row appears before Spark commits its micro-batch, which a restart
+    # repeats.
     query.processAllAvailable()
     query.stop()
     assert query.exception() is None
@@ -130,7 +132,7 @@ def test_a_stream_keeps_its_schema_and_a_restart_sees_the_new_one(
     assert rows("second") == [ROWS[2]]
 
 
-def test_an_incompatible_version(
+def test_an_incompatible_version_is_an_error(
     free_topic: str, official: official_client.Client, admin: Admin, read_topic: ReadTopic
 ) -> None:
     admin.create(free_topic)
@@ -149,7 +151,7 @@ def test_an_incompatible_version(
     assert all(row.id is None for row in bad)
 
 
-def test_texts_of_one_schema_are_one(
+def test_equal_schemas_with_different_texts_are_one_schema(
     topic: str, official: official_client.Client, admin: Admin, spark: SparkSession, pulsar: LocalPulsar
 ) -> None:
     texts = (json.dumps(V1), json.dumps(V1 | {"doc": "orders"}, indent=2, sort_keys=True))
@@ -163,7 +165,7 @@ def test_texts_of_one_schema_are_one(
     assert [row.id for row in reader.option("topics", f"{topic}-a,{topic}-b").load().collect()] == [1, 1]
 
 
-def test_different_topics_as_bytes(
+def test_topics_with_different_schemas_are_read_as_bytes(
     topic: str, official: official_client.Client, admin: Admin, spark: SparkSession, pulsar: LocalPulsar,
     refused: Refused,
 ) -> None:  # fmt: skip

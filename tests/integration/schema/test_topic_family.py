@@ -1,4 +1,4 @@
-"""Topics whose schemas resolve to one another are one table; against a real server."""
+"""Topics with compatible schemas, read as one table from a real server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pyspark_pulsar.spark.read_limits import ReadAllAvailable
 from pyspark_pulsar.tools.standalone import LocalPulsar
 
 TOPICS = 300
-# What topics n, n + 3, ... hold; `id` is n.
+# Columns of the topics n, n + 3, ...; `id` is n.
 VERSIONS = (
     "cast(id AS int) AS id, 'tea' AS item, named_struct('a', 1) AS line",
     "id, 'milk' AS item, 0.5D AS price, named_struct('a', 2L, 'b', 'x') AS line",
@@ -34,7 +34,7 @@ Write = Callable[..., None]
 
 @pytest.fixture
 def write(spark: SparkSession, pulsar: LocalPulsar) -> Write:
-    """Rows with `id` of a range to topics of their own, which it makes."""
+    """Return a function that writes a row for each `id` of a range to a new topic of its own."""
 
     def run(prefix: str, ids: range, columns: str, **options: str) -> None:
         rows = spark.range(ids.start, ids.stop, ids.step, numPartitions=2)
@@ -49,7 +49,7 @@ def write(spark: SparkSession, pulsar: LocalPulsar) -> Write:
 
 
 def _split(columns: str) -> list[str]:
-    """At the commas that are not within parentheses."""
+    """Split the text at commas outside of parentheses."""
     parts, depth = [""], 0
     for character in columns:
         depth += {"(": 1, ")": -1}.get(character, 0)
@@ -61,7 +61,7 @@ def _split(columns: str) -> list[str]:
 
 
 def rows_of(frame: DataFrame) -> dict[int, tuple[Any, ...]]:
-    """By id; each once."""
+    """Return the rows by id, and check that each id is unique."""
     found = [row.asDict(recursive=True) for row in frame.select(*COLUMNS).collect()]
     rows = {
         row["id"]: (row["item"], row["price"], row["note"], tuple(row["line"][k] for k in "ab"))
@@ -71,7 +71,7 @@ def rows_of(frame: DataFrame) -> dict[int, tuple[Any, ...]]:
     return rows
 
 
-def test_hundreds_of_topics_in_three_versions(
+def test_hundreds_of_topics_in_three_versions_are_read_together(
     topic: str, spark: SparkSession, pulsar: LocalPulsar, stream: Stream, write: Write, admin: Admin, tmp_path: Path,
 ) -> None:  # fmt: skip
     for version, columns in enumerate(VERSIONS):
@@ -101,7 +101,7 @@ def test_hundreds_of_topics_in_three_versions(
         )
 
     to_files()
-    # Under the same checkpoint: topics of an older version, and of one that none has had.
+    # With the same checkpoint, the query reads topics of an older version, and of a version that no topic had.
     write(topic, range(TOPICS, TOPICS + 1), VERSIONS[0])
     write(topic, range(TOPICS + 1, TOPICS + 2), VERSIONS[1] + ", 'red' AS colour")
     to_files()
@@ -113,15 +113,17 @@ def test_hundreds_of_topics_in_three_versions(
 
 @pytest.fixture
 def few(topic: str, write: Write) -> str:
-    """Three topics, one of each version."""
+    """Make three topics, one of each version."""
     for version, columns in enumerate(VERSIONS):
         write(topic, range(version, version + 1), columns)
     return topic
 
 
-def test_columns_and_filters_of_a_family(few: str, spark: SparkSession, pulsar: LocalPulsar) -> None:
+def test_columns_and_filters_reduce_reads_of_a_family(
+    few: str, spark: SparkSession, pulsar: LocalPulsar
+) -> None:
     def reader() -> DataFrameReader:
-        """A new one, since a reader keeps its options and its schema."""
+        """Return a new reader, because a reader keeps its options and its schema."""
         topics = ",".join(f"{few}-{n}" for n in range(3))
         return spark.read.format("pulsar").option("service.url", pulsar.service_url).option("topics", topics)
 
@@ -138,7 +140,7 @@ def test_columns_and_filters_of_a_family(few: str, spark: SparkSession, pulsar: 
     assert [tuple(row) for row in filtered] == [(1, None)]
 
 
-def test_a_later_topic_of_a_running_stream(
+def test_a_topic_added_to_a_running_stream(
     few: str, stream: Stream, write: Write, spark: SparkSession, tmp_path: Path
 ) -> None:
     frame = stream(topicsPattern=f"{few}-.*", startingOffsets="earliest", columns="*")
@@ -147,7 +149,7 @@ def test_a_later_topic_of_a_running_stream(
     try:
         query.processAllAvailable()
         write(few, range(3, 4), VERSIONS[0])
-        # One that is newer than the query: it keeps its columns.
+        # The topic's version is newer than the query, which keeps its columns.
         write(few, range(4, 5), VERSIONS[1] + ", 'red' AS colour")
         query.processAllAvailable()
         stored = spark.read.parquet(str(tmp_path / "rows"))
@@ -164,8 +166,10 @@ def test_a_later_topic_of_a_running_stream(
 def test_a_topic_that_gets_its_schema_while_a_micro_batch_is_planned(
     few: str, write: Write, pulsar: LocalPulsar, admin: Admin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It has none when the topics are listed, and a row when their ends are asked for: the driver says what is wrong,
-    not the task that meets the row."""
+    """The topic has no schema when topics are listed, and a row when their ends are requested.
+
+    The driver reports the fault, instead of the task that reads the row.
+    """
     source = PulsarDataSource(
         {"service.url": pulsar.service_url, "topicsPattern": f"{few}-.*", "startingOffsets": "earliest"}
     )
@@ -194,11 +198,11 @@ def test_a_topic_that_gets_its_schema_while_a_micro_batch_is_planned(
         ("separated", {"keyValueEncoding": "separated", "valueFormat": "json"}),
     ],
 )
-def test_other_kinds_of_schema(
+def test_families_of_other_kinds_of_schema(
     form: str, options: dict[str, str], topic: str, spark: SparkSession, pulsar: LocalPulsar, write: Write,
     refused: Refused,
 ) -> None:  # fmt: skip
-    # Protobuf's fields are numbered in the order of the columns.
+    # Protobuf numbers its fields in the order of the columns.
     versions = [
         "cast(id AS int) AS id, 'tea' AS item",
         "id, 'milk' AS item, 0.5D AS price",
@@ -213,7 +217,7 @@ def test_other_kinds_of_schema(
     if form in ("inline", "separated"):
         frame = frame.where("key = value.id").select("value.*")
     found = {tuple(row) for row in frame.select("id", "item", "price", "note").collect()}
-    # These columns are never null when they are written, and so are zero where Protobuf lacks them.
+    # These columns are never written as null, so they are zero where Protobuf lacks them.
     price, note = (0.0, "") if form == "protobuf" else (None, None)
     assert found == {(0, "tea", price, note), (1, "milk", 0.5, note), (2, "rice", 1.5, "n")}
 

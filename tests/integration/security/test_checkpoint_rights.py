@@ -1,4 +1,6 @@
-"""Checkpoints on a Pulsar that asks who one is: the rights to produce and consume are enough, for all of it."""
+"""Checkpoints on a Pulsar server with authentication: the rights to produce and consume are enough for all
+operations.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ BIG = bytes(range(256)) * 4096 * 3
 
 
 @pytest.mark.parametrize("admin", [False, True])
-def test_who_may_produce_and_consume_may_do_all(secured: SecuredPulsar, admin: bool) -> None:
-    """With `admin.url` such a role may not see policies, nor bookies; that stops nothing."""
+def test_rights_to_produce_and_consume_are_enough(secured: SecuredPulsar, admin: bool) -> None:
+    """A role may not read policies or bookies with `admin.url`, and needs neither."""
     place = f"pulsar+checkpoint://{NAMESPACE}/secured-{uuid.uuid4().hex[:8]}"
     with (
         StoreProcess(**secured.options(WORKER, tls=True, admin=admin)) as driver,

@@ -1,4 +1,4 @@
-"""`pyspark-pulsar doctor` against a server that lets nobody in without saying who they are."""
+"""`pyspark-pulsar doctor` against a server that requires authentication."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyspark_pulsar.tools.cli import cli
 
 
 @pytest.fixture
-def present(secured: SecuredPulsar, topic: str) -> str:
+def existing_topic(secured: SecuredPulsar, topic: str) -> str:
     secured.ask("PUT", topic.replace("://", "/"))
     return topic
 
@@ -31,31 +31,31 @@ def state(found: dict[str, dict[str, Any]], beginning: str) -> str:
     return str(finding["state"])
 
 
-def test_a_token_that_is_not_believed(secured: SecuredPulsar, present: str) -> None:
+def test_doctor_reports_a_refused_token(secured: SecuredPulsar, existing_topic: str) -> None:
     options = secured.options(WORKER, admin=True) | {"pulsar.client.authParams": "token:abc.def.ghi"}
-    code, found = doctor(present, options)
+    code, found = doctor(existing_topic, options)
     assert code == 1
     for subject in ("broker ", "admin REST API"):
         assert state(found, subject) == "fault"
         (advice,) = [each["advice"] for name, each in found.items() if name.startswith(subject)]
         assert "pulsar.client.authParams" in advice
-    # They did answer, with a refusal.
-    assert found[f"topic {present}"]["found"] == "no broker could be reached"
+    # The brokers answered, with a refusal.
+    assert found[f"topic {existing_topic}"]["found"] == "no broker could be reached"
     assert "abc.def" not in str(found)
 
 
-def test_a_token_that_has_ended(secured: SecuredPulsar, present: str) -> None:
+def test_doctor_reports_an_expired_token(secured: SecuredPulsar, existing_topic: str) -> None:
     ended = {"pulsar.client.authParams": f"token:{secured.token(WORKER, seconds=-60)}"}
-    code, found = doctor(present, secured.options(WORKER) | ended)
+    code, found = doctor(existing_topic, secured.options(WORKER) | ended)
     assert code == 1
     (broker,) = [each for name, each in found.items() if name.startswith("broker ")]
     assert "the token expired at " in broker["found"]
 
 
-def test_tls_that_is_not_trusted(secured: SecuredPulsar, present: str) -> None:
+def test_doctor_reports_an_untrusted_certificate(secured: SecuredPulsar, existing_topic: str) -> None:
     options = secured.options(WORKER, tls=True)
     del options["pulsar.client.tlsTrustCertsFilePath"]
-    code, found = doctor(present, options)
+    code, found = doctor(existing_topic, options)
     assert code == 1
     (broker,) = [each for name, each in found.items() if name.startswith("broker ")]
     assert "tlsTrustCertsFilePath" in broker["advice"] + broker["found"]
@@ -65,11 +65,13 @@ def test_tls_that_is_not_trusted(secured: SecuredPulsar, present: str) -> None:
     ("role", "read", "write"),
     [(ADMIN, "ok", "ok"), (WORKER, "ok", "ok"), (PRODUCER, "fault", "ok"), (STRANGER, None, None)],
 )
-def test_rights(role: str, read: str | None, write: str | None, secured: SecuredPulsar, present: str) -> None:
-    code, found = doctor(present, secured.options(role, admin=True), "--write")
+def test_doctor_reports_missing_rights(
+    role: str, read: str | None, write: str | None, secured: SecuredPulsar, existing_topic: str
+) -> None:
+    code, found = doctor(existing_topic, secured.options(role, admin=True), "--write")
     assert state(found, "broker ") == "ok"
     if read is None:
-        assert "fault" in {each["state"] for name, each in found.items() if present in name}
+        assert "fault" in {each["state"] for name, each in found.items() if existing_topic in name}
     else:
         assert (state(found, "right to read"), state(found, "right to write")) == (read, write)
     assert code == (role in {PRODUCER, STRANGER})

@@ -1,6 +1,6 @@
-"""What is wrong with who we say we are, or with whom we meet, is told at once, on the driver, and shows no secret.
+"""Faults of authentication and TLS: the driver reports them immediately, without secrets.
 
-What Spark calls there is called here without Spark, which would take most of the time.
+Most tests call the package's methods without Spark, because a Spark job would be slow.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pyspark_pulsar.datasource import PulsarDataSource
 from pyspark_pulsar.errors import ConnectionFailed, PermissionDenied, PulsarError, TlsFailed
 from pyspark_pulsar.options import ConnectionOptions, parse_options
 
-# Less than the patience of a client that goes on trying.
+# Less than the timeout of a client that retries.
 _SOON_SECONDS = 20.0
 
 Fault = tuple[dict[str, str], str, str, str]
@@ -126,7 +126,7 @@ _NAMES = [
 
 
 @pytest.mark.parametrize("name", _NAMES)
-def test_the_fault_is_told_at_once(
+def test_the_fault_is_reported_immediately(
     secured: SecuredPulsar, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr("pyspark_pulsar.client.broker.client._PLANNING_PATIENCE_MS", 30_000)
@@ -142,7 +142,7 @@ def test_the_fault_is_told_at_once(
         assert time.monotonic() - started < _SOON_SECONDS
 
 
-def test_the_fault_in_a_job_of_spark(
+def test_the_fault_is_reported_in_a_spark_job(
     spark: SparkSession, secured: SecuredPulsar, topic: str, refused: Refused
 ) -> None:
     options = secured.options(WORKER) | {
@@ -155,8 +155,8 @@ def test_the_fault_in_a_job_of_spark(
     assert options["pulsar.client.authParams"].removeprefix("token:") not in told
 
 
-def test_the_other_kind_of_port(secured: SecuredPulsar, topic: str) -> None:
-    """What the server does then looks like one that goes away, so it is tried again for a while."""
+def test_tls_and_plain_ports_confused_are_reported(secured: SecuredPulsar, topic: str) -> None:
+    """The server closes the connection like a server that restarts, so the client retries for a while."""
     plain = secured.options(WORKER) | {"service.url": secured.tls_url.replace("+ssl", "")}
     tls = secured.options(WORKER, tls=True) | {"service.url": secured.service_url.replace(":", "+ssl:", 1)}
     for options, said in ((plain, r"pulsar\+ssl:// \(6651\) for TLS"), (tls, "its port is the one for TLS")):
@@ -164,7 +164,7 @@ def test_the_other_kind_of_port(secured: SecuredPulsar, topic: str) -> None:
             _read(options, topic)
 
 
-def test_an_unknown_listener(secured: SecuredPulsar, topic: str) -> None:
+def test_an_unknown_listener_is_reported(secured: SecuredPulsar, topic: str) -> None:
     options = parse_options(
         ConnectionOptions, secured.options(WORKER) | {"pulsar.client.listenerName": "elsewhere"}
     )
@@ -190,7 +190,7 @@ def _admin_fault(options: dict[str, str]) -> PulsarError:
     return caught.value
 
 
-def test_faults_at_the_admin_rest_api(secured: SecuredPulsar, tmp_path: Path) -> None:
+def test_faults_at_the_admin_rest_api_are_reported(secured: SecuredPulsar, tmp_path: Path) -> None:
     good = secured.options(WORKER, tls=True, admin=True)
     other = Authority(tmp_path, "other").trust
     cases: list[tuple[dict[str, str], type[PulsarError], str]] = [

@@ -1,5 +1,6 @@
-"""Through a Pulsar proxy that asks for tokens itself and tells the broker whose they are; driver and tasks without
-Spark."""
+"""Reads and writes through a Pulsar proxy that checks tokens and forwards their roles; driver and tasks
+without Spark.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ def _read(options: dict[str, str]) -> list[str]:
     return [name for batch in batches for name in batch.column("name").to_pylist()]
 
 
-def test_through_a_pulsar_proxy(secured: SecuredPulsar, topic: str) -> None:
+def test_reads_and_writes_through_a_pulsar_proxy(secured: SecuredPulsar, topic: str) -> None:
     rows = pa.record_batch({"id": pa.array([1, 2], pa.int32()), "name": ["one", "two"]})
     with secured.proxy() as address:
         options = secured.options(WORKER, tls=True) | {"service.url": address, "topic": topic}

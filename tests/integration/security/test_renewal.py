@@ -1,4 +1,4 @@
-"""Tokens end while queries run: the broker asks again, and the same connection goes on with a new one."""
+"""Tokens that expire while queries run: the broker requests a new token, and the connection stays open."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyspark_pulsar.errors import PermissionDenied
 from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.options import ConnectionOptions, parse_options
 
-# Three clients connect meanwhile.
+# Three clients connect during this time.
 _LIFE_SECONDS = 30
 _TOPIC = TopicName.parse(f"persistent://{NAMESPACE}/no-such-topic")
 
@@ -30,7 +30,7 @@ def _client(secured: SecuredPulsar, plugin: str, params: str) -> BrokerClient:
     return BrokerClient(parse_options(ConnectionOptions, given))
 
 
-def test_tokens_that_end_are_renewed_on_the_same_connection(secured: SecuredPulsar, tmp_path: Path) -> None:
+def test_expiring_tokens_are_renewed_on_the_same_connection(secured: SecuredPulsar, tmp_path: Path) -> None:
     renewed, left, key = tmp_path / "renewed.jwt", tmp_path / "left.jwt", tmp_path / "client.json"
     for file in (renewed, left):
         file.write_text(secured.token(WORKER, seconds=_LIFE_SECONDS))
@@ -47,7 +47,7 @@ def test_tokens_that_end_are_renewed_on_the_same_connection(secured: SecuredPuls
         kept = [each.service_connection() for each in (from_file, from_provider)]
         lost = forgotten.service_connection()
         renewed.write_text(secured.token(WORKER, seconds=3600))
-        # Two tokens end, the broker asks for another one after each, and looks whether it has got one.
+        # Two tokens expire. The broker requests another token after each, and checks that a new one arrived.
         await_true(
             "a third token, and the end of the connection whose token is not renewed",
             lambda: len(provider.asked) >= 3 and not lost.is_open,

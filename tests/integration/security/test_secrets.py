@@ -1,4 +1,4 @@
-"""Where a secret among the options shows: nowhere in what Spark writes, logs, explains, shows or keeps."""
+"""Secret options: none appears in what Spark writes, logs, explains, shows or keeps."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _PEM = "-----BEGIN PRIVATE KEY-----\nopen {}\n-----END PRIVATE KEY-----"
 
 
 class Planted:
-    """A secret of its own in each option that may hold one, in each form that it may have."""
+    """A different secret in each option that may hold one, in each possible form."""
 
     def __init__(self, token: str, folder: Path) -> None:
-        """The tables of topics lie in `folder`."""
+        """Plant secrets in all options, with the topics' tables in `folder`."""
         self.words = [token]
         tables = {
             "type": "sql",
@@ -83,7 +83,7 @@ class Planted:
         return {key for each in (self.options, *self.others, *self.refused) for key in each}
 
 
-def test_every_option_that_may_hold_a_secret_is_tried(tmp_path: Path) -> None:
+def test_every_option_with_secrets_is_planted(tmp_path: Path) -> None:
     assert set(secret_keys(ReadOptions, WriteOptions)) - Planted("", tmp_path).keys() == set()
 
 
@@ -95,7 +95,7 @@ def test_no_file_log_page_or_plan_of_spark_shows_a_secret(
     token = secured.token(WORKER)
     planted = Planted(token, tmp_path)
     options = secured.options(WORKER) | {_PARAMS: f"token:{token}"} | planted.options
-    # The last of each option; all in one view, as each takes Spark a process.
+    # The options have the last value of each; one view has all of them, because each view starts a process.
     refused = {key: text for each in reversed(planted.refused) for key, text in each.items()}
     others = [*planted.others, refused] if configured else planted.others
     command = [
@@ -140,7 +140,7 @@ def test_no_file_log_page_or_plan_of_spark_shows_a_secret(
     assert shown == set()
 
 
-def test_commands_and_objects_show_none(
+def test_commands_and_objects_show_no_secret(
     secured: SecuredPulsar, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -175,7 +175,7 @@ def test_commands_and_objects_show_none(
 
 
 def _tiered(planted: Planted, given: dict[str, str], secured: SecuredPulsar, topic: str, folder: Path) -> str:
-    """What commands print that make a table of the topic, and what lies in the folder of the tables then."""
+    """Return the output of tier commands, and the contents of the folder with the topic's table."""
     given = dict(given)
     catalog = folder / "catalog.json"
     catalog.write_text(

@@ -1,4 +1,4 @@
-"""Every way to say who one is, against a Pulsar that asks; what a role may do through the broker, and what not."""
+"""Every method of authentication, and the rights of a role through the broker."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_consume_and_produce_are_enough_to_stream(
     assert read(spark, f"{topic}-target", options) == _ROWS
 
 
-def test_a_role_without_rights_of_an_administrator_reads_from_the_broker(
+def test_a_role_without_admin_rights_reads_from_the_broker(
     spark: SparkSession,
     rows: DataFrame,
     secured: SecuredPulsar,
@@ -169,7 +169,7 @@ def test_a_role_without_rights_of_an_administrator_reads_from_the_broker(
 
 
 @pytest.mark.parametrize("read_from", ["auto", "bookie"])
-def test_without_the_right_to_consume_nothing_is_read_past_the_broker(
+def test_a_role_without_the_right_to_consume_reads_no_bookie_or_table(
     spark: SparkSession,
     rows: DataFrame,
     secured: SecuredPulsar,
@@ -196,7 +196,7 @@ def test_without_the_right_to_consume_nothing_is_read_past_the_broker(
         query.awaitTermination(60)
 
 
-def test_a_stranger_may_do_nothing(
+def test_a_role_without_rights_is_refused(
     spark: SparkSession, rows: DataFrame, secured: SecuredPulsar, topic: str, refused: Refused
 ) -> None:
     write(rows, topic, secured.options(WORKER))
@@ -207,10 +207,10 @@ def test_a_stranger_may_do_nothing(
     refused(pattern.load, "PermissionDenied")
 
 
-def test_a_worker_gives_nothing_of_one_role_to_another(
+def test_a_worker_shares_no_connection_between_roles(
     rows: DataFrame, secured: SecuredPulsar, topic: str
 ) -> None:
-    """Splits of a plan that an administrator may read, in one process whose caches are full of it."""
+    """A process reads an administrator's splits with another role, while its caches hold the administrator's data."""
     write(rows, topic, secured.options(WORKER) | {"valueFormat": "avro"})
 
     def options(role: str) -> ReadOptions:
@@ -230,7 +230,7 @@ def test_a_worker_gives_nothing_of_one_role_to_another(
     assert count(ADMIN) == len(_ROWS)
 
 
-def test_who_may_only_produce_writes_to_a_topic_with_a_schema(
+def test_the_right_to_produce_is_enough_to_write_with_a_schema(
     spark: SparkSession, rows: DataFrame, secured: SecuredPulsar, topic: str
 ) -> None:
     write(rows, topic, secured.options(WORKER))
@@ -239,7 +239,7 @@ def test_who_may_only_produce_writes_to_a_topic_with_a_schema(
 
 
 @pytest.mark.parametrize("way", ["token", "tls", "basic"])
-def test_the_admin_rest_api_over_tls(
+def test_the_admin_rest_api_is_used_over_tls(
     spark: SparkSession, rows: DataFrame, secured: SecuredPulsar, topic: str, way: str
 ) -> None:
     write(rows, topic, secured.options(WORKER))
@@ -259,7 +259,7 @@ def test_the_admin_rest_api_over_tls(
 
 
 @pytest.mark.parametrize("command", ["segments", "plan"])
-def test_the_command_line(rows: DataFrame, secured: SecuredPulsar, topic: str, command: str) -> None:
+def test_commands_authenticate(rows: DataFrame, secured: SecuredPulsar, topic: str, command: str) -> None:
     write(rows, topic, secured.options(WORKER))
     file = secured.folder / "admin.jwt"
     file.write_text(secured.token(ADMIN))
@@ -271,7 +271,7 @@ def test_the_command_line(rows: DataFrame, secured: SecuredPulsar, topic: str, c
     assert sum(line["entries"] for line in lines) > 0
 
 
-def test_through_a_proxy_that_forwards_by_name(
+def test_reads_and_writes_through_a_proxy_that_forwards_by_name(
     spark: SparkSession, rows: DataFrame, secured: SecuredPulsar, topic: str
 ) -> None:
     with SniProxy({BROKER_NAME: ("127.0.0.1", secured.tls_port)}) as proxy:
@@ -285,7 +285,7 @@ def test_through_a_proxy_that_forwards_by_name(
         assert set(proxy.wanted) == {BROKER_NAME}
 
 
-def test_another_host_serves_when_one_does_not(
+def test_another_host_is_used_if_one_fails(
     spark: SparkSession, rows: DataFrame, secured: SecuredPulsar, topic: str
 ) -> None:
     alive = secured.tls_url.removeprefix("pulsar+ssl://")

@@ -1,5 +1,8 @@
-"""Exactly-once against a Pulsar that asks who one is: transaction coordinators are asked over the same protected
-connections, and the right that they need is named."""
+"""Exactly-once writes to a server with authentication: transaction coordinators use the same protected
+connections.
+
+The error names the right that they need.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ def write(spark: SparkSession, topic: str, options: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("tls", [False, True])
-def test_one_right_more_than_for_other_writes(
+def test_exactly_once_needs_one_more_right_than_other_writes(
     spark: SparkSession, secured: SecuredPulsar, topic: str, refused: Refused, tls: bool
 ) -> None:
     options = secured.options(WORKER, tls=tls)
@@ -41,7 +44,7 @@ def test_one_right_more_than_for_other_writes(
         secured.ask("DELETE", right)
 
 
-def test_a_stranger_is_refused(
+def test_a_role_without_rights_is_refused(
     spark: SparkSession, secured: SecuredPulsar, topic: str, refused: Refused
 ) -> None:
     said = refused(lambda: write(spark, topic, secured.options(STRANGER)), "PermissionDenied")

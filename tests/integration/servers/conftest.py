@@ -1,7 +1,7 @@
-"""A server of the version that `PULSAR_VERSION` names, and the official clients that fill and check it.
+"""A server of the version in `PULSAR_VERSION`, and the official clients that fill and check it.
 
-What is named as in the other tests is not meant: those have their one server of the usual version, and
-a fixture of a whole run is made once.
+The fixtures differ from the other tests' fixtures of the same names, which use one server of the default version for a
+whole run.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ VERSION = os.environ.get("PULSAR_VERSION", NEWEST_VERSION)
 
 @dataclass(frozen=True)
 class JavaReference:
-    """A server that is asked by the Java client of the usual version, whatever the server's is."""
+    """A server as seen by the Java client of the default version, whatever the server's version is."""
 
     service_url: str
     home: Path
@@ -45,9 +45,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPulsar]:
 
 @pytest.fixture(scope="session")
 def named_bookies(server: LocalPulsar, server_admin: Admin) -> None:
-    """Bookies whose ids are no addresses, as the local Pulsar 5 has one, are written down with theirs, as operators do.
+    """Write the addresses of bookies whose ids are no addresses, as in the local Pulsar 5, into an option,
+    like an operator.
 
-    The port is a free one at each start. The bookie's log tells it.
+    The port is a free one at each start. The bookie's log has the port.
     """
     (port,) = set(re.findall(r"\[BookieJournal-(\d+)\]", server.log_file.read_text(encoding="utf-8")))
     for bookie in json.loads(server_admin.request("GET", "bookies/all").data)["bookies"]:
@@ -75,18 +76,18 @@ def protobuf_client(server: LocalPulsar) -> JavaClient:
 
 @pytest.fixture
 def read(spark: SparkSession, server: LocalPulsar) -> ReadTopic:
-    """`read(topic, **options)`: a batch DataFrame of the topic."""
+    """Return `read(topic, **options)`, which returns a batch DataFrame of the topic."""
 
-    def of(topic: str, **options: Any) -> DataFrame:
+    def load(topic: str, **options: Any) -> DataFrame:
         where = {"service.url": server.service_url, "admin.url": server.admin_url, "topic": topic}
         return spark.read.format("pulsar").options(**where, **options).load()
 
-    return of
+    return load
 
 
 @pytest.fixture
 def catalog(spark: SparkSession, server: LocalPulsar) -> Iterator[str]:
-    """The name of a catalog of the session, which is about the server."""
+    """Yield the name of a catalog in the session, for the server."""
     where = {"service.url": server.service_url, "admin.url": server.admin_url, "python": sys.executable}
     settings = catalog_settings(catalog="versioned", options=where)
     for key, value in settings.items():
@@ -97,7 +98,7 @@ def catalog(spark: SparkSession, server: LocalPulsar) -> Iterator[str]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep the outcomes in the file that `SERVER_RESULTS` names, if it does."""
+    """Write the outcomes to the file in `SERVER_RESULTS`, if the variable is set."""
     file = os.environ.get("SERVER_RESULTS")
     if file:
         config.pluginmanager.register(Results(Path(file), VERSION))

@@ -1,4 +1,4 @@
-"""Keeps the outcomes of the checks, and what they ran with, in a JSON file: one run for each server and PySpark."""
+"""Outcomes and versions of the checks in a JSON file, with one run for each server and PySpark."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PASSED = "passed"
 
 
 class Results:
-    """A plugin of pytest. Puts this run into `file` when it ends, in the place of an earlier one of its kind."""
+    """A pytest plugin that writes this run into `file` and replaces the earlier run of the same versions."""
 
     def __init__(self, file: Path, version: str) -> None:
         self._file = file
@@ -32,7 +32,7 @@ class Results:
         self._checks[name] = PASSED if report.passed else _failed(report)
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
-        # What was interrupted says nothing.
+        # An interrupted run writes no results.
         if not self._checks or exitstatus not in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED}:
             return
         run = {
@@ -51,7 +51,7 @@ class Results:
 def _failed(report: pytest.TestReport) -> str:
     crash = getattr(report.longrepr, "reprcrash", None)
     reason = crash.message if crash is not None else str(report.longrepr)
-    # The line in which the package speaks, where there is one; else the first.
+    # The line with the package's error, or otherwise the first line.
     lines = [line.strip() for line in reason.splitlines() if line.strip()]
     told = next(
         (line for line in lines if re.match(r"(pyspark_pulsar\.)?[\w.]*\w+(Error|Failed)\b", line)), None

@@ -1,4 +1,4 @@
-"""Ten checks of one server version: what most users do, each against the official clients."""
+"""Ten checks of one server version: common operations, each against the official clients."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pyspark_pulsar.tools.standalone import LocalPulsar
 
 
 class Order(Record):  # type: ignore[misc]
-    """As the official client registers it."""
+    """A record as the official client registers it."""
 
     id = Integer(required=True)
     name = String()

@@ -1,5 +1,7 @@
-"""At-least-once, seen at the wire: a task ends with the last receipt, fails without it, and holds a bounded number of
-bytes that are not confirmed."""
+"""Delivery at least once, checked at the wire: a task ends with the last receipt, and fails without it.
+
+The number of unconfirmed bytes is bounded.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ COLUMNS = pa.schema([pa.field("value", pa.string())])
 
 
 class Withheld:
-    """Lets no receipt pass until `release`."""
+    """A watcher that holds back all receipts until `release`."""
 
     def __init__(self) -> None:
         self.release = threading.Event()
@@ -41,7 +43,7 @@ class Withheld:
 
 
 class Batches:
-    """Record batches that know how many of them were taken."""
+    """Record batches that count how many of them the sink has pulled."""
 
     def __init__(self) -> None:
         self.taken = 0
@@ -74,7 +76,7 @@ def test_unconfirmed_bytes_are_bounded_and_the_last_receipt_is_waited_for(
     assert stored == Counter(range(BATCHES))
 
 
-def test_a_receipt_that_does_not_come_fails_the_task(pulsar: LocalPulsar, topic: str) -> None:
+def test_a_missing_receipt_fails_the_task(pulsar: LocalPulsar, topic: str) -> None:
     target = settle_target(options(pulsar.service_url, topic), COLUMNS)
     withheld = Withheld()
     with Forwarder(pulsar.service_url, withheld) as forwarder:
@@ -84,7 +86,7 @@ def test_a_receipt_that_does_not_come_fails_the_task(pulsar: LocalPulsar, topic:
         withheld.release.set()
 
 
-def test_none_does_not_wait_for_the_last_receipts(
+def test_guarantee_none_does_not_wait_for_the_last_receipts(
     pulsar: LocalPulsar, official: official_client.Client, topic: str
 ) -> None:
     target = settle_target(options(pulsar.service_url, topic), COLUMNS)

@@ -1,4 +1,6 @@
-"""What a writing user can do wrong: each is refused before any row is sent, in words that say what to do."""
+"""Wrong options and rows of a write: each is refused before any row is sent, with a message that names the
+remedy.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ from pyspark_pulsar.tools.standalone import LocalPulsar
     ],
     ids=lambda value: value if isinstance(value, str) and not value.startswith("{") else "",
 )
-def test_write_that_does_not_fit_sends_nothing(
+def test_a_write_that_does_not_fit_the_schema_sends_nothing(
     kind: str, document: str, columns: str, words: list[str], topic: str, spark: SparkSession, admin: Admin,
     pulsar: LocalPulsar, refused: Refused,
 ) -> None:  # fmt: skip
@@ -53,7 +55,7 @@ def test_write_that_does_not_fit_sends_nothing(
     assert admin.schema(topic) == before
 
 
-def test_value_format_of_another_schema(
+def test_a_value_format_of_another_schema_is_refused(
     topic: str, spark: SparkSession, admin: Admin, pulsar: LocalPulsar, refused: Refused
 ) -> None:
     admin.create(topic)
@@ -81,7 +83,7 @@ def test_value_format_of_another_schema(
     ],
     ids=lambda value: "-".join(value) or "nothing" if isinstance(value, dict) else "",
 )  # fmt: skip
-def test_bad_options_of_a_write(
+def test_bad_options_of_a_write_are_refused(
     options: dict[str, str],
     mode: str,
     kind: str,
@@ -95,4 +97,4 @@ def test_bad_options_of_a_write(
     )
     text = refused(writer.mode(mode).save, kind)
     for word in words:
-        assert word.lower() in text.lower(), text  # Spark hands a writer its keys in lower case.
+        assert word.lower() in text.lower(), text  # Spark passes option names to a writer in lower case.

@@ -1,4 +1,4 @@
-"""A broker that is away when Spark plans an epoch: a query that runs waits for it as its tasks do."""
+"""A broker that is away when Spark plans an epoch: the query waits for it like its tasks."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ _AWAY_SECONDS = 8.0
 """Longer than a query is let wait that somebody is writing."""
 
 
-def test_an_epoch_waits_for_a_broker_that_is_started_again(
-    pulsar: LocalPulsar, topic: str, tmp_path: Path
-) -> None:
+def test_an_epoch_waits_for_a_restarted_broker(pulsar: LocalPulsar, topic: str, tmp_path: Path) -> None:
     columns = StructType().add("value", StringType())
     with Forwarder(pulsar.service_url, lambda _: None) as forwarder, ThreadPoolExecutor(2) as pool:
         forwarder.retarget(NOBODY)

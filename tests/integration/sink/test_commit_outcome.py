@@ -1,4 +1,6 @@
-"""A job that may be run again has written nothing, whenever the broker stands still and whoever takes over."""
+"""Outcomes of commits: a job that reports failure has stored no row, even if the broker froze or another job
+took over.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ from pyspark_pulsar.write.exactly_once.sink import Sink
 from pyspark_pulsar.write.exactly_once.state import EPOCH_OF_A_JOB, JournalState, Writer
 from pyspark_pulsar.write.target import settle_target
 
-# Longer than a request may take while the broker stands still, which is longer than a slow machine needs for one.
+# The freeze is longer than the limit of a request, which is longer than a slow machine needs for one.
 FROZEN_SECONDS = 25.0
 REQUEST_MS = 10_000
 
@@ -41,7 +43,7 @@ def delivery_of(given: WriteOptions, journal: str, job: Writer) -> ExactlyOnce:
 
 
 def prepared(given: WriteOptions, journal: str, job: Writer) -> list[RowsPrepared]:
-    """What the two tasks of a job tell."""
+    """Return the messages of the two tasks of a job."""
     rows = pa.table({"value": [str(number) for number in range(ROWS)]})
     target = settle_target(given, rows.schema)
     halves = [rows.slice(0, ROWS // 2), rows.slice(ROWS // 2)]
@@ -52,8 +54,10 @@ def prepared(given: WriteOptions, journal: str, job: Writer) -> list[RowsPrepare
 def run_job(
     given: WriteOptions, journal: str, at_commit: Callable[[], WriteOptions] | None = None
 ) -> PulsarError | None:
-    """As Spark runs one: what fails to commit is aborted. What the user is told, None for a success. `at_commit` gives
-    the options to commit with."""
+    """Run a job as Spark does, which aborts a job whose commit failed.
+
+    Returns the error that the user gets; a success returns None. `at_commit` returns the options to commit with.
+    """
     name = uuid.uuid4().hex
     job = Writer(name, name, given.topic)
     messages = prepared(given, journal, job)
@@ -72,7 +76,7 @@ def run_job(
 
 
 class Freezer:
-    """Stops the server at the n-th call of a method, once, for some seconds."""
+    """A patch that stops the server at the n-th call of a method, once, for some seconds."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, pid: int, scope: type, method: str, nth: int) -> None:
         self._calls = 0
@@ -104,7 +108,7 @@ class Freezer:
         (Decider, "decide", 2, True),
     ],
 )
-def test_a_broker_that_stands_still_at_a_step(
+def test_a_broker_frozen_at_any_step_repeats_no_row(
     pulsar: LocalPulsar,
     official: official_client.Client,
     topic: str,
@@ -114,7 +118,9 @@ def test_a_broker_that_stands_still_at_a_step(
     nth: int,
     patient: bool,
 ) -> None:
-    """For longer than a request may take. A job that may be run again is, and the rows are there once all the same."""
+    """Freeze the broker for longer than a request may last. A job that may run again does, and stores its
+    rows once.
+    """
     pid = pulsar.status().pid
     assert pid is not None
     given, journal = options(pulsar, topic), f"{topic}-journal"
@@ -136,24 +142,24 @@ def test_a_broker_that_stands_still_at_a_step(
     assert read(official, topic) == once()
 
 
-def test_a_job_that_was_decided_when_another_one_took_over_is_committed(
+def test_a_decided_job_is_committed_after_a_takeover(
     pulsar: LocalPulsar, official: official_client.Client, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The later one throws the earlier one out; what it finds decided it finishes."""
+    """The later job fences the earlier one, and completes the decided epoch."""
     given, journal = options(pulsar, topic), f"{topic}-journal"
     plain = Journal.ended_end
     later: list[JournalState] = []
 
-    def throw_out(self: Journal) -> Position:
+    def take_over_now(self: Journal) -> Position:
         monkeypatch.setattr(Journal, "ended_end", plain)
         with BrokerClient(given) as client:
             later.append(take_over(Sink.open(client, journal), Writer("later", "later", topic)))
         return plain(self)
 
-    monkeypatch.setattr(Journal, "ended_end", throw_out)
+    monkeypatch.setattr(Journal, "ended_end", take_over_now)
     assert run_job(given, journal) is None
     assert later[0].writer.owner == "later"
-    # One that had not decided is told so.
+    # A job that had not decided gets an error.
     job = Writer("early", "early", topic)
     messages, delivery = prepared(given, journal, job), delivery_of(given, journal, job)
     with BrokerClient(given) as client:
@@ -164,10 +170,10 @@ def test_a_job_that_was_decided_when_another_one_took_over_is_committed(
     assert read(official, topic) == once()
 
 
-def test_a_job_whose_commit_was_killed_is_told_by_its_abort(
+def test_the_abort_of_a_killed_commit_reports_the_outcome(
     pulsar: LocalPulsar, official: official_client.Client, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Spark then knows of no error of ours, and counts the job as failed."""
+    """Spark has no error from this package after the kill, and counts the job as failed."""
 
     class KilledError(BaseException):
         pass

@@ -1,7 +1,8 @@
-"""A streaming query that writes exactly-once, killed at steps of the protocol, doubled by Spark, doubled by its user.
+"""A streaming query that writes exactly-once, killed at steps of the protocol, doubled by Spark, doubled by
+its user.
 
-The sink reaches the broker through a forwarder that sees each command: driver or workers die just before a step.
-The official Java client looks at what is there: every row once, in order under its key.
+The sink reaches the broker through a forwarder that sees each command: driver or workers die just before a step. The
+official Java client reads the result: every row once, in order under its key.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ from pyspark_pulsar.tools.standalone import LocalPulsar
 ROWS, KEYS = 300, 7
 END_TXN_RESPONSE = 57
 _SECONDS = 240
-_LAME_SECONDS = 600
+_SLOW_SECONDS = 600
 _WIDE = 2000
-# A command, and how many of them.
+# A kind of command, and the number of the command at which the kill happens.
 STEPS_OF_DRIVERS = [
     (NEW_TXN, 1),
     (ADD_PARTITION_TO_TXN, 1),
@@ -48,7 +49,7 @@ STEPS_OF_WORKERS = [(ADD_PARTITION_TO_TXN, 1), (SEND_RECEIPT, 4)]
 
 
 class Killer:
-    """Kills a query, or its workers, at the n-th command of a kind, on whatever connection, seen after `arm`."""
+    """A watcher that kills a query, or its workers, at the n-th command of a kind after `arm`, on any connection."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -73,7 +74,7 @@ class Killer:
 
 @pytest.fixture
 def source(topic: str, official: official_client.Client, admin: Admin) -> str:
-    """A topic with `ROWS` numbers under keys; the sink, `topic`, has two partitions."""
+    """Return a topic with `ROWS` numbers under keys; the sink, `topic`, has two partitions."""
     admin.create_partitioned(topic, 2)
     name = f"{topic}-source"
     send(official, name, 0)
@@ -119,7 +120,7 @@ def assert_once(java_client: JavaClient, topic: str, rows: int = ROWS) -> None:
 
 
 @pytest.mark.parametrize(("command", "nth"), STEPS_OF_DRIVERS[1:])
-def test_driver_killed_in_the_first_epoch(
+def test_a_driver_killed_in_the_first_epoch_repeats_no_row(
     pulsar: LocalPulsar,
     java_client: JavaClient,
     topic: str,
@@ -128,7 +129,7 @@ def test_driver_killed_in_the_first_epoch(
     command: int,
     nth: int,
 ) -> None:
-    """Where neither checkpoint nor journal has an epoch yet."""
+    """The driver dies before checkpoint or journal has an epoch."""
     killer = Killer()
     with Forwarder(pulsar.service_url, killer) as forwarder:
         query = query_of(tmp_path, setting(pulsar, source, topic, forwarder.service_url))
@@ -139,7 +140,7 @@ def test_driver_killed_in_the_first_epoch(
     assert_once(java_client, topic, ROWS)
 
 
-def test_killed_drivers_and_workers(
+def test_killed_drivers_and_workers_lose_and_repeat_no_row(
     pulsar: LocalPulsar,
     java_client: JavaClient,
     official: official_client.Client,
@@ -147,8 +148,12 @@ def test_killed_drivers_and_workers(
     source: str,
     tmp_path: Path,
 ) -> None:
-    """A run ends what the one before it left. Then more rows come, and it is killed with them on their way. Of killed
-    workers the first attempt's transaction is aborted, the second's rows are there, and a reader is not held up."""
+    """Each run completes the epoch of the run before it. Then more rows arrive, and it is killed while it
+    sends them.
+
+    After killed workers, the first attempt's transaction is aborted and the second's rows are stored. No reader is
+    blocked.
+    """
     killer, sent = Killer(), ROWS
     with Forwarder(pulsar.service_url, killer) as forwarder:
         query = query_of(tmp_path, setting(pulsar, source, topic, forwarder.service_url))
@@ -166,7 +171,7 @@ def test_killed_drivers_and_workers(
             sent += ROWS
             await_true("the step", lambda: killer.killed, _SECONDS)
 
-        # The journal has nothing yet.
+        # The journal is still empty.
         killer.arm(*STEPS_OF_DRIVERS[0], query.kill)
         query.start()
         await_true("the step", lambda: killer.killed, _SECONDS)
@@ -187,7 +192,7 @@ def test_killed_drivers_and_workers(
     assert_once(java_client, topic, sent)
 
 
-def test_a_speculative_twin_wins(
+def test_only_the_winner_of_two_speculative_attempts_is_stored(
     pulsar: LocalPulsar,
     java_client: JavaClient,
     official: official_client.Client,
@@ -195,10 +200,10 @@ def test_a_speculative_twin_wins(
     topic: str,
     tmp_path: Path,
 ) -> None:
-    """Spark runs a second attempt beside the first one, which has sent most of its rows: those stay out."""
+    """Spark runs a second attempt beside the first one; the first one's rows, mostly sent, must not appear."""
     admin.create_partitioned(topic, 2)
     source = f"{topic}-wide"
-    # More than the pipes between Spark and its workers hold back.
+    # More rows than the pipes between Spark and its workers can buffer.
     send(official, source, 0, width=_WIDE)
     seen: Counter[int] = Counter()
 
@@ -211,23 +216,24 @@ def test_a_speculative_twin_wins(
         "spark.speculation.interval": "100ms",
         "spark.speculation.task.duration.threshold": "3s",
         "spark.speculation.minTaskRuntime": "1s",
-        # Most rows are sent before the last one comes.
+        # Most rows are sent before the last row arrives.
         "spark.sql.execution.arrow.maxRecordsPerBatch": "50",
     }
     with Forwarder(pulsar.service_url, count) as forwarder, spark_cluster(tmp_path) as cluster:
-        lame = [_LAME_SECONDS, str(ROWS - 1).ljust(_WIDE)]
+        lame = [_SLOW_SECONDS, str(ROWS - 1).ljust(_WIDE)]
         url = forwarder.service_url
         began = time.monotonic()
         finish(
             query_of(tmp_path, setting(pulsar, source, topic, url, master=cluster.url, conf=conf, lame=lame))
         )
-        assert time.monotonic() - began < _LAME_SECONDS
-    # Of the two attempts, and one or two to abort the lame one's: by the driver, and by itself if Spark lets it.
+        assert time.monotonic() - began < _SLOW_SECONDS
+    # Two are of the attempts. One or two abort the slow attempt's: by the driver, and by the attempt if Spark
+    # permits.
     assert seen[NEW_TXN] in (3, 4)
     assert_once(java_client, topic)
 
 
-def test_of_two_queries_on_a_checkpoint_one_is_thrown_out(
+def test_one_of_two_queries_on_a_checkpoint_is_stopped(
     pulsar: LocalPulsar,
     java_client: JavaClient,
     official: official_client.Client,
@@ -235,7 +241,7 @@ def test_of_two_queries_on_a_checkpoint_one_is_thrown_out(
     source: str,
     tmp_path: Path,
 ) -> None:
-    """By the journal, or by Spark where both come to write the same file of the checkpoint."""
+    """The journal stops one of the queries, or Spark does, if both write the same file of the checkpoint."""
     given = setting(pulsar, source, topic, pulsar.service_url)
     queries = [query_of(tmp_path, given) for _ in range(2)]
     sent = ROWS
@@ -243,7 +249,7 @@ def test_of_two_queries_on_a_checkpoint_one_is_thrown_out(
         for number, query in enumerate(queries):
             query.log = tmp_path / f"driver-{number}.log"
             query.start()
-            # Of two that begin a checkpoint at the same moment, Spark may let none go on, and not afterwards either
+            # If two queries begin a checkpoint at the same moment, Spark may stop both, also at later starts
             # (STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY).
             await_true("an epoch", lambda: any(tmp_path.glob("checkpoint/commits/[0-9]*")), _SECONDS)
         give_up = time.monotonic() + _SECONDS

@@ -1,6 +1,6 @@
-"""The protocol of the exactly-once sink step by step: killed at each of them, a later run must leave every row once.
+"""The protocol of the exactly-once sink: after a kill at any step, a later run must leave every row once.
 
-What is there is what the official client reads; a plain message behind it shows that no transaction was left open.
+The official client reads the result; a plain message after it shows that no transaction was left open.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ STEPS = [
 
 
 def run(pulsar: LocalPulsar, topic: str, name: str, timeout_ms: int = 600_000, **environment: str) -> int:
-    """The program's return code; shows its errors."""
+    """Run the program, print its errors, and return its exit code."""
     done = subprocess.run(
         [
             *(sys.executable, PROGRAM, pulsar.service_url, topic, f"{topic.partition(',')[0]}-journal"),
@@ -77,7 +77,7 @@ def run(pulsar: LocalPulsar, topic: str, name: str, timeout_ms: int = 600_000, *
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_killed_at_a_step(
+def test_a_kill_at_any_step_repeats_no_row(
     pulsar: LocalPulsar, official: official_client.Client, topic: str, step: str
 ) -> None:
     assert run(pulsar, topic, "first", KILL_AT=step) == -signal.SIGKILL
@@ -94,7 +94,7 @@ def test_killed_at_a_step(
         "Coordinators._submit_end:after:1",
     ],
 )
-def test_killed_where_rows_name_topics(
+def test_a_kill_with_rows_that_name_topics_repeats_no_row(
     pulsar: LocalPulsar, official: official_client.Client, admin: Admin, topic: str, step: str
 ) -> None:
     topics = [f"{topic}-{number}" for number in range(3)]
@@ -111,12 +111,12 @@ def test_killed_where_rows_name_topics(
     "steps",
     [
         ("Coordinators._submit_end:after:1", "Coordinators._submit_end:after:2", "Decider.decide:before:1"),
-        # Empty messages are in the way until their transaction times out.
+        # Empty messages block readers until their transaction times out.
         ("Decider.decide:before:2", "abort._schemas:after:1", "EmptyMessage.send:after:2"),
     ],
     ids=["it finishes", "buffers are made ready"],
 )
-def test_killed_again_while(
+def test_a_second_kill_during_recovery_repeats_no_row(
     pulsar: LocalPulsar, official: official_client.Client, topic: str, steps: tuple[str, ...]
 ) -> None:
     for number, step in enumerate(steps):
@@ -125,16 +125,16 @@ def test_killed_again_while(
     assert read(official, topic) == once()
 
 
-def test_the_comparison_finds_a_repeated_epoch(
+def test_the_comparison_detects_a_repeated_epoch(
     pulsar: LocalPulsar, official: official_client.Client, topic: str
 ) -> None:
-    """Negative control: a run that forgets what was decided writes the epoch again."""
+    """Show as a negative control that a run which forgets the decisions writes the epoch again."""
     assert run(pulsar, topic, "first", KILL_AT="Decider.decide:after:3") == -signal.SIGKILL
     assert run(pulsar, topic, "second", FORGET="1") == 0
     assert read(official, topic) == once() + once()
 
 
-def test_the_former_run_is_fenced(pulsar: LocalPulsar, topic: str) -> None:
+def test_the_previous_run_is_fenced(pulsar: LocalPulsar, topic: str) -> None:
     given = options(pulsar, topic)
     with BrokerClient(given) as client, BrokerClient(given) as other:
         first = Sink.open(client, f"{topic}-journal")
@@ -148,11 +148,14 @@ def test_the_former_run_is_fenced(pulsar: LocalPulsar, topic: str) -> None:
         commit_epoch(second, Writer("owner", "b"), 0, [])
 
 
-def test_many_tasks_take_over_at_once(
+def test_many_tasks_take_over_concurrently(
     pulsar: LocalPulsar, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As in the first epoch of a new run, on as many cores. The former one has left transactions, and making the
-    buffers of their partitions ready takes a while, in which others come. Nobody does that twice."""
+    """Many tasks open the journal, as in the first epoch of a new run on as many cores.
+
+    The previous run left transactions. Preparing the buffers of their partitions needs a while, during which other
+    tasks arrive. No task repeats the preparation.
+    """
     former, now, tasks = Writer("owner", "former"), Writer("owner", "now"), 24
     with BrokerClient(options(pulsar, topic)) as client:
         sink = Sink.open(client, f"{topic}-journal")
@@ -181,8 +184,10 @@ def test_many_tasks_take_over_at_once(
     assert makers
 
 
-def test_a_run_that_was_taken_over_from_leaves_the_next_one_alone(pulsar: LocalPulsar, topic: str) -> None:
-    """All its tasks fail, so Spark tells its `abort` of nobody, while the next run writes the same epoch."""
+def test_a_fenced_run_does_not_disturb_the_next_run(pulsar: LocalPulsar, topic: str) -> None:
+    """The fenced run's tasks all fail, so Spark calls its `abort` without messages, while the next run writes
+    the epoch.
+    """
     journal = f"{topic}-journal"
     former, now = Writer("owner", "former"), Writer("owner", "now")
     with BrokerClient(options(pulsar, topic)) as client:
@@ -200,7 +205,7 @@ def test_a_run_that_was_taken_over_from_leaves_the_next_one_alone(pulsar: LocalP
     assert (state.epoch, state.done) == (0, True)
 
 
-def test_who_decides_is_thrown_out_by_the_next_one(pulsar: LocalPulsar, topic: str) -> None:
+def test_a_decider_is_fenced_by_the_next_decider(pulsar: LocalPulsar, topic: str) -> None:
     given = options(pulsar, topic)
     with BrokerClient(given) as client, BrokerClient(given) as other:
         first, second = Sink.open(client, f"{topic}-journal"), Sink.open(other, f"{topic}-journal")
@@ -212,7 +217,7 @@ def test_who_decides_is_thrown_out_by_the_next_one(pulsar: LocalPulsar, topic: s
 
 
 def begin(sink: Sink, writer: Writer) -> PreparedTransaction:
-    """A transaction of the writer's epoch 0, as its task leaves it."""
+    """Prepare a transaction of the writer's epoch 0, as its task leaves it."""
     transaction = sink.coordinators.begin(60_000)
     sink.journal.write_begun(BegunTransaction(transaction, writer, 0))
     sink.coordinators.add_partitions(transaction, [sink.journal.marker_partition])
@@ -220,7 +225,7 @@ def begin(sink: Sink, writer: Writer) -> PreparedTransaction:
     return PreparedTransaction(transaction, 0, 1)
 
 
-def test_who_was_alone_a_moment_ago_aborts_nothing_of_the_next_one(pulsar: LocalPulsar, topic: str) -> None:
+def test_a_fenced_decider_aborts_nothing_of_the_next_run(pulsar: LocalPulsar, topic: str) -> None:
     given, former, now = options(pulsar, topic), Writer("owner", "former"), Writer("owner", "now")
     with BrokerClient(given) as client, BrokerClient(given) as other:
         first, second = Sink.open(client, f"{topic}-journal"), Sink.open(other, f"{topic}-journal")
@@ -234,7 +239,7 @@ def test_who_was_alone_a_moment_ago_aborts_nothing_of_the_next_one(pulsar: Local
         assert second.journal.markers_since(EARLIEST) == {prepared.transaction}
 
 
-def test_a_journal_that_is_deleted_while_tasks_run_is_told(
+def test_the_deletion_of_a_journal_under_running_tasks_is_reported(
     pulsar: LocalPulsar, topic: str, admin: Admin
 ) -> None:
     writer, journal = Writer("owner", "a"), f"{topic}-journal"
@@ -251,7 +256,7 @@ def test_a_journal_that_is_deleted_while_tasks_run_is_told(
         )
         assert open_ones == [killed.transaction]
         sink.coordinators.abort_all([killed.transaction])
-        # The next run has a whole journal again.
+        # The next run has a complete journal again.
         again = Sink.open(client, journal)
         take_over(again, Writer("owner", "b"))
         commit_epoch(again, Writer("owner", "b"), 0, [begin(again, Writer("owner", "b"))])
@@ -260,10 +265,10 @@ def test_a_journal_that_is_deleted_while_tasks_run_is_told(
     assert (state.epoch, state.done) == (0, True)
 
 
-def test_what_is_decided_while_buffers_are_made_ready_is_not_aborted(
+def test_an_epoch_decided_during_preparation_is_not_aborted(
     pulsar: LocalPulsar, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The next run comes while the former one's driver is about to decide."""
+    """The next run takes over while the previous run's driver is about to decide."""
     given, former, now = options(pulsar, topic), Writer("owner", "former"), Writer("owner", "now")
     with BrokerClient(given) as client, BrokerClient(given) as other:
         first, second = Sink.open(client, f"{topic}-journal"), Sink.open(other, f"{topic}-journal")
@@ -283,7 +288,7 @@ def test_what_is_decided_while_buffers_are_made_ready_is_not_aborted(
         assert second.journal.markers_since(EARLIEST) == {prepared.transaction}
 
 
-def test_markers_that_the_next_one_has_removed_are_not_told_as_lost(
+def test_markers_removed_by_the_next_run_are_not_reported_as_lost(
     pulsar: LocalPulsar, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given, former, now = options(pulsar, topic), Writer("owner", "former"), Writer("owner", "now")
@@ -299,7 +304,7 @@ def test_markers_that_the_next_one_has_removed_are_not_told_as_lost(
                 finish(first, decider, decided)
 
 
-def test_a_journal_that_does_not_show_all_is_not_taken_for_an_empty_one(
+def test_a_journal_that_hides_messages_briefly_is_not_empty(
     pulsar: LocalPulsar, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with BrokerClient(options(pulsar, topic)) as client:
@@ -321,7 +326,7 @@ def has_ended(sink: Sink, transaction: TransactionId, topic: str) -> bool:
     return False
 
 
-def test_a_decided_transaction_that_timed_out_is_loud(
+def test_the_timeout_of_a_decided_transaction_is_reported(
     pulsar: LocalPulsar, official: official_client.Client, topic: str
 ) -> None:
     step = "Decider.decide:after:2"
@@ -341,7 +346,7 @@ def test_a_decided_transaction_that_timed_out_is_loud(
     assert read(official, topic) == Counter()
 
 
-def test_what_timed_out_is_not_decided(
+def test_a_transaction_that_timed_out_is_not_decided(
     pulsar: LocalPulsar, official: official_client.Client, topic: str
 ) -> None:
     assert run(pulsar, topic, "first") == 0
@@ -366,7 +371,7 @@ def test_what_timed_out_is_not_decided(
     assert read(official, topic) == once()
 
 
-def test_a_broker_without_transactions(tmp_path: Path) -> None:
+def test_a_broker_without_transactions_is_refused(tmp_path: Path) -> None:
     with (
         LocalPulsar(data=tmp_path, config={"transactionCoordinatorEnabled": "false"}) as server,
         BrokerClient(options(server, "t")) as client,
@@ -375,7 +380,7 @@ def test_a_broker_without_transactions(tmp_path: Path) -> None:
         Coordinators(client).check()
 
 
-def test_what_a_dead_job_had_decided_is_resolved_by_hand(
+def test_a_command_commits_what_a_dead_job_had_decided(
     pulsar: LocalPulsar, official: official_client.Client, topic: str
 ) -> None:
     assert run(pulsar, topic, "first", KILL_AT="Coordinators._submit_end:after:1") == -signal.SIGKILL
@@ -388,7 +393,7 @@ def test_what_a_dead_job_had_decided_is_resolved_by_hand(
     assert read(official, topic) == once()
 
 
-def test_what_a_dead_job_left_open_is_aborted_by_hand(
+def test_a_command_aborts_what_a_dead_job_left_open(
     pulsar: LocalPulsar, official: official_client.Client, topic: str
 ) -> None:
     assert run(pulsar, topic, "first", KILL_AT="Decider.decide:before:2") == -signal.SIGKILL
@@ -399,7 +404,7 @@ def test_what_a_dead_job_left_open_is_aborted_by_hand(
     assert read(official, topic) == Counter()
 
 
-def test_the_journal_lets_go_of_what_is_settled(
+def test_the_journal_removes_completed_epochs(
     pulsar: LocalPulsar, admin: Admin, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(epochs_module, "_FORGET_EVERY", 1)
@@ -413,7 +418,7 @@ def test_the_journal_lets_go_of_what_is_settled(
             sink.coordinators.add_partitions(transaction, [sink.journal.marker_partition])
             sink.journal.write_marker(transaction)
             commit_epoch(sink, writer, epoch, [PreparedTransaction(transaction, 0, 0)])
-        # What the last epoch has left, of at least one record and one of the broker's markers for each.
+        # The last epoch leaves its records, and for each record at least one of the broker's markers.
         for name in ("begun", "decided", "ended"):
             stats = admin.stats(f"{topic}-journal-{name}")
             assert stats["msgInCounter"] >= epochs
@@ -422,7 +427,7 @@ def test_the_journal_lets_go_of_what_is_settled(
     assert (state.epoch, state.done) == (epochs - 1, True)
 
 
-def test_a_query_that_goes_on_does_not_begin_a_journal(pulsar: LocalPulsar, topic: str) -> None:
+def test_a_resumed_query_does_not_start_an_empty_journal(pulsar: LocalPulsar, topic: str) -> None:
     with BrokerClient(options(pulsar, topic)) as client:
         sink = Sink.open(client, f"{topic}-journal")
         sink.journal.prepare()

@@ -1,4 +1,6 @@
-"""Whose a journal of the exactly-once sink is: everybody else is told, before anything of the owner's changes."""
+"""Ownership of the exactly-once sink's journal: other queries get an error before anything of the owner's
+changes.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,8 @@ from pyspark_pulsar.write.exactly_once.sink import Sink
 from pyspark_pulsar.write.exactly_once.state import BegunTransaction, PreparedTransaction, Writer
 
 
-def test_another_query_is_told_before_it_changes_anything(pulsar: LocalPulsar, topic: str) -> None:
-    """Also while the owner decides: it is not thrown out."""
+def test_another_query_is_refused_before_it_changes_anything(pulsar: LocalPulsar, topic: str) -> None:
+    """The owner is not fenced, even while it decides."""
     owner, journal = Writer("owner", "a", "topic-a"), f"{topic}-journal"
     others = [
         Writer("other", "b", "topic-a"),
@@ -40,7 +42,7 @@ def test_another_query_is_told_before_it_changes_anything(pulsar: LocalPulsar, t
             for writer in others:
                 with pytest.raises(JournalTaken, match="got the journal of streaming query owner to topic-a"):
                     take_over(intruder, writer)
-            # What Spark calls when all tasks of a job have failed.
+            # Spark calls this when all tasks of a job have failed.
             ExactlyOnce(options(pulsar, topic), JournalName(topic, journal), others[2]).abort(0, [None])
             decider.decide(state)
         commit_epoch(sink, owner, 0, [PreparedTransaction(transaction, 0, 1)])
@@ -49,7 +51,7 @@ def test_another_query_is_told_before_it_changes_anything(pulsar: LocalPulsar, t
         assert (found.writer, found.epoch, found.done) == (owner, 0, True)
 
 
-def test_a_released_journal_is_the_next_ones(pulsar: LocalPulsar, topic: str) -> None:
+def test_a_released_journal_accepts_another_query(pulsar: LocalPulsar, topic: str) -> None:
     journal = f"{topic}-journal"
     arguments = ["transactions", "resolve", "--journal", journal, "--service-url", pulsar.service_url]
     with BrokerClient(options(pulsar, topic)) as client:
@@ -87,7 +89,7 @@ def test_only_the_journal_of_the_named_query_is_resolved(
         CliRunner().invoke(cli, [*resolve, "--checkpoint", f"/{topic}/checkpoint"], catch_exceptions=False)
 
 
-def test_a_journal_is_removed_with_all_that_it_holds_open(
+def test_removing_a_journal_ends_its_transactions(
     pulsar: LocalPulsar, topic: str, admin: Admin, tmp_path: Path
 ) -> None:
     query = "00000000-1111-2222-3333-444444444444"

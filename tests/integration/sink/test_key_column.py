@@ -1,4 +1,4 @@
-"""Option `keyColumn`: keys as the official clients see them, in every way to write."""
+"""Option `keyColumn`: the keys that the official clients read, for every kind of write."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def save(frame: DataFrame, server: LocalPulsar, **options: str) -> None:
 
 
 def events(spark: SparkSession, count: int) -> DataFrame:
-    """Rows of 37 users, in order, of which every eleventh has none."""
+    """Return ordered rows of 37 users; every eleventh row has no user."""
     user = "if(id % 11 = 0, null, concat('user-', id % 37))"
     return spark.range(count, numPartitions=1).selectExpr(f"{user} AS user", "id AS n")
 
@@ -32,7 +32,9 @@ def events(spark: SparkSession, count: int) -> DataFrame:
 def check(
     client: official_client.Client, frame: DataFrame, topics: list[str], key_column: str = "user"
 ) -> None:
-    """Every row once, by count and by number; its key is its column; a topic's rows of a key keep their order."""
+    """Check that each row is stored once, with its key from the column, and that rows of a key keep their order in a
+    topic.
+    """
     expected = {
         row["n"]: None if row[key_column] is None else str(row[key_column]) for row in frame.collect()
     }
@@ -55,7 +57,7 @@ class Event(official_client.schema.Record):
 
 
 @pytest.mark.parametrize("guarantee", GUARANTEES)
-def test_batch(
+def test_key_column_of_a_batch(
     guarantee: str, topic: str, spark: SparkSession, pulsar: LocalPulsar, admin: Admin, official: official_client.Client
 ) -> None:  # fmt: skip
     admin.create_partitioned(topic, 3)
@@ -65,7 +67,7 @@ def test_batch(
 
 
 @pytest.mark.parametrize("guarantee", GUARANTEES)
-def test_stream(
+def test_key_column_of_a_stream(
     guarantee: str, topic: str, spark: SparkSession, pulsar: LocalPulsar, admin: Admin,
     official: official_client.Client, tmp_path: Path,
 ) -> None:  # fmt: skip
@@ -90,7 +92,7 @@ def test_stream(
 
 
 @pytest.mark.parametrize("guarantee", GUARANTEES)
-def test_rows_that_name_topics(
+def test_key_column_of_rows_that_name_topics(
     guarantee: str, topic: str, spark: SparkSession, pulsar: LocalPulsar, admin: Admin, official: official_client.Client
 ) -> None:  # fmt: skip
     topics = [f"{topic}-{number}" for number in range(2)]
@@ -102,7 +104,7 @@ def test_rows_that_name_topics(
     check(official, frame, topics)
 
 
-def test_keys_lie_where_the_java_client_puts_them(
+def test_keys_go_to_the_partitions_that_java_chooses(
     topic: str, spark: SparkSession, pulsar: LocalPulsar, admin: Admin, java_client: JavaClient
 ) -> None:
     names = [f"user-{number}" for number in range(60)] + ["Zürich", "😀"]
@@ -125,7 +127,7 @@ def test_keys_lie_where_the_java_client_puts_them(
 @pytest.mark.parametrize(
     "kind", ["tinyint", "smallint", "int", "bigint", "boolean", "date", "string", "binary"]
 )
-def test_keys_are_what_spark_casts_to(
+def test_keys_equal_sparks_cast_to_string(
     kind: str, topic: str, spark: SparkSession, pulsar: LocalPulsar, official: official_client.Client,
     read_topic: ReadTopic,
 ) -> None:  # fmt: skip
@@ -166,7 +168,7 @@ def test_a_deleted_key_is_gone_after_compaction(
     assert sorted((bytes(row["__key"]), row.id, row.price) for row in kept) == [(b"2", 2, 4), (b"3", 3, 9)]
 
 
-def test_a_pair_with_its_key_in_the_payload(
+def test_key_column_of_inline_key_value_pairs(
     topic: str, spark: SparkSession, pulsar: LocalPulsar, read_topic: ReadTopic, refused: Refused
 ) -> None:
     frame = spark.createDataFrame([("a", 1), ("b", 2)], "key string, value long")
@@ -179,7 +181,7 @@ def test_a_pair_with_its_key_in_the_payload(
     assert "KEY_VALUE schema of separated keys" in said
 
 
-def test_what_is_refused_before_any_row(
+def test_wrong_key_columns_are_refused_before_any_row(
     topic: str, spark: SparkSession, pulsar: LocalPulsar, admin: Admin, refused: Refused
 ) -> None:
     frame = spark.createDataFrame([("a", 1.5)], "user string, amount double")

@@ -1,7 +1,8 @@
-"""Rows that reach the broker when their transaction is aborted already hold no reader up, whoever has aborted it.
+"""Rows that reach the broker after their transaction was aborted do not block readers, whichever process
+aborted it.
 
-The topics never had a transaction, so their transaction buffers remember nothing yet. What is open shows by a plain
-message, which ends no transaction.
+The topics never had a transaction, so their transaction buffers know no aborted transactions yet. A plain message,
+which ends no transaction, shows whether one is open.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def by_hand(sink: Sink, service_url: str) -> None:
 
 
 def begin(sink: Sink, partitions: list[str]) -> TransactionId:
-    """As a task does before its first row."""
+    """Begin a transaction as a task does before its first row."""
     transaction = sink.coordinators.begin(600_000)
     sink.journal.write_begun(BegunTransaction(transaction, WRITER, 0, tuple(partitions)))
     sink.coordinators.add_partitions(transaction, [sink.journal.marker_partition, *partitions])
@@ -85,7 +86,7 @@ def send_late(pulsar: LocalPulsar, partition: str, transaction: TransactionId) -
 
 
 @pytest.mark.parametrize("aborted", [by_the_driver, by_a_commit, by_the_next_run, by_hand])
-def test_rows_of_a_task_that_was_given_up(
+def test_late_rows_of_an_abandoned_task_block_no_reader(
     pulsar: LocalPulsar,
     official: official_client.Client,
     admin: Admin,
@@ -110,14 +111,14 @@ def test_rows_of_a_task_that_was_given_up(
         assert sink.journal.fence_markers(state.ended)
 
 
-def test_a_topic_that_is_taken_in_while_others_are_made_ready(
+def test_a_topic_added_while_buffers_are_prepared_blocks_no_reader(
     pulsar: LocalPulsar,
     official: official_client.Client,
     admin: Admin,
     topic: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """By a task whose rows name topics, and that runs on when its job has failed."""
+    """A task whose rows name topics continues after its job has failed, and adds a topic."""
     second = f"{topic}-second"
     for name in (topic, second):
         admin.create(name)
@@ -140,7 +141,7 @@ def test_a_topic_that_is_taken_in_while_others_are_made_ready(
             assert read(official, name).total() == 0
 
 
-def test_one_partition_that_cannot_be_written_to_leaves_the_others_alone(
+def test_an_unwritable_partition_does_not_block_the_others(
     pulsar: LocalPulsar,
     official: official_client.Client,
     admin: Admin,
@@ -156,7 +157,7 @@ def test_one_partition_that_cannot_be_written_to_leaves_the_others_alone(
         take_over(sink, WRITER)
         transaction = begin(sink, [topic, ended])
         admin.terminate(ended)
-        # If it were left open, the topic could not be read in this test's time.
+        # An open transaction would block the topic for longer than this test runs.
         monkeypatch.setattr(abort, "_TIMEOUT_MS", 600_000)
         abort_epoch(sink, WRITER, 0, [])
         assert "writing to some topic partitions failed before their transactions are aborted" in caplog.text
@@ -164,10 +165,10 @@ def test_one_partition_that_cannot_be_written_to_leaves_the_others_alone(
         assert read(official, topic).total() == 0
 
 
-def test_a_buffer_that_is_not_ready_remembers_nothing(
+def test_control_late_rows_block_readers_of_an_unprepared_buffer(
     topic: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Negative control. On a server of its own: open transactions of other tests hold the low water mark back."""
+    """Negative control, on a server of its own, because other tests' open transactions hold the low water mark back."""
     with (
         LocalPulsar(data=tmp_path) as pulsar,
         closing(official_client.Client(pulsar.service_url)) as official,
@@ -186,7 +187,7 @@ def test_a_buffer_that_is_not_ready_remembers_nothing(
             assert not reader.has_message_available()
             reader.close()
             still_open = begin(sink, [f"{topic}-other"])
-        # There is a command that ends it at once, and nothing that is open.
+        # A command ends the late transaction immediately, and no open one.
         arguments = ["transactions", "unblock", topic, "--service-url", pulsar.service_url]
         assert CliRunner().invoke(cli, arguments, catch_exceptions=False).output.startswith(f"{topic}: rows")
         assert read(official, topic) == {"plain": 1}
@@ -196,7 +197,7 @@ def test_a_buffer_that_is_not_ready_remembers_nothing(
             coordinators.abort_all([still_open])
 
 
-def test_a_topic_that_was_deleted_or_made_again_stays_so(
+def test_an_abort_does_not_create_a_deleted_topic(
     pulsar: LocalPulsar, admin: Admin, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with BrokerClient(options(pulsar, topic)) as client:
@@ -219,7 +220,7 @@ def test_a_topic_that_was_deleted_or_made_again_stays_so(
 def test_a_task_ends_when_its_transaction_has_timed_out(
     pulsar: LocalPulsar, official: official_client.Client, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its rows would come late too, at partitions that it has sent nothing to before."""
+    """The task's rows would be late too, at partitions to which it has sent nothing before."""
     given = options(pulsar, topic)
     rows = pa.record_batch({"value": ["a"]})
     transactions: list[OpenTransaction] = []
@@ -244,14 +245,14 @@ def test_a_task_ends_when_its_transaction_has_timed_out(
 
 
 @pytest.mark.parametrize("behind", ["take_over", "begin", "write_begun"])
-def test_a_task_that_begins_when_its_job_has_failed(
+def test_a_task_that_begins_after_its_job_failed_is_refused(
     pulsar: LocalPulsar,
     official: official_client.Client,
     topic: str,
     behind: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Spark ends tasks of a failed job a moment after it has told the driver to abort."""
+    """Spark ends tasks of a failed job a moment after it has called the driver's abort."""
     given = options(pulsar, topic)
     rows = pa.record_batch({"value": ["a"]})
     target, name = settle_target(given, rows.schema), JournalName(topic, f"{topic}-journal")
@@ -269,7 +270,7 @@ def test_a_task_that_begins_when_its_job_has_failed(
     monkeypatch.setattr(scope, behind, abort_meanwhile)
     with pytest.raises((WriterFenced, TransactionEnded), match=r"the job has failed|not open"):
         write_in_transaction(given, target, name, iter([rows]), job)
-    # One that begins later still.
+    # A task that begins still later is refused, too.
     with pytest.raises(WriterFenced, match="the job has failed"):
         write_in_transaction(given, target, name, iter([rows]), job)
     assert read(official, topic).total() == 0
@@ -280,10 +281,10 @@ def test_a_task_that_begins_when_its_job_has_failed(
     assert read(official, topic) == {"a": 1}
 
 
-def test_an_attempt_that_begins_when_its_job_is_committed(
+def test_an_attempt_that_begins_after_the_commit_is_refused(
     pulsar: LocalPulsar, official: official_client.Client, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A twin that Spark ends a moment later. It sends nothing, to no partition."""
+    """A speculative attempt, which Spark ends a moment later, sends no message to any partition."""
     given = options(pulsar, topic)
     rows = pa.record_batch({"value": ["a"]})
     target, name = settle_target(given, rows.schema), JournalName(topic, f"{topic}-journal")
@@ -302,10 +303,10 @@ def test_an_attempt_that_begins_when_its_job_is_committed(
     assert read(official, topic) == {"a": 1}
 
 
-def test_a_job_that_fails_before_any_of_its_tasks_begins(
+def test_a_task_of_a_job_that_failed_before_it_is_refused(
     pulsar: LocalPulsar, official: official_client.Client, topic: str
 ) -> None:
-    """In the journal of another job, which goes on; in that of a query nothing changes."""
+    """The failed job shares the journal with a running job; the journal of a query does not change."""
     given = options(pulsar, topic)
     rows = pa.record_batch({"value": ["a"]})
     target, name = settle_target(given, rows.schema), JournalName(topic, f"{topic}-journal")
@@ -322,7 +323,7 @@ def test_a_job_that_fails_before_any_of_its_tasks_begins(
         state = take_over(sink, WRITER)
         ExactlyOnce(given, JournalName(topic, sink.journal.prefix), failed).abort(0, [None])
         assert sink.journal.state() == state
-        # What nobody has begun with is anybody's afterwards.
+        # Any job may use a journal afterwards if no job has begun with it.
         nobodys = f"{topic}-of-nobody"
         ExactlyOnce(given, JournalName(topic, nobodys), failed).abort(0, [None])
         with pytest.raises(WriterFenced, match="the job has failed"):
@@ -330,10 +331,10 @@ def test_a_job_that_fails_before_any_of_its_tasks_begins(
         assert take_over(Sink.open(client, nobodys), WRITER).writer == WRITER
 
 
-def test_a_namespace_that_demands_schemas_and_encryption(
+def test_buffers_in_a_strict_namespace_are_prepared(
     pulsar: LocalPulsar, admin: Admin, topic: str, pair: KeyPair, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its buffers become ready all the same."""
+    """The buffers of topics in a strict namespace become ready all the same."""
     namespace = f"public/strict-{topic[-12:]}"
     admin.make_namespace(namespace)
     for demand in ("encryptionRequired", "schemaValidationEnforced"):
@@ -353,7 +354,7 @@ def test_a_namespace_that_demands_schemas_and_encryption(
     assert caplog.messages == []
 
 
-def test_rows_of_a_job_that_fails(
+def test_rows_of_a_failed_job_block_no_reader(
     spark: SparkSession,
     pulsar: LocalPulsar,
     official: official_client.Client,
@@ -361,7 +362,7 @@ def test_rows_of_a_job_that_fails(
     topic: str,
     tmp_path: Path,
 ) -> None:
-    """One task fails while the first rows of another are on their way."""
+    """A task fails while another sends its first rows."""
     on_their_way, job_has_failed = tmp_path / "on-their-way", threading.Event()
     writing: set[int] = set()
 

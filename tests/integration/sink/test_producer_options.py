@@ -1,4 +1,4 @@
-"""Options of producers, as what the official clients find in the topic: entries, codecs, chunks, encryption."""
+"""Effects of producer options on topics as official clients read them: entries, codecs, chunks, encryption."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def save(frame: DataFrame, server: LocalPulsar, topic: str, **options: str) -> N
 def entries(
     client: official_client.Client, topic: str
 ) -> dict[tuple[int, int], list[official_client.Message]]:
-    """Messages by the entry that holds them."""
+    """Group messages by the entry that contains them."""
     found = defaultdict(list)
     for message in messages_of(client, topic):
         found[message.message_id().ledger_id(), message.message_id().entry_id()].append(message)
@@ -46,7 +46,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> KeyPair:
 
 
 def noise(spark: SparkSession, sizes: list[int]) -> DataFrame:
-    """Text that hardly compresses, of so many characters."""
+    """Return rows of text that hardly compresses, with the given numbers of characters."""
     repeats = [(index, size // 64 + 1, size) for index, size in enumerate(sizes)]
     text = (
         "substring(array_join(transform(sequence(1, many), i -> sha2(concat(n, '-', i), 256)), ''), 1, size)"
@@ -59,7 +59,7 @@ def noise(spark: SparkSession, sizes: list[int]) -> DataFrame:
 
 @pytest.mark.parametrize("codec", ["NONE", "LZ4", "ZLIB", "ZSTD", "SNAPPY"])
 @pytest.mark.parametrize("batching", ["true", "false"])
-def test_codecs(
+def test_every_compression_codec_is_readable(
     codec: str,
     batching: str,
     topic: str,
@@ -75,7 +75,7 @@ def test_codecs(
     assert (stats["storageSize"] > 30_000) == (codec == "NONE")
 
 
-def test_sizes_of_batches(
+def test_batches_obey_their_limits(
     topic: str, spark: SparkSession, pulsar: LocalPulsar, official: official_client.Client
 ) -> None:
     frame = spark.range(1_000).selectExpr("repeat('x', 100) value").coalesce(1)
@@ -108,7 +108,7 @@ def test_a_delay_fills_entries_over_record_batches(
     assert [message.data() for message in only] == [str(number).encode() for number in range(200)]
 
 
-def waiting(consumer: official_client.Consumer) -> Iterator[official_client.Message]:
+def receive_all(consumer: official_client.Consumer) -> Iterator[official_client.Message]:
     with contextlib.suppress(official_client.Timeout):
         while True:
             yield consumer.receive(timeout_millis=200)
@@ -118,7 +118,7 @@ STICKY = [(0, 9_999), (10_000, 39_999), (40_000, 65_535)]
 
 
 @pytest.mark.parametrize("ranges", [None, STICKY], ids=["shared out", "sticky"])
-def test_batches_by_key_keep_key_shared_right(
+def test_batches_by_key_suit_key_shared_subscriptions(
     topic: str,
     spark: SparkSession,
     pulsar: LocalPulsar,
@@ -154,7 +154,7 @@ def test_batches_by_key_keep_key_shared_right(
     order: dict[str, list[int]] = defaultdict(list)
     while sum(map(len, order.values())) < 600:
         for number, consumer in enumerate(consumers):
-            for message in waiting(consumer):
+            for message in receive_all(consumer):
                 key = message.ordering_key() or message.partition_key()
                 who[key][number] += 1
                 order[key].append(int(message.data()))
@@ -195,7 +195,7 @@ def test_large_messages_fail_without_chunking(topic: str, spark: SparkSession, p
 
 
 @pytest.mark.parametrize("batching", ["true", "false"])
-def test_encryption(
+def test_encrypted_rows_are_readable_with_the_key(
     batching: str,
     pair: KeyPair,
     topic: str,
@@ -220,7 +220,7 @@ def test_encryption(
     failure(lambda: read_topic(topic).collect(), "DecryptionError")
 
 
-def test_a_namespace_that_demands_encryption(
+def test_a_namespace_that_requires_encryption(
     pair: KeyPair,
     topic: str,
     spark: SparkSession,
@@ -237,7 +237,7 @@ def test_a_namespace_that_demands_encryption(
     save(frame, pulsar, f"persistent://{namespace}/t", **keys)
 
 
-def test_a_public_key_that_is_none(
+def test_a_file_without_public_key_is_refused(
     topic: str, tmp_path: Path, spark: SparkSession, pulsar: LocalPulsar
 ) -> None:
     frame = spark.range(1).selectExpr("cast(id as string) value")

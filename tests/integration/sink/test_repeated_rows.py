@@ -1,4 +1,4 @@
-"""Rows that are dropped, since their epoch was written before, have the digest of those that were sent."""
+"""Rows that are dropped because an earlier run wrote their epoch have the same digest as the sent rows."""
 
 from __future__ import annotations
 
@@ -40,8 +40,10 @@ def assert_the_same(given: WriteOptions, rows: pa.Table, rng: random.Random) -> 
     assert not other.agrees_with(sent)
 
 
-def test_of_one_topic(pulsar: LocalPulsar, admin: Admin, topic: str, rng: random.Random) -> None:
-    """Keyed by a column, some of them tombstones, to several partitions."""
+def test_repeated_rows_of_one_topic_have_the_same_digest(
+    pulsar: LocalPulsar, admin: Admin, topic: str, rng: random.Random
+) -> None:
+    """Rows with keys from a column, some of them tombstones, go to several partitions."""
     admin.create_partitioned(topic, 3)
     more = {
         "keyColumn": "id",
@@ -55,7 +57,9 @@ def test_of_one_topic(pulsar: LocalPulsar, admin: Admin, topic: str, rng: random
     assert_the_same(given, pa.table({"id": list(range(ROWS)), "name": names, "__eventTime": times}), rng)
 
 
-def test_of_topics_that_rows_name(pulsar: LocalPulsar, admin: Admin, topic: str, rng: random.Random) -> None:
+def test_repeated_rows_of_named_topics_have_the_same_digest(
+    pulsar: LocalPulsar, admin: Admin, topic: str, rng: random.Random
+) -> None:
     names = [f"{topic}-{number}" for number in range(3)]
     for name in names:
         admin.create(name)

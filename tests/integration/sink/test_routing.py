@@ -1,4 +1,4 @@
-"""The sink: which partition a row goes to, in which order, and what it takes along."""
+"""Partitions, order and metadata of the sink's rows."""
 
 from __future__ import annotations
 
@@ -50,11 +50,12 @@ def test_metadata_and_order_of_a_partitioned_topic(
     assert [found[number] for number in range(ROWS)] == rows
     assert sum(len(each) for each in order.values()) == ROWS
     assert len(order) == 4
-    # One task wrote all rows, so the order of each partition, and with it of each key, is that of the rows.
+    # One task wrote all rows, so the order of each partition, and with it of each key, is the order of the
+    # rows.
     assert all(numbers == sorted(numbers) for numbers in order.values())
 
 
-def test_keys_land_where_the_java_client_puts_them(
+def test_keys_go_to_the_partitions_that_java_chooses(
     topic: str,
     rng: random.Random,
     spark: SparkSession,

@@ -1,4 +1,4 @@
-"""The sink's columns: where a row goes, when it is delivered, and what deletes a key; seen by the official clients."""
+"""Columns of the sink that select topic, partition and delivery time, or delete a key; read by the official clients."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_keys_go_where_the_java_client_sends_them(
     assert len(set(places(topic).values())) == 5
 
 
-def test_a_row_chooses_where_it_goes(
+def test_a_row_chooses_its_partition(
     topic: str,
     spark: SparkSession,
     pulsar: LocalPulsar,
@@ -86,7 +86,7 @@ def test_a_row_chooses_where_it_goes(
     assert "__partition: expected 0 to 3, got 4" in failure(
         lambda: save(beyond, pulsar, topic=topic), "SchemaError"
     )
-    # A null, and the -1 of a topic without partitions, leave it to the key.
+    # With a null, or the -1 of a topic without partitions, the key selects the partition.
     free = spark.createDataFrame(
         [("a", None, "a"), ("b", -1, "a")], "value string, __partition int, __key string"
     )
@@ -105,12 +105,12 @@ def test_rows_name_topics_that_exist(
     frame = spark.range(3_000).selectExpr("cast(id as string) value", "'k' __key", f"{name} __topic")
     save(frame.coalesce(1), pulsar)
     for rest in range(3):
-        # One task, one key: the order stays.
+        # One task and one key keep the order.
         wanted = [str(number) for number in range(3_000) if number % 3 == rest]
         assert texts(official, f"{topic}-{rest}") == wanted
 
 
-def test_option_topic_beats_the_column(
+def test_option_topic_overrides_the_column(
     topic: str, spark: SparkSession, pulsar: LocalPulsar, admin: Admin, official: official_client.Client
 ) -> None:
     save(
@@ -145,7 +145,7 @@ def test_topics_of_rows_are_created_when_allowed(
     assert {rest: sorted(ids) for rest, ids in found.items()} == {
         rest: [number for number in range(100) if number % 2 == rest] for rest in range(2)
     }
-    # Now they exist, and stay as they are.
+    # The topics exist now, and stay unchanged.
     save(frame, pulsar, **{**options, "partitions": "5"})
     assert f"{topic}-0-partition-2" not in admin.topics()
 
@@ -160,7 +160,7 @@ def test_a_topic_is_created_with_partitions(
     assert {name for name in admin.topics() if name.startswith(topic)} == expected
 
 
-def test_rows_without_a_topic(spark: SparkSession, pulsar: LocalPulsar, refused: Refused) -> None:
+def test_rows_without_a_topic_are_refused(spark: SparkSession, pulsar: LocalPulsar, refused: Refused) -> None:
     nowhere = spark.createDataFrame([("a", None)], "value string, __topic string")
     assert "expected a topic in column __topic, got null" in failure(
         lambda: save(nowhere, pulsar), "SchemaError"
@@ -168,7 +168,7 @@ def test_rows_without_a_topic(spark: SparkSession, pulsar: LocalPulsar, refused:
     assert "a column __topic" in refused(lambda: save(spark.range(1), pulsar), "OptionError")
 
 
-def test_delivery_at_a_time(
+def test_rows_are_delivered_at_their_time(
     topic: str,
     spark: SparkSession,
     pulsar: LocalPulsar,
@@ -192,7 +192,7 @@ def test_delivery_at_a_time(
     consumer.close()
     assert came["then"] >= at
     assert max(moment for value, moment in came.items() if value != "then") < came["then"]
-    # A reader does not wait, and rows of a task keep their order.
+    # A reader ignores delivery times, and rows of a task keep their order.
     assert [row.value for row in read_topic(topic).collect()] == [value for value, _ in rows]
 
 
@@ -233,7 +233,7 @@ def test_tombstones_delete_keys_of_a_compacted_topic(
     assert sorted((bytes(row["__key"]), row.n, row.t) for row in kept) == [(b"b", None, "z"), (b"c", 3, None)]
 
 
-def test_records_of_nulls_without_the_option(
+def test_records_of_nulls_are_no_tombstones_without_the_option(
     topic: str, spark: SparkSession, pulsar: LocalPulsar, official: official_client.Client
 ) -> None:
     save(spark.createDataFrame([("a", None)], "__key string, n int"), pulsar, topic=topic)
@@ -271,7 +271,7 @@ def test_update_mode_upserts_by_key(
 
 
 @pytest.mark.parametrize(("value_format", "kind"), [("string", "STRING"), ("bytes", None)])
-def test_plain_formats(
+def test_plain_formats_write_the_value_column(
     value_format: str,
     kind: str | None,
     topic: str,

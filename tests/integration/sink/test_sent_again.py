@@ -1,5 +1,7 @@
-"""Connections that break, and topics that move, at each frame of a write and at each receipt: what the official readers
-and ours find afterwards, with and without the broker's deduplication."""
+"""Connections that break, and topics that are unloaded, at each frame of a write and at each receipt.
+
+The official readers and this package's read the result, with and without the broker's deduplication.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ ALL_OF_IT = 1 << 30
 
 @dataclass
 class Interruption:
-    """Once, at the frame or receipt `nth` of all connections."""
+    """A single interruption, at the frame or receipt number `nth` of all connections."""
 
     kind: str
     nth: int
@@ -66,7 +68,7 @@ def options(service_url: str, topic: str) -> WriteOptions:
 
 
 def write(server: LocalPulsar, topic: str, watch: Callable[[Seen], None]) -> int:
-    """The values, in one batch for each run of small ones."""
+    """Write the values, with a batch for each run of small ones."""
     target = settle_target(options(server.service_url, topic), COLUMNS)
     with Forwarder(server.service_url, watch) as forwarder:
         batch = pa.record_batch([pa.array(VALUES)], schema=COLUMNS)
@@ -74,7 +76,7 @@ def write(server: LocalPulsar, topic: str, watch: Callable[[Seen], None]) -> int
 
 
 @pytest.mark.parametrize("deduplication", [False, True], ids=["plain", "deduplication"])
-def test_chunked_rows_are_there_once_for_all_readers(
+def test_chunked_rows_are_read_once_by_all_readers(
     deduplication: bool,
     topic: str,
     pulsar: LocalPulsar,
@@ -93,7 +95,7 @@ def test_chunked_rows_are_there_once_for_all_readers(
             interruption = Interruption(kind, nth, lambda name=name: admin.unload(name))
             assert write(pulsar, name, interruption) == len(VALUES)
             assert interruption.seen >= nth, "nothing was interrupted"
-            # Readers wait for the last message, also if that is a chunk that they drop.
+            # Readers wait for the last message, even if it is a chunk that they drop.
             producer = official.create_producer(name)
             producer.send(LAST.encode())
             producer.close()
@@ -117,10 +119,10 @@ def test_chunked_rows_are_there_once_for_all_readers(
             assert list(dict.fromkeys(got)) == [*VALUES, LAST], (reader, name)
 
 
-def test_a_receipt_that_proves_nothing_is_no_success(
+def test_a_receipt_of_a_dropped_message_is_an_error(
     topic: str, pulsar: LocalPulsar, admin: Admin, official: official_client.Client
 ) -> None:
-    """A broker knows the producer's name with higher ids from elsewhere: it drops what was never stored."""
+    """A broker that knows the producer's name with higher ids drops messages that it never stored."""
     namespace = f"public/known-{topic[-12:]}"
     admin.make_namespace(namespace)
     admin.request("POST", f"namespaces/{namespace}/deduplication", True)
@@ -138,10 +140,12 @@ def test_a_receipt_that_proves_nothing_is_no_success(
     assert [message.data() for message in messages_of(official, name)] == [b"theirs"]
 
 
-def test_a_topic_that_moves_while_nothing_is_on_its_way(
+def test_an_unload_of_an_idle_topic_is_no_error(
     topic: str, pulsar: LocalPulsar, admin: Admin, official: official_client.Client
 ) -> None:
-    """Also where nothing may be sent again, as in a transaction: nothing is in doubt."""
+    """An unload of an idle topic is no error even if nothing may be sent again, as in a transaction: no row
+    is in doubt.
+    """
     with BrokerClient(options(pulsar.service_url, topic)) as client:
         producer = Producer(client, topic, 1, None, 30.0, sends_again=False)
         producer.open()

@@ -1,4 +1,4 @@
-"""Rows with sequence ids of their own under a producer's name, and a broker that deduplicates by them."""
+"""Rows with their own sequence ids and a producer's name, and a broker that removes duplicates by them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COLUMNS = pa.schema([pa.field("value", pa.string()), pa.field("__sequenceId", pa
 
 @pytest.fixture
 def target(topic: str, admin: Admin) -> str:
-    """A topic of three partitions in a namespace with deduplication."""
+    """Return a topic of three partitions in a namespace with deduplication."""
     namespace = f"public/ids-{topic[-12:]}"
     admin.make_namespace(namespace)
     assert admin.request("POST", f"namespaces/{namespace}/deduplication", True).status < 300
@@ -44,7 +44,7 @@ def numbered(spark: SparkSession, first: int, behind: int) -> DataFrame:
     )
 
 
-def test_rows_that_are_written_again_are_there_once(
+def test_rows_written_twice_are_stored_once(
     target: str, spark: SparkSession, pulsar: LocalPulsar, read_topic: ReadTopic
 ) -> None:
     save(numbered(spark, 0, 50).coalesce(1), pulsar, target)
@@ -57,10 +57,10 @@ def test_rows_that_are_written_again_are_there_once(
 
 
 @pytest.mark.parametrize("nth", [0, 7, 19])
-def test_an_attempt_that_breaks_anywhere_is_run_again(
+def test_an_attempt_that_breaks_anywhere_can_run_again(
     nth: int, target: str, pulsar: LocalPulsar, official: official_client.Client
 ) -> None:
-    """First the connection breaks, then the whole task is run again, as Spark does."""
+    """The connection breaks first, and then the whole task runs again, as in Spark."""
     sends: list[Seen] = []
 
     def cut(seen: Seen) -> None:
@@ -80,7 +80,7 @@ def test_an_attempt_that_breaks_anywhere_is_run_again(
     assert Counter(message.data().decode() for message in messages_of(official, target)) == Counter(texts)
 
 
-def test_what_cannot_be_right_is_refused(
+def test_wrong_sequence_ids_and_options_are_refused(
     target: str, spark: SparkSession, pulsar: LocalPulsar, refused: Refused
 ) -> None:
     rows = numbered(spark, 0, 10).coalesce(1)
@@ -102,10 +102,10 @@ def test_what_cannot_be_right_is_refused(
     assert "got null" in failure(lambda: save(missing, pulsar, target), "SchemaError")
 
 
-def test_without_a_name_ids_are_not_stored(
+def test_sequence_ids_without_a_producer_name_are_not_stored(
     topic: str, spark: SparkSession, pulsar: LocalPulsar, read_topic: ReadTopic
 ) -> None:
-    """So that what was read can be written back."""
+    """Rows that were read can be written back."""
     numbered(spark, 5, 9).coalesce(1).write.format("pulsar").option("service.url", pulsar.service_url).option(
         "topic", topic
     ).mode("append").save()

@@ -1,4 +1,4 @@
-"""The sink: what the official clients read from what Spark wrote, cell by cell."""
+"""Messages that Spark wrote, read by the official clients, cell by cell."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def save(frame: DataFrame, server: LocalPulsar, topic: str, **options: str) -> N
 
 
 def document_of(admin: Admin, topic: str, kind: str) -> dict[str, Any]:
-    """The Avro document that the registry holds for the topic, whose type must be `kind`."""
+    """Return the topic's Avro document in the registry, whose type must be `kind`."""
     schema = admin.schema(topic)
     assert schema is not None
     assert schema["type"] == kind
@@ -103,7 +103,7 @@ def test_avro_is_registered_and_read_by_the_official_decoder(
     assert expected_cells(ours) == found
 
 
-# The official classes know no null inside an array or a map.
+# The official classes support no null inside an array or a map.
 JSON_COLUMNS = (
     StructType()
     .add("flag", BooleanType())
@@ -135,7 +135,7 @@ def test_json_is_registered_and_read_by_the_official_decoder(
     save(frame, pulsar, topic, valueFormat="json")
     document = document_of(admin, topic, "JSON")
     inner = next(field["type"][1] for field in document["fields"] if field["name"] == "inner")
-    # The broker compares record names, so the official classes bear those that were registered.
+    # The broker compares record names, so the official classes have the registered names.
     inner_class = type(inner["name"], (Record,), {"x": Integer(), "y": String()})
     fields = {
         "flag": Boolean(), "number": Integer(), "large": Long(), "single": Float(), "double": Double(),
@@ -181,7 +181,7 @@ def test_an_existing_record_schema_is_kept_and_used(
     before = admin.schema(topic)
     at = dt.datetime(2026, 11, 21, 3, 1, 43, 82_000, dt.UTC)
     rows = [("A", 1, at, "x"), ("B", 2, at, None)]
-    # Other order and a narrower integer than the schema's; `extra` is left out.
+    # The order differs from the schema's, an integer is narrower, and `extra` is left out.
     save(
         spark.createDataFrame(rows, "kind string, id int, at timestamp, name string").coalesce(1),
         pulsar,
@@ -198,7 +198,7 @@ def test_an_existing_record_schema_is_kept_and_used(
     ]
 
 
-def test_a_default_is_written_for_a_column_that_is_missing(
+def test_a_missing_column_is_written_as_its_default(
     topic: str, spark: SparkSession, pulsar: LocalPulsar, official: official_client.Client, admin: Admin
 ) -> None:
     admin.create(topic)
@@ -247,7 +247,7 @@ def _parsed(text: str | None, kind: str) -> Any:
     return int(text)
 
 
-def test_bytes_need_no_schema(
+def test_bytes_are_written_without_a_schema(
     topic: str, spark: SparkSession, pulsar: LocalPulsar, official: official_client.Client, admin: Admin
 ) -> None:
     values = [b"", b"\x00\xff", b"x" * 100_000, None]
@@ -257,7 +257,7 @@ def test_bytes_need_no_schema(
     assert [None if each.has_null_value() else each.data() for each in messages] == values
 
 
-def test_a_topic_written_back_to_another_is_the_same(
+def test_a_copy_of_a_topic_equals_it(
     topic: str, spark: SparkSession, pulsar: LocalPulsar, read_topic: ReadTopic
 ) -> None:
     frame = spark.range(1_000).selectExpr(
@@ -273,14 +273,14 @@ def test_a_topic_written_back_to_another_is_the_same(
 
 
 @pytest.mark.parametrize("partitions", [0, 3], ids=["plain", "partitioned"])
-def test_rows_to_a_non_persistent_topic_reach_who_consumes_it(
+def test_rows_of_a_non_persistent_topic_reach_its_consumer(
     partitions: int, topic: str, spark: SparkSession, pulsar: LocalPulsar, official: official_client.Client
 ) -> None:
     name = topic.replace("persistent://", "non-persistent://")
     writer = spark.createDataFrame([(f"row {number}",) for number in range(20)], "value string").write
     writer = writer.format("pulsar").mode("append").option("service.url", pulsar.service_url)
     writer = writer.options(topic=name, valueFormat="string", deliveryGuarantee="none", partitions=partitions)
-    writer.option("admin.url", pulsar.admin_url).save()  # Makes the topic; its rows are nobody's.
+    writer.option("admin.url", pulsar.admin_url).save()  # Creates the topic; no consumer reads these rows.
     consumer = official.subscribe(name, "here", schema=official_client.schema.StringSchema())
     try:
         writer.option("admin.url", pulsar.admin_url).save()

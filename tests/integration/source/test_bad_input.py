@@ -1,4 +1,6 @@
-"""What a reading user can do wrong: each is refused before any task starts, in words that say what to do."""
+"""Wrong options and topics of a read: each is refused before any task starts, with a message that names the
+remedy.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ def load(spark: SparkSession, **options: str) -> DataFrame:
     ],
     ids=lambda value: "-".join(value) or "nothing" if isinstance(value, dict) else "",
 )  # fmt: skip
-def test_bad_options_of_a_read(
+def test_bad_options_of_a_read_are_refused(
     options: dict[str, str],
     kind: str,
     words: list[str],
@@ -59,13 +61,13 @@ def test_bad_options_of_a_read(
 @pytest.mark.parametrize(
     "url", ["http://localhost:8080", "localhost:6650", "", "pulsar://", "pulsar://host:port"]
 )
-def test_bad_service_url(url: str, spark: SparkSession, refused: Refused) -> None:
+def test_a_bad_service_url_is_refused(url: str, spark: SparkSession, refused: Refused) -> None:
     text = refused(lambda: load(spark, **{"service.url": url, "topic": "t"}).collect(), "OptionError")
     assert "service.url" in text
     assert "pulsar://host:port" in text
 
 
-def test_missing_service_url(spark: SparkSession, refused: Refused) -> None:
+def test_a_missing_service_url_is_refused(spark: SparkSession, refused: Refused) -> None:
     text = refused(lambda: load(spark, topic="t").collect(), "OptionError")
     assert "'service.url' is missing" in text
 
@@ -105,7 +107,7 @@ def test_refused_connection_fails_soon(direction: str, spark: SparkSession, refu
 
 
 @pytest.mark.parametrize("command", ["plan", "segments", "tier run"])
-def test_commands_fail_as_soon_as_a_query(command: str) -> None:
+def test_commands_fail_as_fast_as_a_query(command: str) -> None:
     url = f"pulsar://127.0.0.1:{unused_port()}"
     arguments = [*command.split(), "t", "--service-url", url, "--admin-url", "http://127.0.0.1:1"]
     if command == "tier run":
@@ -117,7 +119,9 @@ def test_commands_fail_as_soon_as_a_query(command: str) -> None:
     assert url.removeprefix("pulsar://") in str(result.exception)
 
 
-def test_wrong_port_of_the_right_server(spark: SparkSession, pulsar: LocalPulsar, refused: Refused) -> None:
+def test_the_error_of_a_wrong_port_names_the_right_one(
+    spark: SparkSession, pulsar: LocalPulsar, refused: Refused
+) -> None:
     url = "pulsar://" + pulsar.admin_url.removeprefix("http://")
     began = time.monotonic()
     text = refused(lambda: load(spark, **{"service.url": url, "topic": "t"}).collect(), "ConnectionFailed")
@@ -164,7 +168,7 @@ def test_one_missing_topic_among_several(
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_bad_bounds(
+def test_bad_bounds_are_refused(
     key: str, text: str, words: list[str], filled: str, read_topic: ReadTopic, refused: Refused
 ) -> None:
     value = text.replace("%s", filled)
@@ -179,7 +183,7 @@ def test_bounds_of_a_stream_must_be_json(
     reader = (
         spark.readStream.format("pulsar").option("service.url", pulsar.service_url).option("topic", filled)
     )
-    # Before a query is started.
+    # The error appears before a query is started.
     assert "begin" in refused(lambda: reader.option("startingOffsets", "begin").load(), "OptionError")
 
 
@@ -189,7 +193,7 @@ def test_bounds_of_a_stream_must_be_json(
         ("PROTOBUF", ONE_RECORD, ["__PARSING_INFO__", "protobufDescriptorFile"]),
     ],
 )
-def test_schemas_that_have_no_columns(
+def test_schemas_without_columns_are_refused(
     kind: str, document: str, words: list[str], topic: str, spark: SparkSession, admin: Admin,
     read_topic: ReadTopic, refused: Refused, pulsar: LocalPulsar,
 ) -> None:  # fmt: skip
@@ -203,7 +207,7 @@ def test_schemas_that_have_no_columns(
             assert word in text
 
 
-def test_topics_with_different_schemas(
+def test_topics_with_different_schemas_are_refused(
     topic: str, spark: SparkSession, pulsar: LocalPulsar, admin: Admin, refused: Refused
 ) -> None:
     for suffix, kind in (("-a", "STRING"), ("-b", "INT32")):

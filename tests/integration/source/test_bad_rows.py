@@ -1,4 +1,4 @@
-"""Messages that do not decode, in each mode, and reading only some columns; against a real server."""
+"""Messages that do not decode, in each mode, also with a selection of columns; against a real server."""
 
 from __future__ import annotations
 
@@ -34,8 +34,10 @@ GOOD = {0: (1, "a"), 4: (5, None)}
 
 
 @pytest.fixture(params=[True, False], ids=["batched", "unbatched"])
-def spoilt(request: pytest.FixtureRequest, topic: str, official: official_client.Client, admin: Admin) -> str:
-    """A JSON topic with good and bad messages and a null value."""
+def topic_with_bad_message(
+    request: pytest.FixtureRequest, topic: str, official: official_client.Client, admin: Admin
+) -> str:
+    """Return a JSON topic with good and bad messages and a null value."""
     admin.create(topic)
     admin.register(topic, "JSON", DOCUMENT)
     producer = official.create_producer(topic, batching_enabled=request.param)
@@ -46,13 +48,13 @@ def spoilt(request: pytest.FixtureRequest, topic: str, official: official_client
     return topic
 
 
-def test_failfast_names_a_bad_message(spoilt: str, read_topic: ReadTopic) -> None:
+def test_failfast_names_a_bad_message(topic_with_bad_message: str, read_topic: ReadTopic) -> None:
     with pytest.raises(Exception, match=r"(?s)DecodeError.*mode=PERMISSIVE"):
-        read_topic(spoilt).collect()
+        read_topic(topic_with_bad_message).collect()
 
 
-def test_permissive_keeps_bytes_and_metadata(spoilt: str, read_topic: ReadTopic) -> None:
-    frame = read_topic(spoilt, mode="permissive")
+def test_permissive_keeps_bytes_and_metadata(topic_with_bad_message: str, read_topic: ReadTopic) -> None:
+    frame = read_topic(topic_with_bad_message, mode="permissive")
     assert frame.columns[:4] == ["id", "name", "_corrupt_record", "__key"]
     assert dict(frame.dtypes)["_corrupt_record"] == "binary"
     rows = [(row.id, row.name, row._corrupt_record, bytes(row["__key"]).decode()) for row in frame.collect()]
@@ -61,27 +63,31 @@ def test_permissive_keeps_bytes_and_metadata(spoilt: str, read_topic: ReadTopic)
 
 
 def test_permissive_in_the_users_own_schema(
-    spoilt: str, read_topic: ReadTopic, spark: SparkSession, pulsar: LocalPulsar
+    topic_with_bad_message: str, read_topic: ReadTopic, spark: SparkSession, pulsar: LocalPulsar
 ) -> None:
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "broken"}
-    reader = spark.read.format("pulsar").options(topic=spoilt, **options)
+    reader = spark.read.format("pulsar").options(topic=topic_with_bad_message, **options)
     reader = reader.option("service.url", pulsar.service_url)
     frame = reader.schema("broken binary, id bigint, __messageSize int").load()
     assert frame.columns == ["broken", "id", "__messageSize"]
     assert [row.id for row in frame.collect()] == [1, None, None, None, 5, 6, None]
     assert [row.broken for row in frame.collect()] == [None, *PAYLOADS[1:4], None, None, None]
-    plain = read_topic(spoilt, columns="id,__key", **options)
+    plain = read_topic(topic_with_bad_message, columns="id,__key", **options)
     assert [row.id for row in plain.collect()] == [1, None, None, None, 5, 6, None]
 
 
 def test_dropmalformed_in_batch_and_stream(
-    spoilt: str, read_topic: ReadTopic, spark: SparkSession, pulsar: LocalPulsar, tmp_path: Path
+    topic_with_bad_message: str,
+    read_topic: ReadTopic,
+    spark: SparkSession,
+    pulsar: LocalPulsar,
+    tmp_path: Path,
 ) -> None:
-    frame = read_topic(spoilt, mode="DROPMALFORMED")
+    frame = read_topic(topic_with_bad_message, mode="DROPMALFORMED")
     assert "_corrupt_record" not in frame.columns
     assert [(row.id, row.name) for row in frame.collect()] == [(1, "a"), (5, None), (None, None)]
     stream = spark.readStream.format("pulsar").option("service.url", pulsar.service_url)
-    stream = stream.options(topic=spoilt, startingOffsets="earliest", mode="DROPMALFORMED")
+    stream = stream.options(topic=topic_with_bad_message, startingOffsets="earliest", mode="DROPMALFORMED")
     query = (
         stream.load().select("id").writeStream.format("parquet").option("path", str(tmp_path / "rows"))
         .option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
@@ -91,8 +97,10 @@ def test_dropmalformed_in_batch_and_stream(
     assert sorted(row.id or 0 for row in rows) == [0, 1, 5]
 
 
-def test_what_is_not_asked_for_is_not_decoded(spoilt: str, read_topic: ReadTopic) -> None:
-    sizes = [row["__messageSize"] for row in read_topic(spoilt, columns="__messageSize").collect()]
+def test_unselected_columns_are_not_decoded(topic_with_bad_message: str, read_topic: ReadTopic) -> None:
+    sizes = [
+        row["__messageSize"] for row in read_topic(topic_with_bad_message, columns="__messageSize").collect()
+    ]
     assert sizes == [*map(len, PAYLOADS), 0]
 
 
@@ -160,7 +168,7 @@ def test_odd_messages_are_values_or_bad_rows(
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )  # fmt: skip
-def test_bad_choices(
+def test_bad_modes_are_refused(
     options: dict[str, str], kind: str, words: list[str], topic: str, admin: Admin, read_topic: ReadTopic,
     refused: Refused,
 ) -> None:  # fmt: skip
@@ -171,7 +179,7 @@ def test_bad_choices(
         assert word in text, text
 
 
-def test_all_metadata_columns_are_what_the_official_client_says(
+def test_all_metadata_columns_equal_the_official_client(
     topic: str, official: official_client.Client, admin: Admin, read_topic: ReadTopic
 ) -> None:
     admin.create_partitioned(topic, 2)

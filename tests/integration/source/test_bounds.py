@@ -1,4 +1,4 @@
-"""`startingOffsets` and `endingOffsets`: inclusive and exclusive down to the message inside an entry."""
+"""`startingOffsets` (inclusive) and `endingOffsets` (exclusive), down to the message inside an entry."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Whole = dict[str, Ids]
 
 @pytest.fixture
 def whole(topic: str, rng: random.Random, official: official_client.Client, admin: Admin) -> Whole:
-    """Partition to the ids of its messages as the official Reader sees them, batched and unbatched."""
+    """Map each partition to its message ids, batched and unbatched, as read by the official Reader."""
     admin.create_partitioned(topic, PARTITIONS)
     for batched in (True, False, True):
         producer = official.create_producer(
@@ -48,8 +48,10 @@ def whole(topic: str, rng: random.Random, official: official_client.Client, admi
 
 
 def bound(ids: Whole, cuts: dict[str, int]) -> str:
-    """The JSON that names the message number `cuts[partition]` of each partition; behind the last one, the
-    next entry."""
+    """Return the JSON for the position of message number `cuts[partition]` in each partition.
+
+    A cut after the last message is the next entry's position.
+    """
 
     def position(name: str, cut: int) -> str:
         if cut == len(ids[name]):
@@ -64,7 +66,7 @@ def bound(ids: Whole, cuts: dict[str, int]) -> str:
 def random_cuts(
     rng: random.Random, ids: Whole, number: int
 ) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
-    """Consecutive ranges, as message numbers, that cover every partition."""
+    """Yield consecutive ranges of message numbers that cover every partition."""
     inner = {name: sorted(rng.choices(range(len(each) + 1), k=number)) for name, each in ids.items()}
     cuts = {name: [0, *inner[name], len(ids[name])] for name in ids}
     for index in range(number + 1):
@@ -93,7 +95,7 @@ def test_ranges_between_random_cuts_read_each_row_once(
         assert found == {name: whole[name][start[name] : end[name]] for name in whole}, offsets
 
 
-def test_many_random_cuts_without_spark_around_them(
+def test_many_random_cuts_without_spark(
     topic: str, whole: Whole, rng: random.Random, pulsar: LocalPulsar
 ) -> None:
     options = {"service.url": pulsar.service_url, "topic": topic, "batchRows": "100"}
@@ -131,13 +133,13 @@ def test_earliest_latest_and_json_can_be_mixed(topic: str, whole: Whole, read_to
     assert read_topic(topic, startingOffsets="earliest", endingOffsets="latest").count() == MESSAGES
 
 
-def test_one_of_the_partitions_read_by_its_own_name(topic: str, whole: Whole, read_topic: ReadTopic) -> None:
+def test_one_partition_is_read_by_its_own_name(topic: str, whole: Whole, read_topic: ReadTopic) -> None:
     name = next(iter(whole))
     rows = read_topic(name).select("__messageId.*").collect()
     assert [(row.ledger, row.entry, row.batchIndex) for row in rows] == whole[name]
 
 
-def test_position_order_is_that_of_messages(whole: Whole) -> None:
+def test_positions_are_ordered_like_messages(whole: Whole) -> None:
     for ids in whole.values():
         positions = [Position(ledger, entry, max(0, index)) for ledger, entry, index in ids]
         assert positions == sorted(set(positions))

@@ -1,4 +1,6 @@
-"""What brokers with interceptors add to entries, and what replicators do, as the official Java client gives it."""
+"""Metadata that brokers with interceptors and replicators add to entries, compared with the official Java
+client.
+"""
 
 from __future__ import annotations
 
@@ -34,12 +36,14 @@ def rows_of(spark: SparkSession, server: LocalPulsar, topic: str, **options: str
 
 
 def at_utc(row: dict[str, Any]) -> dt.datetime:
-    """Spark gives times in the zone of this process."""
+    """Convert a time of Spark, which is in the zone of this process, to UTC."""
     published: dt.datetime = row["__brokerPublishTime"]
     return published.astimezone(dt.UTC)
 
 
-def test_every_message_has_its_own(server: LocalPulsar, topic: str, spark: SparkSession) -> None:
+def test_every_message_has_its_own_broker_metadata(
+    server: LocalPulsar, topic: str, spark: SparkSession
+) -> None:
     java = JavaClient(server)
     Admin(server.admin_url).create(topic)
     messages = [{"value": as_base64(str(number).encode())} for number in range(20)]
@@ -68,23 +72,27 @@ def test_every_message_has_its_own(server: LocalPulsar, topic: str, spark: Spark
         )
         for row in theirs
     ]
-    # Each message has an index, and chunks have one each.
+    # Each message has an index, and each chunk has one of its own.
     assert [row["__index"] for row in ours] == [*range(61), *range(63, 84)]
     assert [row["__replicatedFrom"] for row in ours if row["__replicatedFrom"]] == ["east"]
 
-    # Of a part of a batch too.
+    # A part of a batch has its messages' indexes, too.
     middle = ours[7]["__messageId"]
     start = f'{{"{topic}": "{middle.ledger}:{middle.entry}:{middle.batchIndex}"}}'
     assert rows_of(spark, server, topic, startingOffsets=start) == ours[7:]
 
 
-def test_without_interceptors_there_is_none(pulsar: LocalPulsar, filled: str, spark: SparkSession) -> None:
+def test_messages_without_interceptors_have_no_broker_metadata(
+    pulsar: LocalPulsar, filled: str, spark: SparkSession
+) -> None:
     for row in rows_of(spark, pulsar, filled):
         assert row["__index"] is row["__brokerPublishTime"] is row["__replicatedFrom"] is None
 
 
-def test_what_was_read_can_be_written_back(server: LocalPulsar, topic: str, spark: SparkSession) -> None:
-    """And the clusters of a row, which there must be none of here, are stored with it."""
+def test_rows_with_broker_metadata_can_be_written_back(
+    server: LocalPulsar, topic: str, spark: SparkSession
+) -> None:
+    """The column of a row's clusters, which has no clusters here, is stored too."""
     frame = spark.range(4).selectExpr(
         "cast(id as string) value",
         "7L __index", "timestamp'2026-01-01' __brokerPublishTime", "'west' __replicatedFrom",

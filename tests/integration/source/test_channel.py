@@ -40,14 +40,14 @@ def gateway() -> Iterator[JavaGateway]:
     )
     gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auto_convert=True))
     yield gateway
-    # An object of the JVM that is collected later would look for the JVM.
+    # An object of the JVM that is collected later would need the JVM.
     gc.collect()
     gateway.shutdown()
 
 
 @pytest.fixture(scope="module")
 def interpreter(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """One that has the programs of the tests."""
+    """Return an interpreter that can import the programs of the tests."""
     script = tmp_path_factory.mktemp("bin") / "python"
     script.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT}/tests/programs exec {sys.executable} "$@"\n')
     script.chmod(0o755)
@@ -91,14 +91,14 @@ class Channel:
         return self.java.json.readTree(json.dumps(arguments))
 
     def refused(self, name: str, retry: str = "IDEMPOTENT", body: bytes = b"", **arguments: Any) -> str:
-        """The class and the message of the exception."""
+        """Return the class and the message of the exception."""
         with pytest.raises(Py4JJavaError) as caught:
             self.answer(name, retry, body, **arguments)
         return str(caught.value.java_exception.toString())
 
 
 class _Java:
-    """Classes of the jar by their names."""
+    """The classes of the jar, by their names."""
 
     def __init__(self, gateway: JavaGateway) -> None:
         self._package = gateway.jvm.org.pysparkpulsar.process
@@ -113,7 +113,7 @@ Opened = Callable[..., Channel]
 
 @pytest.fixture
 def channel(gateway: JavaGateway, interpreter: str, request: pytest.FixtureRequest) -> Opened:
-    """`channel(at_once, seconds, patience, python)`: one of this test alone; of equal ones the process is the same."""
+    """Yield `channel(at_once, seconds, patience, python)`, for this test alone. Equal arguments share a process."""
 
     def opened(
         at_once: int = 4,
@@ -134,11 +134,11 @@ def channel(gateway: JavaGateway, interpreter: str, request: pytest.FixtureReque
 
 @pytest.fixture
 def mark(tmp_path: Path) -> Path:
-    """Does not exist yet."""
+    """Return the path of a file that does not exist yet."""
     return tmp_path / "mark"
 
 
-def test_calls_at_once_have_their_own_answers(channel: Opened, tmp_path: Path) -> None:
+def test_concurrent_calls_get_their_own_answers(channel: Opened, tmp_path: Path) -> None:
     echo, bodies = channel(at_once=8), [bytes([number]) * (100_000 * number) for number in range(8)]
     echo.call("echo")
     began = time.monotonic()
@@ -159,14 +159,14 @@ def test_a_service_for_one_thread_gets_one_call_at_a_time(channel: Opened, tmp_p
     echo = channel(at_once=1, seconds=2)
     echo.call("echo")
     with ThreadPoolExecutor(3) as pool:
-        # Together they take longer than the deadline of one, which begins when it is sent.
+        # Together the calls run longer than the deadline of one, which begins when the call is sent.
         answers = list(
             pool.map(lambda n: echo.call("sleep", mark=str(tmp_path / str(n)), seconds=1.2), range(3))
         )
     assert len({answer.pid for answer in answers}) == 1
 
 
-def test_a_process_that_was_killed_is_started_again(channel: Opened) -> None:
+def test_a_killed_process_is_restarted(channel: Opened) -> None:
     echo = channel()
     for retry in ("IDEMPOTENT", "ONCE", "BOUND"):
         before = echo.call("echo").pid
@@ -176,11 +176,11 @@ def test_a_process_that_was_killed_is_started_again(channel: Opened) -> None:
 
 
 def _exists(pid: int) -> bool:
-    """A zombie is gone, too, when the JVM has waited for it."""
+    """Return whether the process exists; a zombie disappears, too, after the JVM has waited for it."""
     return Path(f"/proc/{pid}").exists()
 
 
-def test_only_what_may_be_repeated_is(channel: Opened, tmp_path: Path) -> None:
+def test_only_idempotent_calls_are_repeated(channel: Opened, tmp_path: Path) -> None:
     echo = channel()
     assert echo.call("die", "IDEMPOTENT", mark=str(tmp_path / "again")).arguments
     for retry in ("ONCE", "BOUND"):
@@ -191,15 +191,15 @@ def test_only_what_may_be_repeated_is(channel: Opened, tmp_path: Path) -> None:
         assert "the disk is full" in said
         assert said.endswith("; look")
     with ThreadPoolExecutor(4) as pool:
-        # What is under way beside it is repeated, too.
+        # Concurrent calls are repeated, too.
         others = [pool.submit(echo.call, "sleep", mark=str(tmp_path / str(n)), seconds=1.0) for n in range(3)]
         await_true("calls under way", lambda: all((tmp_path / str(n)).exists() for n in range(3)))
         assert "exit code 7" in echo.refused("die", "ONCE", mark=str(tmp_path / "beside"))
         assert len({other.result(_SECONDS).pid for other in others}) == 1
 
 
-def test_interpreters_that_cannot(channel: Opened, tmp_path: Path) -> None:
-    """Are named in one text, with the reason and with what to set."""
+def test_unusable_interpreters_are_reported(channel: Opened, tmp_path: Path) -> None:
+    """An error text names all interpreters, with the reason and the setting."""
 
     def script(name: str, text: str) -> str:
         path = tmp_path / name
@@ -229,7 +229,7 @@ def test_interpreters_that_cannot(channel: Opened, tmp_path: Path) -> None:
             assert "spark.sql.catalog.<name>.python" in said
 
 
-def test_refusals_are_no_reason_to_start_again(channel: Opened) -> None:
+def test_refusals_do_not_restart_the_process(channel: Opened) -> None:
     wrong = channel(wrong="hue")
     assert wrong.refused("echo") == "org.pysparkpulsar.process.Refusal: the setting hue is wrong"
     echo = channel()
@@ -251,7 +251,7 @@ def test_a_process_that_hangs_is_ended(channel: Opened, mark: Path, tmp_path: Pa
     assert "no answer arrived within 2 seconds" in said
 
 
-def test_a_call_that_hangs_alone_fails_alone(channel: Opened, mark: Path) -> None:
+def test_a_hanging_call_fails_without_the_others(channel: Opened, mark: Path) -> None:
     echo = channel(seconds=2)
     before = echo.call("echo").pid
     with ThreadPoolExecutor(1) as pool:
@@ -267,7 +267,7 @@ def test_a_call_that_hangs_alone_fails_alone(channel: Opened, mark: Path) -> Non
     [("IDEMPOTENT", 4.0, True), ("ONCE", 1.0, False), ("ONCE", 6.0, True)],
 )
 @pytest.mark.parametrize("at_once", [1, 4])
-def test_a_cancelled_call(
+def test_a_cancelled_call_ends_its_process_or_completes(
     channel: Opened,
     gateway: JavaGateway,
     mark: Path,
@@ -276,10 +276,12 @@ def test_a_cancelled_call(
     is_interrupted: bool,
     at_once: int,
 ) -> None:
-    """One that changes something may end within the patience; otherwise it is left at once."""
+    """A cancelled call that changes something may end within its grace time; other calls are left
+    immediately.
+    """
     echo, ends = channel(at_once=at_once, patience=2), queue.Queue[Any]()
     before = echo.call("echo").pid
-    # A thread of the JVM that stays interrupted ends with its connection.
+    # A thread of the JVM that stays interrupted closes its connection.
     client = JavaGateway(gateway_parameters=gateway.gateway_parameters)
     same = channel(at_once=at_once, patience=2, client=client)
 
@@ -293,7 +295,7 @@ def test_a_cancelled_call(
     thread = threading.Thread(target=run)
     thread.start()
     waiting = ends.get(timeout=_SECONDS)
-    # Until then nothing else uses this client, so the call has the thread that was told.
+    # Until then nothing else uses this client, so the call runs on the interrupted thread.
     await_true("the call", mark.exists)
     began = time.monotonic()
     waiting.interrupt()
@@ -309,13 +311,13 @@ def test_a_cancelled_call(
         assert passed < (1 if retry == "IDEMPOTENT" else seconds - 1)
     else:
         assert end.pid == before
-    # The next call need not wait for one that nobody waits for any more.
+    # The next call does not wait for an abandoned call.
     began = time.monotonic()
     assert (echo.call("echo").pid == before) == (at_once > 1 or not is_interrupted)
     assert time.monotonic() - began < 3
 
 
-def test_a_process_that_is_started_again_resumes(channel: Opened) -> None:
+def test_a_restarted_process_resumes(channel: Opened) -> None:
     echo = channel()
     before = echo.call("echo").pid
     for key, what in (("a", "old"), ("a", "new"), ("b", "other")):

@@ -1,4 +1,4 @@
-"""Chunked messages against the official Reader: interleaved, over ledgers, and cut by ranges anywhere."""
+"""Chunked messages against the official Reader: interleaved, over several ledgers, and cut by ranges anywhere."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Row = tuple[tuple[int, int, int], bytes, bytes | None, dict[str, str]]
 
 @pytest.fixture(scope="module")
 def small_ledgers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPulsar]:
-    """A server of small messages, so that chunks are small, and of ledgers that hold three of them."""
+    """Yield a server with small messages, so that chunks are small, and with ledgers of three messages."""
     config = {
         "maxMessageSize": str(MAX_MESSAGE),
         "managedLedgerMaxEntriesPerLedger": "3",
@@ -51,7 +51,7 @@ def small_ledgers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPul
 def read_rows(
     server: LocalPulsar, topic: str, start: Position = EARLIEST, end: Position | None = None, **options: Any
 ) -> list[Row]:
-    """The rows of a range, read as a task does."""
+    """Return the rows of a range, read like a task."""
     parsed = ReadOptions(service_url=server.service_url, topic=topic, **options)
     partition = TopicPartition.parse(topic)
     if end is None:
@@ -94,7 +94,7 @@ def reference(client: official_client.Client, topic: str) -> list[Row]:
 
 
 def produce_chunks(client: official_client.Client, topic: str, rng: random.Random, each: int) -> None:
-    """Three producers at the same time: two whose messages are cut (if they are large), one that batches."""
+    """Run three concurrent producers: two split large messages into chunks, one sends batches."""
     codecs = [official_client.CompressionType.LZ4, official_client.CompressionType.NONE]
     seeds = [rng.randrange(2**32) for _ in range(3)]
 
@@ -157,7 +157,7 @@ def raw(pulsar: LocalPulsar, topic: str, admin: Admin) -> Iterator[RawProducer]:
         yield producer
 
 
-def test_a_micro_batch_that_ends_between_chunks(
+def test_micro_batches_that_end_between_chunks_read_each_message_once(
     raw: RawProducer, topic: str, spark: SparkSession, pulsar: LocalPulsar, tmp_path: Path
 ) -> None:
     def run() -> list[tuple[bytes, tuple[int, int]]]:
@@ -184,7 +184,7 @@ def test_a_micro_batch_that_ends_between_chunks(
     assert run() == [b, (WHOLE, (whole_a.ledger, whole_a.entry))]
 
 
-def test_a_batch_from_between_the_chunks(
+def test_a_batch_that_starts_between_chunks(
     raw: RawProducer, topic: str, read_topic: ReadTopic, admin: Admin
 ) -> None:
     raw.chunk("a", 0, PIECES)
@@ -197,7 +197,7 @@ def test_a_batch_from_between_the_chunks(
     assert read_topic(topic, endingOffsets=json.dumps({topic: str(middle)})).count() == 0
 
 
-def test_chunks_that_retention_removed(
+def test_chunks_removed_by_retention_are_an_error_or_a_log_line(
     raw: RawProducer, topic: str, pulsar: LocalPulsar, admin: Admin, caplog: pytest.LogCaptureFixture
 ) -> None:
     raw.chunk("a", 0, PIECES)
@@ -216,7 +216,7 @@ def test_chunks_that_retention_removed(
     assert [row[1] for row in read_rows(pulsar, topic, behind)] == [b"plain"]
 
 
-def test_a_message_that_never_was_whole_is_told(
+def test_a_message_that_never_was_complete_is_reported(
     raw: RawProducer, topic: str, pulsar: LocalPulsar, caplog: pytest.LogCaptureFixture
 ) -> None:
     raw.chunk("a", 0, PIECES)

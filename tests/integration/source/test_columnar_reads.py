@@ -1,4 +1,4 @@
-"""Columns handed to Spark as columns: every cell is the same as when Spark makes rows first."""
+"""Columns that Spark gets as columns: every cell is the same as with rows."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LEAVES = (
 
 @pytest.fixture
 def read_both(spark: SparkSession, pulsar: LocalPulsar) -> ReadBoth:
-    """The same topic by columns and by rows, in many small batches."""
+    """Return a function that reads a topic by columns and by rows, in many small batches."""
 
     def read(topic: str, **options: Any) -> tuple[DataFrame, DataFrame]:
         reader = spark.read.format("pulsar").option("service.url", pulsar.service_url).option("topic", topic)
@@ -75,7 +75,7 @@ def random_record(rng: random.Random, depth: int) -> StructType:
 
 
 def random_column(kind: DataType, seed: int) -> sf.Column:
-    """Values of the type that differ from row to row, a seventh of them null, at every depth."""
+    """Return values of the type that differ from row to row; a seventh of them is null, at every depth."""
     number = sf.abs(sf.hash(sf.col("id"), sf.lit(seed)))
     match kind:
         case ArrayType():
@@ -120,7 +120,7 @@ def test_random_schemas_give_the_same_cells(
         assert by_columns.count() == ROWS
 
 
-def test_the_plan_says_which(read_both: ReadBoth, filled: str) -> None:
+def test_the_plan_shows_columnar_reads(read_both: ReadBoth, filled: str) -> None:
     by_columns, by_rows = (
         frame._jdf.queryExecution().executedPlan().toString() for frame in read_both(filled)
     )
@@ -129,7 +129,7 @@ def test_the_plan_says_which(read_both: ReadBoth, filled: str) -> None:
 
 
 def arrow_same(column: str) -> sf.Column:
-    """The column through an Arrow function of Python, which is pickled by value."""
+    """Pass the column through an Arrow function of Python, which is pickled by value."""
 
     @sf.arrow_udf("string")
     def same(texts: pa.Array) -> pa.Array:
@@ -174,7 +174,7 @@ HOLDING = {
 
 
 @pytest.mark.parametrize("what", HOLDING)
-def test_operators_that_keep_values_of_earlier_batches(
+def test_operators_keep_values_of_earlier_batches(
     what: str, read_both: ReadBoth, spark: SparkSession, pulsar: LocalPulsar, topic: str
 ) -> None:
     rows = spark.range(ROWS).coalesce(1).selectExpr(
@@ -187,7 +187,7 @@ def test_operators_that_keep_values_of_earlier_batches(
     assert by_columns == by_rows
 
 
-def test_more_columns_than_spark_generates_code_for(
+def test_reads_of_more_columns_than_codegen_supports(
     read_both: ReadBoth, spark: SparkSession, pulsar: LocalPulsar, topic: str
 ) -> None:
     wide = spark.range(ROWS).coalesce(1).select(*[(sf.col("id") * n).alias(f"c{n}") for n in range(120)])
@@ -240,10 +240,10 @@ def test_a_query_reads_the_columns_that_it_needs(
         assert frame.where("even").select("id").collect() == [(n,) for n in range(0, ROWS, 2)]
 
 
-def test_each_query_of_a_dataframe_is_planned_anew(
+def test_each_query_of_a_dataframe_is_planned_again(
     read_both: ReadBoth, spark: SparkSession, pulsar: LocalPulsar, topic: str
 ) -> None:
-    """Also with filters: none of a former query's."""
+    """A query with filters gets its own plan too, without the filters of an earlier query."""
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     try:
         write(spark.range(10).coalesce(1).selectExpr("id", "cast(id % 2 as string) as __key"), pulsar, topic)
@@ -262,7 +262,7 @@ def test_each_query_of_a_dataframe_is_planned_anew(
 
 
 @pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED"])
-def test_modes_that_look_at_values_read_all_columns(
+def test_modes_that_check_values_read_all_columns(
     mode: str, read_both: ReadBoth, spark: SparkSession, pulsar: LocalPulsar, topic: str
 ) -> None:
     write(spark.range(3).coalesce(1).selectExpr("id"), pulsar, topic)
@@ -304,7 +304,7 @@ def test_a_stream_reads_the_columns_that_it_needs(
         spark.read.format("pulsar").option("service.url", pulsar.service_url).option("topic", topic).load()
     )
     name = f"needs_{what.replace(' ', '_')}"
-    # The last plan is that of the rows, not of the watermark behind them.
+    # The last plan is the plan of the rows, because no plan for the watermark follows.
     spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
     query = (
         shape(stream.option("startingOffsets", "earliest").load())

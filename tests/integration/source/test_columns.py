@@ -1,4 +1,4 @@
-"""Typed columns: what the official clients write in each schema, cell by cell as Spark shows it."""
+"""Typed columns: messages of the official clients in each schema, cell by cell in Spark."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ TYPES = {
 
 
 def record(row: dict[str, Any]) -> Everything:
-    """The official client's object; it wants records and enums as objects."""
+    """Return the official client's object, which needs records and enums as objects."""
     nested: dict[str, Any] = {"point": None, "line": None} | row
     if row.get("point"):
         nested["point"] = Point(**row["point"])
@@ -158,7 +158,7 @@ def test_records_of_the_python_client(
     producer.close()
     frame = read_topic(topic).select(*TYPES)
     assert dict(frame.dtypes) == TYPES
-    blank = dict.fromkeys(TYPES) | {"flag": False}  # The official client's own default of a Boolean.
+    blank = dict.fromkeys(TYPES) | {"flag": False}  # The default is the official client's own for a Boolean.
     assert [row.asDict(recursive=True) for row in frame.collect()] == [blank | row for row in EVERYTHING * 3]
 
 
@@ -216,14 +216,14 @@ def test_avro_logical_types(topic: str, official: official_client.Client, read_t
         "price": "decimal(38,6)", "cents": "decimal(10,2)", "raw": "binary", "sum": "binary", "kind": "string",
         "tags": "map<string,string>",
     }  # fmt: skip
-    # Through Arrow, as collect() would turn instants into local times of this machine.
+    # The rows are read as Arrow, because collect() would turn instants into local times of this machine.
     assert frame.toArrow().to_pylist(maps_as_pydicts="strict") == LOGICAL_ROWS
 
 
 def test_json_logical_types_are_numbers_in_their_units(
     topic: str, official: official_client.Client, admin: Admin, read_topic: ReadTopic
 ) -> None:
-    """Whole numbers count the unit that the document names."""
+    """Integer columns count the unit that the document names."""
     fields = [each for each in LOGICAL["fields"] if each["name"] in ("millis", "micros", "day")]  # type: ignore[index]
     admin.create(topic)
     admin.register(topic, "JSON", json.dumps(LOGICAL | {"fields": fields}))

@@ -1,4 +1,4 @@
-"""`readCompacted` against the official Reader; ends that compaction removed must neither hang nor be errors."""
+"""`readCompacted` against the official Reader; ends that compaction removed cause neither hangs nor errors."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from pyspark_pulsar.tools.standalone import LocalPulsar
 
 Cells = tuple[tuple[int, int, int], str | None, bytes | None]
 Send = Callable[..., None]
-# More than the second after which a reader that gets nothing looks whether something can come.
+# More than the second after which a reader without messages checks whether more can arrive.
 QUICK_SECONDS = 20.0
 
 
 @pytest.fixture
 def send(topic: str, official: official_client.Client) -> Send:
-    """`send(("key", b"value"), ..., batching=True)`: one entry for each message, or one for all."""
+    """Return `send(("key", b"value"), ..., batching=True)`, which writes one entry for each message, or one for all."""
 
     def produce(*messages: tuple[str | None, bytes | None], batching: bool = False) -> None:
         producer = official.create_producer(
@@ -48,7 +48,9 @@ def special(pulsar: LocalPulsar) -> JavaClient:
 
 
 def official_view(special: JavaClient, topic: str) -> list[Cells]:
-    """What the Java Reader gives. (The Python one shows what was compacted out of a batch as empty messages.)"""
+    """Return the rows of the Java Reader. (The Python Reader shows messages compacted out of a batch as empty
+    messages.)
+    """
     return [
         (
             (row["ledger"], row["entry"], row["batchIndex"]),
@@ -75,7 +77,7 @@ def latest(rows: list[Cells]) -> list[tuple[str | None, bytes | None]]:
     return [row[1:] for row in rows]
 
 
-def test_equals_the_official_reader(
+def test_the_compacted_view_equals_the_official_reader(
     topic: str, send: Send, admin: Admin, special: JavaClient, read_topic: ReadTopic
 ) -> None:
     for round_ in range(3):
@@ -102,7 +104,7 @@ def test_equals_the_official_reader(
 @pytest.mark.parametrize(
     "last", [[("b", None)], [(None, b"no key")], [("c", b"3"), ("c", None)]], ids=["null", "keyless", "both"]
 )
-def test_a_last_message_that_compaction_removes(
+def test_a_read_ends_when_compaction_removed_the_last_message(
     batching: bool,
     last: list[tuple[str | None, bytes | None]],
     topic: str,
@@ -121,7 +123,9 @@ def test_a_last_message_that_compaction_removes(
     assert found[0][1:] == ("a", b"1")
 
 
-def test_nothing_is_left(topic: str, send: Send, admin: Admin, read_topic: ReadTopic) -> None:
+def test_a_read_ends_when_compaction_removed_all_messages(
+    topic: str, send: Send, admin: Admin, read_topic: ReadTopic
+) -> None:
     send((None, b"1"), (None, b"2"))
     admin.compact(topic)
     assert ours(read_topic, topic) == []
@@ -131,7 +135,7 @@ def test_nothing_is_left(topic: str, send: Send, admin: Admin, read_topic: ReadT
 def test_compaction_between_plan_and_read(
     topic: str, send: Send, admin: Admin, read_topic: ReadTopic
 ) -> None:
-    """An end behind that of the view stands for a plan that compaction overtook."""
+    """Read up to an end after the end of the view, as in a plan that compaction overtook."""
     send(("a", b"1"), (None, b"no key"))
     last = max(row["__messageId"] for row in read_topic(topic).collect())
     admin.compact(topic)
@@ -141,7 +145,7 @@ def test_compaction_between_plan_and_read(
     assert time.monotonic() - began < QUICK_SECONDS
 
 
-def test_removed_ledgers(
+def test_the_compacted_view_survives_removed_ledgers(
     topic: str, send: Send, admin: Admin, special: JavaClient, read_topic: ReadTopic
 ) -> None:
     """The compacted view outlives the entries that it was made from."""
@@ -156,7 +160,7 @@ def test_removed_ledgers(
     assert [row[1:] for row in found][:2] == [("b", b"2"), ("a", b"3")]
 
 
-def test_a_stream_goes_on_over_compactions(
+def test_a_stream_continues_over_compactions(
     topic: str, send: Send, admin: Admin, spark: SparkSession, pulsar: LocalPulsar, tmp_path: Path
 ) -> None:
     def run() -> list[tuple[str | None, bytes | None]]:

@@ -42,7 +42,7 @@ def ours(read_topic: ReadTopic, topic: str) -> list[tuple[tuple[int, int, int], 
 
 
 @pytest.mark.parametrize("batching", [False, True], ids=["unbatched", "batched"])
-def test_delayed_messages_are_read_at_once(
+def test_delayed_messages_are_read_immediately(
     batching: bool, topic: str, special: JavaClient, read_topic: ReadTopic
 ) -> None:
     steps = [
@@ -56,7 +56,7 @@ def test_delayed_messages_are_read_at_once(
 
 @pytest.mark.parametrize("batching", [False, True], ids=["unbatched", "batched"])
 @pytest.mark.parametrize("last", ["commit", "abort", None])
-def test_transactions(
+def test_only_committed_messages_are_read(
     batching: bool, last: str | None, topic: str, special: JavaClient, admin: Admin, read_topic: ReadTopic
 ) -> None:
     steps: list[dict[str, Any]] = [
@@ -70,17 +70,20 @@ def test_transactions(
     found = ours(read_topic, topic)
     expected = [b"plain 1", b"committed 1", b"committed 2", b"plain 2"]
     assert [value for _, value in found] == expected + ([] if last == "abort" else [b"the last"])
-    if last != "abort":  # The Java Reader can wait for a last message that was aborted.
+    if last != "abort":  # The Java Reader may wait for a last message that was aborted.
         assert found == places(special.run({"do": "read", "topic": topic})[0])
-    # Markers and aborted messages are entries too; none of them gives a row.
+    # Markers and aborted messages are entries without rows.
     markers = 2 + (last is not None)
     assert admin.entries(topic) >= len(found) * (not batching) + markers
 
 
 @pytest.fixture
-def blind(monkeypatch: pytest.MonkeyPatch) -> list[LogEnd]:
-    """The next answers in which brokers show no message, as while a topic's transaction buffer takes its first
-    snapshot. One is taken off for each that they give."""
+def answers_without_messages(monkeypatch: pytest.MonkeyPatch) -> list[LogEnd]:
+    """Return a list of answers that show no message, as from a broker during a topic's first transaction
+    snapshot.
+
+    The next reads get one of the answers each, until the list is empty.
+    """
     told: list[LogEnd] = []
     plain = EntryConsumer.await_log_end
 
@@ -92,22 +95,22 @@ def blind(monkeypatch: pytest.MonkeyPatch) -> list[LogEnd]:
     return told
 
 
-def test_a_topic_whose_messages_are_not_shown_for_a_moment_is_not_taken_for_empty(
-    filled: str, pulsar: LocalPulsar, admin: Admin, blind: list[LogEnd]
+def test_a_topic_that_hides_its_messages_briefly_is_not_empty(
+    filled: str, pulsar: LocalPulsar, admin: Admin, answers_without_messages: list[LogEnd]
 ) -> None:
     options = ReadOptions(service_url=pulsar.service_url, topic=filled)
     (split,) = plan_batch(options).splits
     admin.unload(filled)
     log_end = LogEnd(EARLIEST, EARLIEST)
     for count in (1, 3):
-        blind[:] = [log_end] * count
+        answers_without_messages[:] = [log_end] * count
         assert plan_batch(options).splits == [split]
-        # A stream that starts at the end.
-        blind[:] = [log_end] * count
+        # The stream starts at the end.
+        answers_without_messages[:] = [log_end] * count
         reader = PulsarStreamReader(options, resolve_source_schema(options))
         assert reader.latestOffset(reader.initialOffset(), None)["positions"] == {filled: str(split.end)}
         reader.stop()
-    assert blind == []
+    assert answers_without_messages == []
 
 
 def never_shown(pulsar: LocalPulsar, topic: str, **more: Any) -> ReadOptions:
@@ -115,7 +118,7 @@ def never_shown(pulsar: LocalPulsar, topic: str, **more: Any) -> ReadOptions:
 
 
 def rows_now(options: ReadOptions) -> int:
-    """Messages in what `Trigger.AvailableNow` plans, by the entries that its splits hold."""
+    """Count the messages in the plan of `Trigger.AvailableNow`, by the entries of its splits."""
     reader = PulsarStreamReader(options, resolve_source_schema(options))
     try:
         start = reader.initialOffset()
@@ -126,10 +129,10 @@ def rows_now(options: ReadOptions) -> int:
         reader.stop()
 
 
-def test_a_topic_whose_messages_are_never_shown_is_an_error(
-    filled: str, pulsar: LocalPulsar, admin: Admin, blind: list[LogEnd]
+def test_a_topic_that_never_shows_its_messages_is_an_error(
+    filled: str, pulsar: LocalPulsar, admin: Admin, answers_without_messages: list[LogEnd]
 ) -> None:
-    blind[:] = [LogEnd(EARLIEST, EARLIEST)] * 10_000
+    answers_without_messages[:] = [LogEnd(EARLIEST, EARLIEST)] * 10_000
     for options in (
         never_shown(pulsar, filled, admin_url=pulsar.admin_url),
         never_shown(pulsar, filled, starting_offsets=FROM_EARLIEST),
@@ -141,29 +144,31 @@ def test_a_topic_whose_messages_are_never_shown_is_an_error(
 
 
 @pytest.mark.parametrize("end", ["abort", "open"])
-def test_what_no_consumer_sees_is_no_message(
+def test_entries_hidden_from_consumers_are_no_messages(
     end: str, topic: str, special: JavaClient, pulsar: LocalPulsar
 ) -> None:
-    """Aborted messages and markers are passed over at once. Only the admin REST API tells an open transaction."""
+    """Aborted messages and markers are skipped immediately. Only the admin REST API shows an open
+    transaction.
+    """
     steps = [
         {"messages": messages("aborted"), "end": "abort"},
         {"messages": messages("the last", "behind it"), "end": end},
     ]
     special.run({"do": "produce", "topic": topic, "steps": steps, "batching": False})
     told = never_shown(pulsar, topic, admin_url=pulsar.admin_url, starting_offsets=FROM_EARLIEST)
-    blind = never_shown(pulsar, topic, starting_offsets=FROM_EARLIEST)
+    without_admin = never_shown(pulsar, topic, starting_offsets=FROM_EARLIEST)
     assert plan_batch(told).splits == []
     assert rows_now(told) == 0
     if end == "abort":
-        assert plan_batch(blind).splits == []
-        assert rows_now(blind) == 0
+        assert plan_batch(without_admin).splits == []
+        assert rows_now(without_admin) == 0
         return
     with pytest.raises(MessagesHidden, match=r"a transaction is open since the first message.*'admin.url'"):
-        plan_batch(blind)
+        plan_batch(without_admin)
     with pytest.raises(MessagesHidden):
-        rows_now(blind)
-    # A stream that stays reads them when they are shown.
-    reader = PulsarStreamReader(blind, resolve_source_schema(blind))
+        rows_now(without_admin)
+    # A stream that keeps running reads the messages when the broker shows them.
+    reader = PulsarStreamReader(without_admin, resolve_source_schema(without_admin))
     offset = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
     assert offset["positions"] == {topic: "earliest"}
     reader.stop()

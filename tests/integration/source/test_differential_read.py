@@ -1,7 +1,7 @@
-"""100,000 messages of every codec and shape: each cell that Spark shows against the official Reader.
+"""100,000 messages of every codec and shape, with each of Spark's cells compared with the official Reader.
 
-Written by the official Python client, by the server's own `pulsar-perf` and `pulsar-client`, and by the
-official Java client, whose keys may be bytes.
+The writers are the official Python client, the server's own `pulsar-perf` and `pulsar-client`, and the official Java
+client, whose keys may be bytes.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ Rows = dict[str, list[Cells]]
 
 
 def reference(client: official_client.Client, topic: str) -> Rows:
-    """The official Reader's view: partition's full name to its messages in order."""
+    """Map each partition's full name to its messages in order, as read by the official Reader."""
     rows: Rows = defaultdict(list)
     for message in messages_of(client, topic):
         found = message.message_id()
         key: bytes | None = message.partition_key().encode() or None
         if key is not None and BYTE_KEY in message.properties():
-            key = base64.b64decode(key)  # The Python client hands out the base64 text.
+            key = base64.b64decode(key)  # The Python client returns the base64 text.
         event = message.event_timestamp()
         rows[message.topic_name()].append(
             (
@@ -59,7 +59,7 @@ def reference(client: official_client.Client, topic: str) -> Rows:
 
 
 def rows_of(frame: DataFrame) -> Rows:
-    """Ours: partition's full name to its rows, in the order in which Spark gives them."""
+    """Map each partition's full name to its rows of this package, in Spark's order."""
     rows: Rows = defaultdict(list)
     columns = [
         "value",
@@ -82,7 +82,7 @@ def rows_of(frame: DataFrame) -> Rows:
 
 
 def random_message(rng: random.Random, number: int) -> dict[str, Any]:
-    """Arguments of the official `Producer.send_async`; empty and null ones carry a number."""
+    """Return arguments of the official `Producer.send_async`; empty and null messages have a number."""
     shape = rng.random()
     content = None if shape < 0.03 else b"" if shape < 0.08 else rng.randbytes(rng.randrange(1, 120))
     if shape > 0.5:
@@ -104,7 +104,7 @@ def random_message(rng: random.Random, number: int) -> dict[str, Any]:
 def produce_randomly(
     client: official_client.Client, topic: str, rng: random.Random
 ) -> dict[str, dict[str, Any]]:
-    """Send every codec batched and unbatched; returns the unbatched ZLIB messages without bytes, by number."""
+    """Send every codec batched and unbatched. Returns the unbatched ZLIB messages without bytes, by number."""
     without_bytes: dict[str, dict[str, Any]] = {}
     number = 0
     for codec, compression in CODECS.items():
@@ -155,8 +155,10 @@ def java_messages(rng: random.Random) -> list[dict[str, Any]]:
 
 
 def finish(client: official_client.Client, topic: str, partitions: int) -> None:
-    """One message with bytes at the end of each partition: the Reader waits for ever for a last message
-    that it then drops."""
+    """Send one message with bytes to the end of each partition.
+
+    Otherwise the Reader waits forever for a last message that it drops.
+    """
     names = [f"{topic}-partition-{index}" for index in range(partitions)] or [topic]
     for name in names:
         producer = client.create_producer(name)
@@ -196,12 +198,13 @@ def test_every_cell_equals_the_official_reader(
     for name, rows in expected.items():
         extra[name].subtract(map(_hashable, rows))
         assert all(times in (0, 1) for times in extra[name].values()), name
-        # Order, of all messages and so of those of each key: ours without the extra rows are theirs.
+        # The order of all messages, and so of each key, is equal: the official rows are this package's
+        # without the extra rows.
         assert [row for row in found[name] if not extra[name][_hashable(row)]] == rows
     assert found.keys() == expected.keys()
     assert len(found) == max(1, partitions)
 
-    # The official reader takes unbatched ZLIB messages without bytes for corrupt and drops them.
+    # The official reader treats unbatched ZLIB messages without bytes as corrupt and drops them.
     dropped = [row for name, rows in found.items() for row in rows if extra[name][_hashable(row)]]
     assert {row[6][NUMBER] for row in dropped} == without_bytes.keys()
     assert len(dropped) == len(without_bytes)
@@ -215,7 +218,7 @@ def test_every_cell_equals_the_official_reader(
 
     ids = [row[3] for rows in found.values() for row in rows]
     assert len(ids) == len(set(ids))
-    # `pulsar-perf` stops at the first look after its number; the others send exactly theirs.
+    # `pulsar-perf` stops at its first check after its number; the other writers send exactly theirs.
     assert len(ids) >= len(CODECS) * (BATCHED + UNBATCHED) + PERF + len(jobs) * JAVA + TOOL + max(
         1, partitions
     )
@@ -240,11 +243,11 @@ def test_keys_equal_those_of_the_java_reader(
     ]
 
 
-def test_reading_leaves_no_subscription_behind(
+def test_reading_leaves_no_subscription(
     topic: str, official: official_client.Client, admin: Admin, read_topic: ReadTopic
 ) -> None:
     producer = official.create_producer(topic)
     producer.send(b"x")
     assert read_topic(topic).count() == 1
-    # A broker removes it a moment after its reader has closed it.
+    # A broker removes the subscription a moment after its reader has closed it.
     await_true("no subscription", lambda: admin.subscriptions(topic) == [])

@@ -1,4 +1,4 @@
-"""Encrypted messages of the official Python and Java clients: read with the keys, and without."""
+"""Encrypted messages of the official Python and Java clients, read with the keys and without."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class KeyPair:
 
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, KeyPair]:
-    """Two RSA key pairs, the private keys in the two forms in which people have them."""
+    """Return two RSA key pairs, with the private keys in two common formats."""
     forms = [serialization.PrivateFormat.TraditionalOpenSSL, serialization.PrivateFormat.PKCS8]
     return {
         name: _write(tmp_path_factory.mktemp(name), rsa.generate_private_key(65537, 2048), form)
@@ -85,7 +85,7 @@ def cells(rows: list[Row]) -> list[tuple[Any, ...]]:
     ]
 
 
-def test_python_client_with_every_shape(
+def test_encrypted_messages_of_the_python_client_are_read(
     topic: str,
     rng: random.Random,
     pairs: dict[str, KeyPair],
@@ -132,7 +132,7 @@ def java_steps(values: list[bytes]) -> list[dict[str, Any]]:
 def from_java(
     topic: str, rng: random.Random, pairs: dict[str, KeyPair], special: JavaClient
 ) -> list[dict[str, Any]]:
-    """Messages for both keys by the Java client, and what its Reader makes of them."""
+    """Return messages of the Java client for both keys, as its Reader decodes them."""
     keys = {name: pair.public for name, pair in pairs.items()}
     values = [rng.randbytes(100) for _ in range(20)]
     job = {"do": "produce", "topic": topic, "publicKeys": keys}
@@ -158,7 +158,7 @@ def as_cells(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("held", ["one", "two"])
-def test_java_client_with_one_of_two_keys(
+def test_messages_of_the_java_client_are_read_with_one_of_two_keys(
     held: str,
     from_java: list[dict[str, Any]],
     topic: str,
@@ -170,7 +170,7 @@ def test_java_client_with_one_of_two_keys(
     assert cells(rows) == as_cells(from_java)
 
 
-def test_without_the_key(
+def test_messages_without_their_key_follow_the_failure_action(
     topic: str,
     pairs: dict[str, KeyPair],
     official: official_client.Client,
@@ -217,7 +217,7 @@ def encrypted(topic: str, pairs: dict[str, KeyPair], official: official_client.C
 
 @pytest.fixture
 def unfit_keys(tmp_path: Path) -> list[tuple[str, str]]:
-    """Paths of files that are no RSA private key, and what the error says of each."""
+    """Return paths of files without an RSA private key, each with its error text."""
     (tmp_path / "text.pem").write_text("no key at all")
     curve = _write(tmp_path, ec.generate_private_key(ec.SECP256R1()), serialization.PrivateFormat.PKCS8)
     locked = tmp_path / "locked.pem"
@@ -236,11 +236,11 @@ def unfit_keys(tmp_path: Path) -> list[tuple[str, str]]:
     ]
 
 
-def test_key_files_that_cannot_be_used(
+def test_unusable_key_files_are_refused(
     encrypted: str, unfit_keys: list[tuple[str, str]], read_topic: ReadTopic
 ) -> None:
     for path, reason in unfit_keys:
-        # Not even DISCARD hides a key file that cannot be used.
+        # DISCARD does not hide a key file that cannot be used.
         with pytest.raises(Exception, match="OptionError") as caught:
             read_topic(encrypted, **{DEFAULT: path, ACTION: "DISCARD"}).collect()
         assert reason in str(caught.value)
@@ -262,7 +262,7 @@ def test_a_stream_decrypts(
     assert [bytes(row.value) for row in spark.read.parquet(str(tmp_path / "out")).collect()] == [b"x"]
 
 
-def test_consumed_where_the_value_is_no_bytes(
+def test_action_consume_needs_values_of_bytes(
     topic: str, pairs: dict[str, KeyPair], official: official_client.Client, read_topic: ReadTopic
 ) -> None:
     plain = official.create_producer(topic, schema=official_client.schema.StringSchema())

@@ -1,4 +1,4 @@
-"""Ends by event time: what a batch leaves out, and the message at which each topic partition of a stream ends."""
+"""Ends by event time: the rows that a batch leaves out, and the message at which a stream ends each partition."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Options = Callable[..., ReadOptions]
 
 @dataclass(frozen=True)
 class Message:
-    """`event` None: without event time."""
+    """A sent message; `event` is its event time, or None if it has none."""
 
     value: int
     partition: int
@@ -36,7 +36,7 @@ class Message:
 
 @pytest.fixture
 def options(topic: str, pulsar: LocalPulsar) -> Options:
-    """`options(endingEventTime="5")`: options to read the test's topic."""
+    """Return `options(endingEventTime="5")`, which returns options to read the test's topic."""
 
     def make(**given: str) -> ReadOptions:
         known = {"service.url": pulsar.service_url, "topic": topic, "startingOffsets": "earliest"}
@@ -48,8 +48,11 @@ def options(topic: str, pulsar: LocalPulsar) -> Options:
 
 @pytest.fixture
 def sent(topic: str, official: official_client.Client, admin: Admin, rng: random.Random) -> Sequence[Message]:
-    """Three partitions, of batched entries, of entries of one message, and of chunks; event times in no order. The
-    last has none at or past the end."""
+    """Fill three partitions: with batched entries, with entries of one message, and with chunks. Event times are
+    unordered.
+
+    The last partition has no message at or past the end.
+    """
     admin.create_partitioned(topic, 3)
     value = 0
     for partition in range(3):
@@ -90,7 +93,7 @@ def before(messages: Sequence[Message], end: float) -> list[int]:
 
 
 def up_to(messages: Sequence[Message], ends: dict[int, float], published_from: int = 0) -> list[int]:
-    """Each partition up to its first message at or past its end."""
+    """Return the messages of each partition up to its first message at or past its end."""
     found: list[int] = []
     for partition, end in ends.items():
         for each in messages:
@@ -113,7 +116,7 @@ def batch_of(options: ReadOptions) -> list[int]:
 
 
 def micro_batches(reader: PulsarStreamReader, start: dict | None = None) -> Iterator[tuple[dict, list[int]]]:
-    """Offset and rows of each, until nothing is planned any more."""
+    """Yield the offset and rows of each micro-batch, until nothing is planned any more."""
     start = reader.initialOffset() if start is None else start
     while (end := reader.latestOffset(start, ReadAllAvailable())) != start:
         splits = reader.partitions(start, end)
@@ -128,7 +131,7 @@ def micro_batches(reader: PulsarStreamReader, start: dict | None = None) -> Iter
 
 
 def stream_of(options: ReadOptions, reader: PulsarStreamReader | None = None) -> tuple[list[int], dict]:
-    """All rows, sorted, and the last offset."""
+    """Return all rows of the stream, sorted, and its last offset."""
     reader = reader or PulsarStreamReader(options, resolve_source_schema(options))
     found = list(micro_batches(reader))
     reader.stop()
@@ -171,7 +174,7 @@ def test_a_stream_ends_before_the_first_message_at_or_past_the_event_time(
     ((last, found),) = micro_batches(reader, offset)
     assert (found, "ended" in last) == ([], True)
     reader.stop()
-    # A later end goes on from there.
+    # A query with a later end continues from the offset.
     later = options(endingEventTime=str(END + 500))
     reader = PulsarStreamReader(later, resolve_source_schema(later))
     rest = sorted(value for _, found in micro_batches(reader, last) for value in found)
@@ -184,7 +187,7 @@ def test_a_stream_ends_before_the_first_message_at_or_past_the_event_time(
     )
 
 
-def test_messages_before_the_start_end_nothing(options: Options, sent: Sequence[Message]) -> None:
+def test_messages_before_the_start_do_not_end_a_stream(options: Options, sent: Sequence[Message]) -> None:
     past = next(each for each in sent if each.partition == 0 and (each.event or 0) >= END)
     start = past.published + 1
     given = {"startingTimestamp": str(start), "endingEventTime": str(END)}
@@ -196,10 +199,10 @@ def test_messages_before_the_start_end_nothing(options: Options, sent: Sequence[
     assert stream_of(asked)[0] == up_to(sent, ends, published_from=start)
 
 
-def test_a_search_without_time_goes_on_with_the_next_micro_batch(
+def test_a_search_that_ran_out_of_time_continues_in_the_next_micro_batch(
     options: Options, sent: Sequence[Message]
 ) -> None:
-    """Each look has time for some entries of each topic partition only, and the micro-batch ends with them."""
+    """Each search has time for only some entries of each topic partition, and the micro-batch ends with them."""
     asked = options(endingEventTime=str(END), **{"pulsar.consumer.receiverQueueSize": "8"})
     reader = PulsarStreamReader(asked, resolve_source_schema(asked))
     ticks = iter(range(10**9))

@@ -1,4 +1,4 @@
-"""A flipped bit in a stored entry is found, and named."""
+"""Detection of a flipped bit in a stored entry; the error names the entry."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_a_flipped_bit_names_topic_ledger_and_entry(filled: str, pulsar: LocalPu
     options = parse_options(ReadOptions, {"service.url": pulsar.service_url, "topic": filled})
     data, (ledger, entry) = stored_entry(options, filled)
     assert decoded_rows(options, filled, ledger, entry, data) == 1
-    checked = data.index(b"\x0e\x01") + 2  # Behind the magic of the checksum every bit is guarded by it.
+    checked = data.index(b"\x0e\x01") + 2  # The checksum guards every bit after its magic.
     for position in range(checked, len(data)):
         damaged = bytearray(data)
         damaged[position] ^= 1 << position % 8
@@ -39,7 +39,7 @@ def decoded_rows(options: ReadOptions, topic: str, ledger: int, entry: int, data
 
 
 def stored_entry(options: ReadOptions, topic: str) -> tuple[bytes, tuple[int, int]]:
-    """The first entry's bytes as the broker sends them, cut from the MESSAGE frame on the socket, and its id."""
+    """Return the first entry's bytes, cut from the broker's MESSAGE frame on the socket, and its id."""
     received = bytearray()
     with BrokerClient(options) as client:
         transport = client.owner_connection(topic)._transport

@@ -1,4 +1,4 @@
-"""A topic that moves, a connection that breaks and a receipt that is refused, in the middle of the work."""
+"""Unloaded topics, broken connections and refused messages in the middle of the work."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def cut(client: BrokerClient) -> None:
             connection._transport._stream.shutdown(socket.SHUT_RDWR)
 
 
-def test_reading_while_the_topic_moves(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
+def test_reads_return_each_row_once_over_unloads(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
     write(pulsar, topic)
     moves = []
 
@@ -96,7 +96,7 @@ def test_reading_while_the_topic_moves(pulsar: LocalPulsar, topic: str, admin: A
     assert len(moves) == 5
 
 
-def test_reading_while_connections_break(pulsar: LocalPulsar, topic: str) -> None:
+def test_reads_return_each_row_once_over_broken_connections(pulsar: LocalPulsar, topic: str) -> None:
     write(pulsar, topic)
     cuts = []
 
@@ -110,7 +110,7 @@ def test_reading_while_connections_break(pulsar: LocalPulsar, topic: str) -> Non
 
 
 def test_tasks_of_one_process_share_a_connection(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
-    """Also when the topic has moved in between; one that breaks while it is idle is replaced."""
+    """Tasks share a connection also after an unload, and replace a connection that broke while idle."""
     commands: list[Seen] = []
     with Forwarder(pulsar.service_url, commands.append) as forwarder:
         options = ReadOptions(service_url=forwarder.service_url, topic=topic, consumers_per_split=1)
@@ -130,26 +130,26 @@ def test_tasks_of_one_process_share_a_connection(pulsar: LocalPulsar, topic: str
         admin.unload(topic)
         assert connections_of(3) == first
         forwarder.cut()
-        # One that asks for the owner, one to it.
+        # One connection looks up the owner, one connects to the owner.
         second = connections_of(3)
         assert max(len(first), len(second)) <= 2
         assert not first & second
 
 
-def test_writing_while_the_topic_moves(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
-    """At-least-once: everything is there, first occurrences in order, and what was sent twice says so."""
+def test_writes_store_all_rows_over_unloads(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
+    """Writes store all rows at least once, first occurrences in order, and repeated rows are marked as such."""
     assert write(pulsar, topic, lambda index: admin.unload(topic) if index in (5, 17, 30) else None) == ROWS
     found = read(pulsar, topic, lambda *_: None)
     assert list(dict.fromkeys(found)) == list(range(ROWS))
 
 
-def test_a_topic_that_takes_no_more_fails_the_task(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
-    """The broker says so at once, or keeps the topic fenced until the time to send is over."""
+def test_a_terminated_topic_fails_the_task(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
+    """The broker refuses the message immediately, or keeps the topic fenced until the time to send is over."""
     with pytest.raises(SendError, match=r"counts as written|terminated"):
         write(pulsar, topic, lambda index: admin.terminate(topic) if index == 10 else None, timeout_ms=25_000)
 
 
-def test_reading_right_after_a_server_restart(tmp_path: Path) -> None:
+def test_a_read_succeeds_right_after_a_server_restart(tmp_path: Path) -> None:
     """A broker's first answer about a loaded topic can take 30 s, longer than one request may wait."""
     name = "persistent://public/default/kept"
     with LocalPulsar(data=tmp_path) as server:

@@ -1,4 +1,4 @@
-"""Readers that outlive their task: no freed memory, and no value of another batch."""
+"""Readers that run longer than their task read no freed memory, and no value of another batch."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _PROGRAM = Path(__file__).parents[2] / "java" / "spark" / "LateReaders.java"
 _ROWS, _ROUNDS = 10_000, 2
 
 
-def test_threads_that_read_on_after_their_task(
+def test_threads_may_read_batches_after_their_task(
     spark: SparkSession, pulsar: LocalPulsar, topic: str, tmp_path: Path
 ) -> None:
-    """Fails with rows of other batches, or ends the JVM, where a batch is Arrow's memory."""
+    """The program would read rows of other batches, or the JVM would end, if a batch were Arrow's memory."""
     rows = spark.range(_ROWS).repartition(2).selectExpr("id", "repeat(cast(id as string), 200) as text")
     writer = rows.write.format("pulsar").mode("append").option("service.url", pulsar.service_url)
     writer.option("topic", topic).save()

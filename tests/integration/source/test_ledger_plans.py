@@ -37,7 +37,7 @@ BATCH = 20
 
 @pytest.fixture
 def options(topic: str, pulsar: LocalPulsar) -> Options:
-    """`options(readFrom="broker")`: options to read the test's topic."""
+    """Return `options(readFrom="broker")`, which returns options to read the test's topic."""
 
     def make(**given: str) -> ReadOptions:
         known = {"service.url": pulsar.service_url, "admin.url": pulsar.admin_url, "topic": topic}
@@ -48,8 +48,11 @@ def options(topic: str, pulsar: LocalPulsar) -> Options:
 
 @pytest.fixture
 def fill(topic: str, official: official_client.Client, admin: Admin) -> Fill:
-    """`fill(ledgers)` adds so many closed ledgers, of batched and of single messages, and some messages to an open
-    one; returns the ids of all messages of the topic."""
+    """Return `fill(ledgers)`, which adds messages and returns the ids of all messages of the topic.
+
+    It adds the given number of closed ledgers with batched and single messages, and messages in an open
+    ledger.
+    """
 
     def send(number: int, *, batched: bool) -> None:
         producer = official.create_producer(
@@ -86,7 +89,7 @@ def as_id(row: dict[str, int]) -> Id:
 
 
 def at(ids: list[Id], cut: int) -> str:
-    """The position of a message; of the one behind the last, the next entry."""
+    """Return the position of a message, or of the next entry after the last message."""
     if cut == len(ids):
         ledger, entry, _ = ids[-1]
         return f"{ledger}:{entry + 1}"
@@ -98,7 +101,7 @@ def places(plan: BatchPlan) -> set[str]:
 
 
 @pytest.mark.parametrize("read_from", ["broker", "bookie", "auto"])
-def test_rows_at_every_cut(
+def test_splits_at_every_cut_read_each_row_once(
     topic: str, fill: Fill, options: Options, rng: random.Random, read_from: str
 ) -> None:
     ids = fill(3)
@@ -123,7 +126,7 @@ def test_rows_at_every_cut(
         assert rows_of(given) == ids[start:end], (bounds, limit)
 
 
-def test_the_compacted_view_and_the_ledgers_behind_it(
+def test_the_compacted_view_and_the_later_ledgers_are_read(
     topic: str, options: Options, official: official_client.Client, admin: Admin
 ) -> None:
     producer = official.create_producer(topic, batching_enabled=False)
@@ -152,7 +155,7 @@ def test_the_compacted_view_and_the_ledgers_behind_it(
         assert rows_of(options(readFrom=read_from, readCompacted="true", **bounds)) == ids[3:9]
 
 
-def test_limits_are_met(fill: Fill, options: Options) -> None:
+def test_splits_obey_the_limits(fill: Fill, options: Options) -> None:
     ids = fill(2)
     whole = plan_batch(options())
     assert len(whole.splits) == 1
@@ -209,7 +212,7 @@ def test_ledgers_outside_the_time_are_not_read(
 
 
 @pytest.mark.parametrize("late_ms", [-20_000, 0, 20_000])
-def test_many_small_ledgers_and_a_slack_that_is_too_little(
+def test_many_small_ledgers_exceed_a_small_slack(
     topic: str,
     options: Options,
     pulsar: LocalPulsar,
@@ -217,7 +220,7 @@ def test_many_small_ledgers_and_a_slack_that_is_too_little(
     caplog: pytest.LogCaptureFixture,
     late_ms: int,
 ) -> None:
-    """Messages that are under way for long, or of a producer whose clock is wrong."""
+    """Some messages arrive late, or their producer's clock is wrong."""
     published: dict[Id, int] = {}
     with RawProducer(pulsar.service_url, topic) as producer:
         for _ in range(5):
@@ -234,16 +237,17 @@ def test_many_small_ledgers_and_a_slack_that_is_too_little(
             asked = options(startingTimestamp=str(first), endingTimestamp=str(behind))
             found = rows_of(replace(asked, clock_slack_ms=slack))
             assert found == [each for each, time_ms in published.items() if first <= time_ms < behind]
-    # Where nothing was late, a ledger still counts as closed when the topic was loaded again for the next message.
+    # The warning may appear without late messages, too. A ledger's closing time is the time at which the topic was
+    # loaded for the next message.
     assert "clockSlackMs': expected publish times" in caplog.text or late_ms == 0
 
 
-def test_a_slack_that_cannot_hold_is_refused(options: Options) -> None:
+def test_an_impossible_slack_is_refused(options: Options) -> None:
     with pytest.raises(OptionError, match=r"clockSlackMs.*100"):
         options(clockSlackMs="99")
 
 
-def test_what_retention_removed_is_an_error_or_a_log_line(
+def test_messages_removed_by_retention_are_an_error_or_a_log_line(
     topic: str, fill: Fill, options: Options, admin: Admin, caplog: pytest.LogCaptureFixture
 ) -> None:
     ids = fill(2)
@@ -265,7 +269,7 @@ def test_what_retention_removed_is_an_error_or_a_log_line(
 
 
 @pytest.mark.parametrize("kept", ["true", "false"])
-def test_what_retention_removes_while_the_broker_is_read(
+def test_messages_removed_during_a_read_are_an_error_or_a_log_line(
     topic: str, fill: Fill, options: Options, admin: Admin, caplog: pytest.LogCaptureFixture, kept: str
 ) -> None:
     ids = fill(2)
@@ -290,7 +294,7 @@ def test_what_retention_removes_while_the_broker_is_read(
     assert "the query continues with the remaining messages" in caplog.text
 
 
-def test_a_stream_notices_too_but_counts_what_it_had_seen(
+def test_a_stream_reports_only_removed_messages_it_had_not_read(
     topic: str, fill: Fill, options: Options, admin: Admin
 ) -> None:
     ids = fill(1)
@@ -327,7 +331,7 @@ def stream_rows(reader: PulsarStreamReader, start: dict[str, Any], end: dict[str
     ]
 
 
-def test_micro_batches_in_the_open_ledger_ask_nothing(
+def test_micro_batches_in_the_open_ledger_send_no_admin_request(
     topic: str,
     fill: Fill,
     options: Options,
@@ -343,7 +347,7 @@ def test_micro_batches_in_the_open_ledger_ask_nothing(
         return get(self, path, where, version)
 
     monkeypatch.setattr(AdminClient, "get", counted)
-    # Or the lag is measured again, which lists ledgers.
+    # Otherwise the lag would be measured again, which lists ledgers.
     given = options(startingOffsets="earliest", lagIntervalMs="3600000")
     reader = PulsarStreamReader(given, resolve_source_schema(given))
     former = reader.latestOffset(reader.initialOffset(), None)
@@ -361,7 +365,7 @@ def test_micro_batches_in_the_open_ledger_ask_nothing(
     assert asked == []
 
 
-def test_a_stream_over_ledgers(
+def test_a_stream_reads_each_row_once_over_ledgers(
     topic: str, fill: Fill, pulsar: LocalPulsar, spark: SparkSession, stream: Stream, tmp_path: Path
 ) -> None:
     given = {
@@ -394,7 +398,7 @@ def test_a_stream_over_ledgers(
 
 @pytest.fixture
 def refusing_url() -> Iterator[str]:
-    """An admin URL that answers 403 to everything, as one does to a role without the right."""
+    """Yield an admin URL that answers 403 to everything, like a server to a role without the right."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -410,7 +414,7 @@ def refusing_url() -> Iterator[str]:
     server.server_close()
 
 
-def test_no_rights_to_the_admin_api(
+def test_a_read_works_without_rights_to_the_admin_api(
     topic: str, fill: Fill, pulsar: LocalPulsar, refusing_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     ids = fill(1)

@@ -1,4 +1,4 @@
-"""Looking back for earlier chunks while connections break, the topic moves, and its messages go away."""
+"""Look-backs for earlier chunks over broken connections, unloads, and removed messages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ Watch = Callable[[Seen], None]
 
 @dataclass(frozen=True)
 class Spread:
-    """A message whose chunks lie in ledgers of their own, among others; a plain one follows it."""
+    """The positions of a message with each chunk in a ledger of its own, among other messages. A plain
+    message follows.
+    """
 
     first: Position
     last: Position
@@ -67,7 +69,7 @@ def spread(server: LocalPulsar, topic: str, admin: Admin) -> Spread:
 def read(
     server: LocalPulsar, topic: str, start: Position, end: Position, watch: Watch, **options: Any
 ) -> list[bytes]:
-    """Values of a range, read as a task does; `watch` sees what happens on the way to the server."""
+    """Return the values of a range, read like a task; `watch` gets each command on its way to the server."""
     direct = ReadOptions(service_url=server.service_url, topic=topic)
     schema = resolve_source_schema(direct)
     with Forwarder(server.service_url, watch) as forwarder:
@@ -78,12 +80,15 @@ def read(
 
 
 def looks_back(seen: Seen) -> bool:
-    """The task's own client opens a connection for lookups and one for its topic, then looking back begins."""
+    """Return whether the command belongs to a look-back.
+
+    The task's own client first opens a connection for lookups and one for its topic. Later connections look back.
+    """
     return seen.connection > 1
 
 
 def kinds_of_look_back(read_watched: Callable[[Watch], object]) -> Counter[int]:
-    """How many commands of each kind a look-back takes when nothing happens."""
+    """Count the commands of each kind in an undisturbed look-back."""
     commands: Counter[int] = Counter()
 
     def count(seen: Seen) -> None:
@@ -95,7 +100,7 @@ def kinds_of_look_back(read_watched: Callable[[Watch], object]) -> Counter[int]:
 
 @dataclass
 class Once:
-    """Does something at the `nth` command of a kind, counted over all connections that look back."""
+    """A watcher that runs an action at the `nth` command of a kind, counted over all connections that look back."""
 
     command: int
     nth: int
@@ -116,7 +121,7 @@ def cut(after: int = 0) -> None:
     raise Cut(after)
 
 
-def test_connections_that_break_at_any_command(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
+def test_look_backs_survive_a_break_at_any_command(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
     where = spread(pulsar, topic, admin)
 
     def read_watched(watch: Watch) -> list[bytes]:
@@ -130,12 +135,14 @@ def test_connections_that_break_at_any_command(pulsar: LocalPulsar, topic: str, 
             for after in (0, 10):
                 once = Once(command, nth, lambda after=after: cut(after))
                 assert read_watched(once) == [WHOLE, b"plain"], (command, nth, after)
-                # Nobody waits for the last close, nor its answer, nor what the broker sends behind the last chunk.
+                # The reader does not wait for the last close, its answer, or messages after the last chunk.
                 assert once.done or nth >= count - 1
 
 
-def test_connections_that_break_between_any_two_chunks(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
-    """Each connection delivers one entry; the next attempt goes on behind it."""
+def test_look_backs_survive_a_break_between_any_two_chunks(
+    pulsar: LocalPulsar, topic: str, admin: Admin
+) -> None:
+    """Each connection delivers one entry; the next attempt continues after the entry."""
     where = spread(pulsar, topic, admin)
     cuts = 0
 
@@ -149,7 +156,7 @@ def test_connections_that_break_between_any_two_chunks(pulsar: LocalPulsar, topi
     assert cuts > 60
 
 
-def test_a_topic_that_moves_at_any_message(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
+def test_look_backs_survive_an_unload_at_any_message(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
     where = spread(pulsar, topic, admin)
 
     def read_watched(watch: Watch) -> list[bytes]:
@@ -160,11 +167,14 @@ def test_a_topic_that_moves_at_any_message(pulsar: LocalPulsar, topic: str, admi
         for nth in range(0, counts[command], 1 + counts[command] // 7):
             once = Once(command, nth, lambda: admin.unload(topic))
             assert read_watched(once) == [WHOLE, b"plain"], (command, nth)
-            # How many messages come before a reader is told enough is left to chance, by one for each look back.
+            # The number of messages that arrive before a reader has enough is random, by one for each
+            # look-back.
             assert once.done or (command == MESSAGE and nth > counts[command] - 10)
 
 
-def test_connections_that_never_deliver(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
+def test_a_look_back_without_delivery_fails_at_its_deadline(
+    pulsar: LocalPulsar, topic: str, admin: Admin
+) -> None:
     where = spread(pulsar, topic, admin)
 
     def at_each_message(seen: Seen) -> None:

@@ -1,4 +1,4 @@
-"""Looking back while what is looked for, or all there is, goes away: an error that names the message, at once."""
+"""Look-backs for chunks or topics that are removed during the read: an immediate error names the message."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ from pyspark_pulsar.errors import DataLossError, PulsarError, TopicNotFoundError
 from pyspark_pulsar.model.position import EARLIEST, after_entry
 from pyspark_pulsar.tools.standalone import LocalPulsar
 
-# Far more than an answer takes, far less than the two minutes of pollTimeoutMs.
+# Far longer than an answer needs, far shorter than the two minutes of pollTimeoutMs.
 SOON_SECONDS = 30.0
-# The first run, in the ledger; its later ones; where earlier ledgers are looked for; in them.
+# The first moments are in the ledger's first look-back and its later ones. The others are in the search for earlier
+# ledgers, and in the look-backs in these.
 MOMENTS = [(SUBSCRIBE, 0), (MESSAGE, 5), (SUBSCRIBE, 1), (SUBSCRIBE, 2), (MESSAGE, 45)]
 
 
 def failure(kind: type[PulsarError], server: LocalPulsar, topic: str, where: Spread, interrupt: Once) -> str:
-    """The text of the error that ends, soon, a read from the last chunk on."""
+    """Return the text of the error that soon ends a read from the last chunk on."""
     begun = time.monotonic()
     with pytest.raises(kind) as caught:
         read(server, topic, where.last, where.end, interrupt)
@@ -43,34 +44,36 @@ def failure(kind: type[PulsarError], server: LocalPulsar, topic: str, where: Spr
     return str(caught.value)
 
 
-def gone(topic: str, where: Spread) -> str:
-    """How the error begins when the last chunk is there, but no earlier one."""
+def expected_error(topic: str, where: Spread) -> str:
+    """Return the start of the error if the last chunk exists, but no earlier chunk."""
     last = where.last
     return f"topic {topic}, ledger {last.ledger}, entry {last.entry}: the last of 3 chunks of a message: expected"
 
 
 @pytest.fixture
 def alone(topic: str, admin: Admin) -> str:
-    """A topic in a namespace of its own, whose retention a test may change."""
+    """Return a topic in a namespace of its own, so that a test may change the retention."""
     namespace = f"public/{uuid.uuid4().hex}"
     admin.make_namespace(namespace)
     return topic.replace("public/default", namespace)
 
 
 @pytest.mark.parametrize(("command", "nth"), MOMENTS)
-def test_retention_removes_the_earlier_ledgers(
+def test_chunks_in_ledgers_removed_by_retention(
     pulsar: LocalPulsar, alone: str, admin: Admin, command: int, nth: int
 ) -> None:
     where = spread(pulsar, alone, admin)
     interrupt = Once(command, nth, lambda: admin.trim(alone, to_ledgers=1))
     text = failure(DataLossError, pulsar, alone, where, interrupt)
-    assert text.startswith(gone(alone, where))
+    assert text.startswith(expected_error(alone, where))
     assert f"start the read after this entry, at {where.last.ledger}:{where.last.entry + 1}" in text
 
 
 @pytest.mark.parametrize(("command", "nth"), MOMENTS)
-def test_everything_is_removed(pulsar: LocalPulsar, topic: str, admin: Admin, command: int, nth: int) -> None:
-    """Nothing will come any more, so nobody waits for it until pollTimeoutMs is over."""
+def test_removal_of_all_messages_during_a_look_back(
+    pulsar: LocalPulsar, topic: str, admin: Admin, command: int, nth: int
+) -> None:
+    """No message can arrive any more, so the error does not wait for pollTimeoutMs."""
     where = spread(pulsar, topic, admin)
 
     def empty() -> None:
@@ -82,7 +85,7 @@ def test_everything_is_removed(pulsar: LocalPulsar, topic: str, admin: Admin, co
     assert "the topic now ends at earliest. The messages were removed" in text
 
 
-def test_everything_is_removed_and_more_is_written(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
+def test_removal_of_all_messages_followed_by_new_ones(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
     where = spread(pulsar, topic, admin)
 
     def replace() -> None:
@@ -92,16 +95,16 @@ def test_everything_is_removed_and_more_is_written(pulsar: LocalPulsar, topic: s
             raw.chunk("a", 0, [b"another ", b"message"])
 
     text = failure(DataLossError, pulsar, topic, where, Once(MESSAGE, 5, replace))
-    assert text.startswith(gone(topic, where))
+    assert text.startswith(expected_error(topic, where))
 
 
-def test_the_topic_is_deleted(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
+def test_deletion_of_the_topic_during_a_look_back(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
     where = spread(pulsar, topic, admin)
     text = failure(TopicNotFoundError, pulsar, topic, where, Once(MESSAGE, 5, lambda: admin.delete(topic)))
     assert text.startswith(where.looking_back)
 
 
-def test_the_topic_is_made_again(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
+def test_a_topic_made_again_during_a_look_back(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
     where = spread(pulsar, topic, admin)
 
     def make_again() -> None:
@@ -109,24 +112,28 @@ def test_the_topic_is_made_again(pulsar: LocalPulsar, topic: str, admin: Admin) 
         spread(pulsar, topic, admin)
 
     text = failure(DataLossError, pulsar, topic, where, Once(MESSAGE, 5, make_again))
-    assert text.startswith(gone(topic, where))
+    assert text.startswith(expected_error(topic, where))
 
 
-def test_removed_between_plan_and_read(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
-    """From a position: an error. From the first message that there is, which then is a later one: a row less."""
+def test_chunks_removed_between_plan_and_read(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
+    """A start at a position is an error. A start at the first message, which now is a later one, omits the
+    row.
+    """
     where = spread(pulsar, topic, admin)
     admin.truncate(topic)
     begun = time.monotonic()
     for start in (where.first, where.last):
         with pytest.raises(DataLossError) as caught:
             read(pulsar, topic, start, where.end, lambda _: None)
-        assert str(caught.value).startswith(gone(topic, where))
+        assert str(caught.value).startswith(expected_error(topic, where))
     assert read(pulsar, topic, EARLIEST, where.end, lambda _: None) == [*[b"between"] * 20, b"plain"]
     assert time.monotonic() - begun < SOON_SECONDS
 
 
-def test_truncation_once_the_chunks_are_found(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
-    """Truncation moves all consumers to the topic's end, also behind messages that stay: those come all the same."""
+def test_truncation_after_the_chunks_are_found(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
+    """Truncation moves all consumers to the topic's end, even past messages that stay: the reader returns
+    them all the same.
+    """
     where = spread(pulsar, topic, admin)
     with RawProducer(pulsar.service_url, topic) as raw:
         numbers = [str(number).encode() for number in range(20)]
@@ -137,8 +144,8 @@ def test_truncation_once_the_chunks_are_found(pulsar: LocalPulsar, topic: str, a
         return read(pulsar, topic, where.last, end, watch, receiver_queue_size=1)
 
     last_found = kinds_of_look_back(read_watched)[MESSAGE] - 1
-    # How many messages come behind the last one that is needed differs from run to run. Where fewer come, nothing has
-    # happened, and an earlier moment is tried: the chunks are found by then too, since 20 others lie behind them.
+    # The number of messages that arrive after the last needed one differs from run to run. If fewer arrive, nothing
+    # happens, and the test tries an earlier moment. The chunks are found by then too, because 20 messages follow them.
     for nth in range(last_found, last_found - 12, -1):
         once = Once(MESSAGE, nth, lambda: admin.truncate(topic))
         begun = time.monotonic()
@@ -149,10 +156,12 @@ def test_truncation_once_the_chunks_are_found(pulsar: LocalPulsar, topic: str, a
     assert once.done
 
 
-def test_chunks_within_the_range_that_gave_way_to_others(
+def test_displaced_chunks_within_the_range_are_looked_back_for(
     pulsar: LocalPulsar, alone: str, admin: Admin, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The one that gave way is looked back for; as the read begins with what the topic has, losing it is a warning."""
+    """The reader looks back for the displaced message; losing it is a warning, because the read starts at
+    earliest.
+    """
     admin.create(alone)
     with RawProducer(pulsar.service_url, alone) as raw:
         for name in "ab":

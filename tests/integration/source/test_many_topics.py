@@ -1,4 +1,4 @@
-"""Many small topics: few tasks, and each message once and in order, in batch, stream and sink."""
+"""Many small topics in few tasks, with each message once and in order, in batch, stream and sink."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Texts = dict[str, list[str]]
 
 
 def produce(pulsar: LocalPulsar, namespace: str, round_: int) -> Texts:
-    """Two messages to each topic, to every seventh none."""
+    """Send two messages to each topic, but none to every seventh."""
     client = official_client.Client(pulsar.service_url)
     sent: Texts = {}
     for number in range(TOPICS):
@@ -55,7 +55,7 @@ def texts_of(rows: DataFrame) -> Texts:
 
 
 @pytest.mark.parametrize("with_admin", [True, False])
-def test_batch_and_stream(
+def test_batch_and_stream_read_many_topics(
     spark: SparkSession,
     pulsar: LocalPulsar,
     admin: Admin,
@@ -95,12 +95,12 @@ def test_batch_and_stream(
     everything = {topic: sent[topic] + further[topic] for topic in sent}
     read = texts_of(spark.read.parquet(target))
     assert {topic: sorted(texts) for topic, texts in read.items()} == everything
-    # Where ledgers are not known, positions in one ledger say how little it is.
+    # If ledgers are not known, positions in one ledger show how few messages a topic has.
     assert len(list(Path(target).glob("*.parquet"))) - files <= 2 * LEAST_TASKS
 
 
-def test_rows_name_many_topics(spark: SparkSession, pulsar: LocalPulsar, admin: Admin) -> None:
-    """Topics are settled and opened by several threads; the rows of each stay in their order."""
+def test_rows_are_written_to_many_topics(spark: SparkSession, pulsar: LocalPulsar, admin: Admin) -> None:
+    """Several threads settle and open topics; the rows of each topic keep their order."""
     namespace = "public/many-targets"
     admin.make_namespace(namespace)
     for number in range(60):
@@ -132,7 +132,7 @@ def test_rows_name_many_topics(spark: SparkSession, pulsar: LocalPulsar, admin: 
     read: dict[int, list[int]] = defaultdict(list)
     for row in back.load().select("__topic", "id").collect():
         read[int(row[0].rpartition("/t")[2])].append(row[1])
-    # Written twice, by two tasks at a time: the first half of the ids by one, the second by the other.
+    # The rows are written twice, by two tasks at a time: each has half of the ids.
     for number, expected in ids.items():
         assert sorted(read[number]) == sorted(2 * expected)
         for half in (range(600), range(600, 1_200)):
@@ -140,7 +140,7 @@ def test_rows_name_many_topics(spark: SparkSession, pulsar: LocalPulsar, admin: 
             assert of_task == 2 * [id_ for id_ in expected if id_ in half] or number % 3 == 0
 
 
-def test_a_plan_says_which_task_reads_a_split(pulsar: LocalPulsar, admin: Admin) -> None:
+def test_the_plan_is_logged_with_the_task_of_each_split(pulsar: LocalPulsar, admin: Admin) -> None:
     namespace = "public/many-planned"
     admin.make_namespace(namespace)
     sent = produce(pulsar, namespace, 0)
@@ -156,10 +156,10 @@ def test_a_plan_says_which_task_reads_a_split(pulsar: LocalPulsar, admin: Admin)
     assert [split for task in plan.tasks for split in task] == plan.splits
 
 
-def test_of_many_small_topics_no_ledger_is_asked_for(
+def test_plans_for_many_small_topics_request_no_ledgers(
     pulsar: LocalPulsar, admin: Admin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Brokers tell in one answer where a topic begins and ends."""
+    """Brokers return in one answer where a topic begins and ends."""
     namespace = "public/many-untold"
     admin.make_namespace(namespace)
     sent = produce(pulsar, namespace, 0)
@@ -181,7 +181,7 @@ def test_of_many_small_topics_no_ledger_is_asked_for(
     shown = plan_batch(options, is_shown=True)
     assert shown.splits == plan.splits
     assert {split.entries for split in planned_splits(shown)} == {2}
-    # With a second ledger that may be closed, and read past the broker, they are.
+    # Ledgers are requested if there is a second one that may be closed, and if the read is past the broker.
     topic = next(iter(sent))
     admin.unload(topic)
     with python_client(pulsar.service_url) as client:
@@ -191,10 +191,10 @@ def test_of_many_small_topics_no_ledger_is_asked_for(
     assert [topic.rpartition("/")[2] in path for path in asked if "internal-info" in path] == [True]
 
 
-def test_a_task_subscribes_ahead_and_reads_on_whatever_moves(
+def test_a_task_subscribes_ahead_and_survives_unloads(
     pulsar: LocalPulsar, admin: Admin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # What is answered later is read too, but not ahead.
+    # A topic whose answer is late is read too, but not ahead.
     monkeypatch.setattr(consumers_ahead, "_LOOKUP_SECONDS", 60.0)
     namespace = "public/many-ahead"
     admin.make_namespace(namespace)
@@ -243,7 +243,7 @@ def read(
     splits: list[Split],
     between: Callable[[int], None] = lambda _: None,
 ) -> Texts:
-    """As one task."""
+    """Read the splits as one task does."""
     texts: Texts = defaultdict(list)
     for number, batch in enumerate(read_splits(options, schema, splits)):
         between(number)

@@ -1,5 +1,6 @@
-"""What is retained is read, whatever moves the cursors of a topic's subscriptions meanwhile: brokers then go on further
-behind without a word."""
+"""Reads of retained messages while other calls move the subscriptions' cursors. Brokers then resume at a later
+position without notice.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ Move = Callable[[Admin, str], None]
 
 @pytest.fixture
 def retained(admin: Admin) -> str:
-    """A topic whose messages all stay."""
+    """Return a topic that retains all messages."""
     namespace = f"public/moved-{time.monotonic_ns()}"
     admin.make_namespace(namespace)
     admin.request(
@@ -42,7 +43,7 @@ def clear(admin: Admin, topic: str) -> None:
 
 
 def expire(admin: Admin, topic: str) -> None:
-    """What a broker does every five minutes where a namespace has a message TTL."""
+    """Expire messages, as a broker does every five minutes in a namespace with a message TTL."""
     time.sleep(2.1)
     answer = admin.request("POST", f"{topic.replace('://', '/')}/all_subscription/expireMessages/1")
     assert answer.status < 300, answer.data
@@ -51,14 +52,14 @@ def expire(admin: Admin, topic: str) -> None:
         subscriptions = admin.stats(topic)["subscriptions"]
         return bool(subscriptions) and all(each["msgBacklog"] == 0 for each in subscriptions.values())
 
-    # The broker answers before it has moved them.
+    # The broker answers before it has moved the cursors.
     await_true("cursors at the end", are_moved)
 
 
 def read(
     server: LocalPulsar, topic: str, start: Position, move: Callable[[], None], consumers: int
 ) -> list[int]:
-    """The entry ids of the range from `start` to the present end; `move` is called in the middle, then more is sent."""
+    """Return the entry ids from `start` to the present end; `move` runs in the middle, and then more is sent."""
     partition = TopicPartition.parse(topic)
     found: list[int] = []
     options = ReadOptions(service_url=server.service_url, topic=topic)
@@ -84,7 +85,7 @@ def read(
 
 @pytest.mark.parametrize("consumers", [1, 3])
 @pytest.mark.parametrize("move", [clear, expire])
-def test_nothing_is_passed_over(
+def test_moved_cursors_skip_no_message(
     pulsar: LocalPulsar,
     admin: Admin,
     retained: str,
@@ -98,7 +99,7 @@ def test_nothing_is_passed_over(
 
 
 @pytest.mark.parametrize("move", [clear, expire])
-def test_control_a_reader_that_does_not_ask_passes_over_them(
+def test_control_a_reader_without_the_check_skips_messages(
     pulsar: LocalPulsar, admin: Admin, retained: str, move: Move, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(broker_module, "cut_where_skipped", lambda *_: False)

@@ -1,5 +1,6 @@
-"""Several consumers at a time on one range (option consumersPerSplit): the same rows in the same order, whatever the
-topic is like and whatever happens to them."""
+"""Several concurrent consumers on one range (option consumersPerSplit): the same rows in the same order, for all kinds
+of topics and disturbances.
+"""
 
 from __future__ import annotations
 
@@ -38,18 +39,18 @@ ENTRIES = 3_000
 
 
 @pytest.fixture
-def begun(monkeypatch: pytest.MonkeyPatch) -> list[Position]:
-    """Where consumers began ahead of another; parts are short."""
+def starts_ahead(monkeypatch: pytest.MonkeyPatch) -> list[Position]:
+    """Return the positions at which consumers began ahead of another; parts are short."""
     monkeypatch.setattr(ahead_module, "LEAST_ENTRIES", 5)
     monkeypatch.setattr(ahead_module, "MOST_ENTRIES", 40)
     starts: list[Position] = []
     begin = PrefetchingConsumers._begin
 
-    def noted(self: PrefetchingConsumers, connection: Connection, start: Position, *rest: Any) -> None:
+    def record_start(self: PrefetchingConsumers, connection: Connection, start: Position, *rest: Any) -> None:
         starts.append(start)
         begin(self, connection, start, *rest)
 
-    monkeypatch.setattr(PrefetchingConsumers, "_begin", noted)
+    monkeypatch.setattr(PrefetchingConsumers, "_begin", record_start)
     return starts
 
 
@@ -61,8 +62,11 @@ def read(
     between: Callable[[int], None] = lambda _: None,
     **options: Any,
 ) -> list[tuple[Place, bytes]]:
-    """As a task reads, calling `between` with the number of batches so far. By default a broker may send it little at
-    a time: what all waits for a task that stands still for a moment, nobody needs to read ahead."""
+    """Read as a task does, calling `between` with the number of batches so far.
+
+    By default a broker may send little at a time. Otherwise, what arrives during a short pause would be enough, and no
+    consumer would start ahead.
+    """
     chosen = ReadOptions(
         service_url=server.service_url,
         topic=topic,
@@ -86,7 +90,7 @@ def read(
 
 
 def random_steps(rng: random.Random, most: int) -> Iterator[dict[str, Any]]:
-    """Plain messages and transactions of up to `most`; the last one is plain."""
+    """Yield plain messages and transactions of up to `most` messages; the last one is plain."""
     sent = 0
     while sent < ENTRIES // 6:
         texts = [f"{sent + number}" for number in range(rng.choice((1, 2, 5, most)))]
@@ -98,16 +102,16 @@ def random_steps(rng: random.Random, most: int) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("batching", [False, True], ids=["unbatched", "batched"])
-def test_any_range_of_any_topic(
+def test_prefetching_reads_any_range_of_any_topic(
     batching: bool,
     topic: str,
     pulsar: LocalPulsar,
     admin: Admin,
     rng: random.Random,
-    begun: list[Position],
+    starts_ahead: list[Position],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Three ledgers with markers and aborted transactions, against the official Java Reader."""
+    """Compare three ledgers with markers and aborted transactions with the official Java Reader."""
     java = JavaClient(pulsar, SPECIAL_MESSAGES)
     for _ in range(3):
         steps = list(random_steps(rng, 5 if batching else 60))
@@ -116,7 +120,7 @@ def test_any_range_of_any_topic(
     (theirs,) = java.run({"do": "read", "topic": topic})
     places = [(each["ledger"], each["entry"], each["batchIndex"]) for each in theirs]
     assert read(pulsar, topic, consumers_per_split=1)
-    assert not begun
+    assert not starts_ahead
     for _ in range(12):
         monkeypatch.setattr(ahead_module, "MOST_ENTRIES", rng.choice((6, 20, 80, 400)))
         first, last = sorted(rng.sample(range(len(places)), 2))
@@ -131,11 +135,11 @@ def test_any_range_of_any_topic(
             receiver_queue_size=rng.choice((10, 50, 20_000)),
         )
         assert [place for place, _ in found] == places[first:last]
-    assert begun
+    assert starts_ahead
 
 
 def _at(place: Place) -> Position:
-    # Of a message without a batch, the index is -1.
+    # A message outside of a batch has the index -1.
     return Position(place[0], place[1], max(0, place[2]))
 
 
@@ -143,22 +147,26 @@ def numbers(rows: list[tuple[Place, bytes]]) -> list[int]:
     return [int(value) for _, value in rows]
 
 
-def test_topics_that_move_and_connections_that_break(
-    topic: str, pulsar: LocalPulsar, admin: Admin, begun: list[Position], monkeypatch: pytest.MonkeyPatch
+def test_prefetching_survives_unloads_and_broken_connections(
+    topic: str,
+    pulsar: LocalPulsar,
+    admin: Admin,
+    starts_ahead: list[Position],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     send_entries(pulsar.service_url, topic, range(ENTRIES))
     opened: list[Connection] = []
     start = Connection.start
 
-    def noted(self: Connection) -> None:
+    def record_start(self: Connection) -> None:
         opened.append(self)
         start(self)
 
-    monkeypatch.setattr(Connection, "start", noted)
+    monkeypatch.setattr(Connection, "start", record_start)
 
     def disturb(number: int) -> None:
         if number % 12 == 2:
-            # A topic that is unloaded again at once may never show its messages (4.0.8).
+            # After two unloads in quick succession, a topic may never show its messages (4.0.8).
             time.sleep(0.5)
             admin.unload(topic)
         elif number % 12 == 8:
@@ -166,33 +174,33 @@ def test_topics_that_move_and_connections_that_break(
                 if each.is_open:
                     each._transport._stream.shutdown(socket.SHUT_RDWR)
 
-    # Other options than those of tasks before, whose connections it would take over.
+    # The options differ from earlier tasks' options, whose connections the read would take over.
     assert numbers(read(pulsar, topic, between=disturb, connection_timeout_ms=9_999)) == list(range(ENTRIES))
     assert len(opened) > 4
-    assert len(begun) > 10
+    assert len(starts_ahead) > 10
 
 
-def test_those_ahead_never_stand_in_the_way(
-    topic: str, pulsar: LocalPulsar, begun: list[Position], monkeypatch: pytest.MonkeyPatch
+def test_prefetching_consumers_do_not_block_the_reader(
+    topic: str, pulsar: LocalPulsar, starts_ahead: list[Position], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Entries grow, and what waits for the consumers ahead is more than a connection keeps."""
+    """Entries grow, so that more waits for the consumers ahead than a connection buffers."""
     monkeypatch.setattr(ahead_module, "MOST_ENTRIES", 100)
     monkeypatch.setattr(transport_module, "MAX_BUFFERED_BYTES", 200_000)
     monkeypatch.setattr(connection_module, "PAUSED_PING_SECONDS", 0.1)
     send_entries(pulsar.service_url, topic, range(150), size=100)
     send_entries(pulsar.service_url, topic, range(150, 600), size=10_000)
     assert numbers(read(pulsar, topic, poll_timeout_ms=20_000)) == list(range(600))
-    assert begun
+    assert starts_ahead
 
 
 def test_short_ledgers_are_not_read_many_times(
-    topic: str, pulsar: LocalPulsar, admin: Admin, begun: list[Position]
+    topic: str, pulsar: LocalPulsar, admin: Admin, starts_ahead: list[Position]
 ) -> None:
     for ledger in range(8):
         send_entries(pulsar.service_url, topic, range(ledger * 100, ledger * 100 + 100))
         admin.unload(topic)
     assert numbers(read(pulsar, topic)) == list(range(800))
-    assert 1 <= len({each.ledger for each in begun}) <= 2
+    assert 1 <= len({each.ledger for each in starts_ahead}) <= 2
 
 
 @contextmanager
@@ -204,10 +212,14 @@ def limited_subscriptions(admin: Admin, namespace: str, most: int) -> Iterator[N
 
 
 @pytest.mark.parametrize("is_early", [True, False], ids=["told early", "told when a part is read"])
-def test_a_limit_of_subscriptions_leaves_one(
-    pulsar: LocalPulsar, admin: Admin, begun: list[Position], monkeypatch: pytest.MonkeyPatch, is_early: bool
+def test_a_limit_of_subscriptions_allows_one_consumer(
+    pulsar: LocalPulsar,
+    admin: Admin,
+    starts_ahead: list[Position],
+    monkeypatch: pytest.MonkeyPatch,
+    is_early: bool,
 ) -> None:
-    # The answer is a refusal, however long it takes.
+    # The answer is a refusal, however late it arrives.
     monkeypatch.setattr(ahead_module, "_SETTLE_SECONDS", 60.0)
     if not is_early:
         monkeypatch.setattr(PendingSubscription, "is_answered", False)
@@ -215,7 +227,7 @@ def test_a_limit_of_subscriptions_leaves_one(
     admin.make_namespace(namespace)
     topic = f"persistent://{namespace}/t"
     send_entries(pulsar.service_url, topic, range(ENTRIES))
-    # Policies reach a broker a moment later.
+    # A broker applies policies after a moment.
     with limited_subscriptions(admin, namespace, 1):
         with BrokerClient(ReadOptions(service_url=pulsar.service_url, topic=topic)) as client:
             first = subscribe(client, topic, EARLIEST)
@@ -223,7 +235,7 @@ def test_a_limit_of_subscriptions_leaves_one(
             end = first.end()
         await_true("no subscription", lambda: not admin.subscriptions(topic))
         assert numbers(read(pulsar, topic, EARLIEST, end)) == list(range(ENTRIES))
-    assert 1 <= len(begun) <= 3
+    assert 1 <= len(starts_ahead) <= 3
 
 
 def _is_refused(client: BrokerClient, topic: str) -> bool:
@@ -234,7 +246,9 @@ def _is_refused(client: BrokerClient, topic: str) -> bool:
     return False
 
 
-def test_nothing_is_left_behind(topic: str, pulsar: LocalPulsar, admin: Admin, begun: list[Position]) -> None:
+def test_an_aborted_read_leaves_no_subscription(
+    topic: str, pulsar: LocalPulsar, admin: Admin, starts_ahead: list[Position]
+) -> None:
     send_entries(pulsar.service_url, topic, range(ENTRIES))
 
     class Enough(Exception):
@@ -246,5 +260,5 @@ def test_nothing_is_left_behind(topic: str, pulsar: LocalPulsar, admin: Admin, b
 
     with pytest.raises(Enough):
         read(pulsar, topic, between=stop)
-    assert begun
+    assert starts_ahead
     await_true("no subscription", lambda: not admin.subscriptions(topic))

@@ -1,4 +1,4 @@
-"""What stops, ends or vanishes beside a query, on one machine: its process on the driver, folders, brokers, pipes."""
+"""Faults beside a query, on one machine: of its process on the driver, folders, brokers and pipes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def filled(topic: str, official: official_client.Client) -> str:
 
 
 def children(spark: SparkSession, module: str) -> list[int]:
-    """Processes of a module that this JVM has started."""
+    """Return the processes of a module that this JVM has started."""
     parent = str(spark._jvm.java.lang.ProcessHandle.current().pid())
     command = ["pgrep", "-P", parent, "-f", re.escape(module)]
     listed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
@@ -59,7 +59,7 @@ def children(spark: SparkSession, module: str) -> list[int]:
 # The process on the driver
 
 
-def test_a_cleaner_of_temporary_folders_between_queries(
+def test_a_cleaner_may_remove_temporary_folders_between_queries(
     spark: SparkSession, read_topic: Callable[[str], DataFrame], filled: str
 ) -> None:
     assert read_topic(filled).count() == ROWS
@@ -70,7 +70,7 @@ def test_a_cleaner_of_temporary_folders_between_queries(
     assert len(children(spark, _MODULE)) == 1
 
 
-def test_a_process_that_was_killed_is_started_again(
+def test_a_killed_process_is_restarted(
     spark: SparkSession, read_topic: Callable[[str], DataFrame], filled: str
 ) -> None:
     assert read_topic(filled).count() == ROWS
@@ -81,10 +81,10 @@ def test_a_process_that_was_killed_is_started_again(
     assert after != before
 
 
-def test_a_stream_whose_process_was_killed_fails_and_may_start_again(
+def test_a_stream_fails_with_its_killed_process_and_can_restart(
     spark: SparkSession, pulsar: LocalPulsar, filled: str, tmp_path: Path
 ) -> None:
-    """Its reader ended with the process."""
+    """The stream's reader ends with the process."""
     stream = spark.readStream.format("pulsar").option("service.url", pulsar.service_url)
     writer = stream.option("topic", filled).option("startingOffsets", "earliest").load().writeStream
     writer = writer.format("noop").option("checkpointLocation", str(tmp_path))
@@ -105,10 +105,10 @@ def test_a_stream_whose_process_was_killed_fails_and_may_start_again(
     assert again.exception() is None
 
 
-def test_the_error_says_why_the_process_does_not_start(
+def test_the_error_names_why_the_process_does_not_start(
     spark: SparkSession, pulsar: LocalPulsar, filled: str, tmp_path: Path
 ) -> None:
-    """And says it when the process has ended, not when the time for its start is over."""
+    """The error appears when the process has ended, not when the time for its start is over."""
     interpreter = tmp_path / "python"
     interpreter.write_text(
         f'#!/bin/bash\nif [ "$2" = {_MODULE} ]; then echo "the disk is full" >&2; exit 7; fi\n'
@@ -116,7 +116,7 @@ def test_the_error_says_why_the_process_does_not_start(
     )
     interpreter.chmod(0o755)
     other = spark.newSession()
-    # What a session says at its start; Spark lets nobody change it later.
+    # A session has this setting from its start; Spark does not allow changing it later.
     other._jsparkSession.sessionState().conf().setConfString("spark.pyspark.driver.python", str(interpreter))
     began = time.monotonic()
     with pytest.raises(AnalysisException) as caught:
@@ -137,7 +137,7 @@ def black_hole() -> Any:
         yield BrokerAddress("127.0.0.1", listener.getsockname()[1])
 
 
-def test_a_silent_broker_holds_up_nobody_who_needs_another(
+def test_a_silent_broker_does_not_delay_users_of_others(
     pulsar: LocalPulsar, filled: str, black_hole: BrokerAddress
 ) -> None:
     given = {"service.url": pulsar.service_url}
@@ -151,7 +151,7 @@ def test_a_silent_broker_holds_up_nobody_who_needs_another(
             "a thread that connects",
             lambda: client._connections._lock.locked() or bool(client._connections._opening),
         )
-        # One that is to be made, then one that is there.
+        # The first call opens a connection, the second uses an open one.
         assert client._connections.connection(broker).is_open
         assert client.partition_count(TopicName.parse(filled)) == 0
         assert client.owner_connection(filled).is_open
@@ -162,7 +162,7 @@ def test_a_silent_broker_holds_up_nobody_who_needs_another(
         assert time.monotonic() - began < 2 * _CONNECT_SECONDS
 
 
-def test_several_silent_brokers_take_the_time_of_one(pulsar: LocalPulsar, filled: str) -> None:
+def test_several_silent_brokers_delay_no_longer_than_one(pulsar: LocalPulsar, filled: str) -> None:
     given = {"service.url": pulsar.service_url, "pulsar.client.connectionTimeoutMs": "2000"}
     listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(4)]
     try:
@@ -185,8 +185,10 @@ def test_several_silent_brokers_take_the_time_of_one(pulsar: LocalPulsar, filled
 # Pipes
 
 
-def test_a_store_of_checkpoints_that_does_not_read_its_pipe(spark: SparkSession, pulsar: LocalPulsar) -> None:
-    """A process that stands still; a write to its pipe, which holds 64 KiB, would wait for ever."""
+def test_a_checkpoint_process_that_does_not_read_its_pipe_is_ended(
+    spark: SparkSession, pulsar: LocalPulsar
+) -> None:
+    """The process is stopped: a write to its pipe, which holds 64 KiB, would wait forever."""
     settings = catalog_settings(pulsar.service_url, catalog="ckpt", python=sys.executable)
     settings |= of_session(checkpoint_conf("ckpt", {}, None))
     jvm: Any = spark._jvm
@@ -213,6 +215,6 @@ def test_a_store_of_checkpoints_that_does_not_read_its_pipe(spark: SparkSession,
                 os.kill(process, signal.SIGCONT)
     said = str(caught.value.java_exception)
     assert "it did not read a request within 30 seconds" in said
-    # The next call starts another one.
+    # The next call starts another process.
     assert files.exists(path)
     assert children(spark, "pyspark_pulsar.checkpoint") != known

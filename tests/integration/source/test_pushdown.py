@@ -1,4 +1,4 @@
-"""Filters on metadata columns: the rows are those that Spark alone would give, and less is read for them."""
+"""Filters on metadata columns: the rows equal the rows of Spark's own filter, and the read is smaller."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def pushing(spark: SparkSession) -> Iterator[SparkSession]:
 
 @pytest.fixture
 def mixed(topic: str, admin: Admin, official: official_client.Client) -> str:
-    """Three partitions, each of two ledgers, batches and single messages, with and without keys."""
+    """Return a topic of three partitions, each with two ledgers, batches and single messages, with and without keys."""
     admin.create_partitioned(topic, PARTITIONS)
     for part in range(PARTITIONS):
         name = f"{topic}-partition-{part}"
@@ -70,7 +70,7 @@ def conditions(frame: DataFrame) -> list[str]:
         f"__publishTime >= {instant} + interval 1 microsecond",
         f"__publishTime between {instant} - interval 10 milliseconds and {instant} + interval 10 milliseconds",
         "__publishTime >= current_timestamp() - interval 1 hour",
-        # Times that Python does not have: of the years 294247, -248 and 10000.
+        # Python cannot represent these times: of the years 294247, -248 and 10000.
         "__publishTime < timestamp_micros(9223372036854775807L)",
         "__publishTime < timestamp_micros(-70000000000000000L)",
         f"__publishTime in ({instant}, timestamp_micros(9223372036854775807L))",
@@ -96,7 +96,9 @@ def conditions(frame: DataFrame) -> list[str]:
     ]
 
 
-def test_the_rows_are_those_of_spark_alone(mixed: str, spark: SparkSession, read_topic: ReadTopic) -> None:
+def test_pushed_filters_select_the_same_rows_as_spark(
+    mixed: str, spark: SparkSession, read_topic: ReadTopic
+) -> None:
     frame = read_topic(mixed, columns=COLUMNS)
     asked = conditions(frame)
     expected = {condition: found(frame, condition) for condition in asked}
@@ -105,13 +107,15 @@ def test_the_rows_are_those_of_spark_alone(mixed: str, spark: SparkSession, read
     spark.conf.set(CONF, "true")
     try:
         assert {condition: found(each, condition) for condition, each in narrowing.items()} == expected
-        # Spark would read with the filters of the query before where a condition has none to push.
+        # Without a condition to push, Spark would otherwise read with the previous query's filters.
         assert {condition: found(frame, condition) for condition in asked} == expected
     finally:
         spark.conf.unset(CONF)
 
 
-def test_what_is_not_wanted_is_not_planned(mixed: str, pushing: SparkSession, read_topic: ReadTopic) -> None:
+def test_ranges_without_matching_rows_are_not_planned(
+    mixed: str, pushing: SparkSession, read_topic: ReadTopic
+) -> None:
     last = read_topic(mixed, columns=COLUMNS).orderBy("__messageId.ledger", ascending=False).first()
     assert last is not None
     frame = read_topic(mixed, columns=COLUMNS, pushFilters=True)
@@ -123,7 +127,7 @@ def test_what_is_not_wanted_is_not_planned(mixed: str, pushing: SparkSession, re
     assert pushing.conf.get(CONF) == "true"
 
 
-def test_messages_that_are_filtered_are_not_decoded(
+def test_filtered_messages_are_not_decoded(
     topic: str, official: official_client.Client, pushing: SparkSession, read_topic: ReadTopic
 ) -> None:
     right = official.create_producer(topic, schema=official_client.schema.StringSchema())
@@ -139,13 +143,13 @@ def test_messages_that_are_filtered_are_not_decoded(
 
 
 class _RawStrings(official_client.schema.StringSchema):
-    """Writes bytes as they are."""
+    """A string schema that writes bytes unchanged."""
 
     def encode(self, obj: Any) -> bytes:
         return bytes(obj)
 
 
-def test_without_the_setting_everything_works_unpruned(
+def test_reads_without_the_pushdown_setting_are_complete(
     mixed: str, spark: SparkSession, read_topic: ReadTopic
 ) -> None:
     assert spark.conf.get(CONF, None) is None
@@ -154,7 +158,9 @@ def test_without_the_setting_everything_works_unpruned(
     assert len(found(frame, "__partition = 1")) == 12
 
 
-def test_views_and_option_bounds(mixed: str, pushing: SparkSession, read_topic: ReadTopic) -> None:
+def test_pushdown_through_views_and_option_bounds(
+    mixed: str, pushing: SparkSession, read_topic: ReadTopic
+) -> None:
     rows = read_topic(mixed, columns=COLUMNS).collect()
     stamps = sorted(row["__publishTime"].replace(tzinfo=dt.UTC) for row in rows)
     frame = read_topic(mixed, columns=COLUMNS, startingTimestamp=stamps[5].isoformat(), pushFilters=True)

@@ -1,4 +1,4 @@
-"""Connections that break, fall silent or are not read from: nothing is lost, nothing comes twice, nothing hangs."""
+"""Connections that break, fall silent or are not read from: no row is lost or repeated, and no task hangs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from pyspark_pulsar.read.sources.broker import BrokerEntries
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
 from pyspark_pulsar.tools.standalone import LocalPulsar
 
-# Of the server; longer than it or we stand still on a busy machine.
+# The server's interval, longer than the server or the test pauses on a busy machine.
 KEEP_ALIVE_SECONDS = 12
 SUBSCRIBE = 4
 LARGE, LARGE_BYTES = 600, 100_000
@@ -46,7 +46,7 @@ LARGE, LARGE_BYTES = 600, 100_000
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPulsar]:
-    """A server of its own, to be killed, that ends a connection after 8 s of silence."""
+    """Yield a server for kills, which closes a connection after 8 s of silence."""
     config = {"keepAliveIntervalSeconds": str(KEEP_ALIVE_SECONDS)}
     with LocalPulsar(data=tmp_path_factory.mktemp("pulsar"), config=config) as server:
         yield server
@@ -62,7 +62,7 @@ def client(server: LocalPulsar) -> Iterator[official_client.Client]:
 
 @pytest.fixture
 def large(client: official_client.Client, topic: str) -> str:
-    """A topic with twice as many bytes as a connection keeps for slow readers."""
+    """Return a topic with twice as many bytes as a connection buffers for slow readers."""
     producer = client.create_producer(topic, batching_enabled=False, block_if_queue_full=True)
     for number in range(LARGE):
         producer.send_async(str(number).encode().ljust(LARGE_BYTES), callback=lambda *_: None)
@@ -72,19 +72,19 @@ def large(client: official_client.Client, topic: str) -> str:
 
 
 def kill_and_restart(server: LocalPulsar) -> None:
-    """kill -9 of broker, bookie and metadata store in one; the same data and ports afterwards."""
+    """Kill broker, bookie and metadata store together with SIGKILL, and restart them with the same data and ports."""
     before = server.service_url
     pid = server.status().pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
     await_true("the end of the server", lambda: server.status().pid is None)
-    # The first thread of a process that is killed can be gone before the others, and before its sockets.
-    await_true("free ports", lambda: not takes_connections(urlsplit(before)))
+    # The first thread of a killed process may end before the others, and before its sockets are closed.
+    await_true("free ports", lambda: not accepts_connections(urlsplit(before)))
     server.start(with_caller=True)
     assert server.service_url == before
 
 
-def takes_connections(url: SplitResult) -> bool:
+def accepts_connections(url: SplitResult) -> bool:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         return probe.connect_ex((url.hostname, url.port)) == 0
 
@@ -114,7 +114,7 @@ def read(service_url: str, topic: str, interrupt: Callable[[BrokerClient, int], 
 # The broker dies
 
 
-def test_a_task_outlives_its_broker(server: LocalPulsar, large: str) -> None:
+def test_a_task_survives_a_restart_of_its_broker(server: LocalPulsar, large: str) -> None:
     killed: list[int] = []
 
     def kill(_: BrokerClient, index: int) -> None:
@@ -126,7 +126,7 @@ def test_a_task_outlives_its_broker(server: LocalPulsar, large: str) -> None:
     assert killed == [0]
 
 
-def test_a_stream_and_its_subscription_outlive_their_broker(
+def test_a_stream_and_its_subscription_survive_a_restart_of_the_broker(
     server: LocalPulsar, topic: str, tmp_path: Path, spark: SparkSession
 ) -> None:
     def send(numbers: range) -> None:
@@ -162,17 +162,19 @@ def test_a_stream_and_its_subscription_outlive_their_broker(
 
 
 @pytest.mark.parametrize("pings", [True, False], ids=["pings", "control"])
-def test_a_reader_that_is_slow_keeps_its_connection(
+def test_a_slow_reader_keeps_its_connection(
     server: LocalPulsar, large: str, pings: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The control shows that a broker ends a connection from which nobody reads its pings, and that a task then
-    goes on where it was."""
-    # So that what one delivery takes and what is kept meanwhile are far less than the topic.
+    """A broker closes a connection if the client does not read its pings, as the control shows.
+
+    A task then resumes at its position.
+    """
+    # One delivery and the buffered bytes are far smaller than the topic.
     monkeypatch.setattr(transport_module, "MAX_BUFFERED_BYTES", LARGE * LARGE_BYTES // 20)
     if not pings:
         monkeypatch.setattr(connection_module, "PAUSED_PING_SECONDS", 3600.0)
     admin = Admin(server.admin_url)
-    # Kept alive here, so that no id comes twice.
+    # The list keeps the connections alive, so that no id repeats.
     opened: dict[BrokerAddress, list[Connection]] = defaultdict(list)
 
     def slow(client: BrokerClient, index: int) -> None:
@@ -182,14 +184,14 @@ def test_a_reader_that_is_slow_keeps_its_connection(
         if index == 0 and pings:
             time.sleep(2.5 * KEEP_ALIVE_SECONDS)
         elif index == 0:
-            # On a busy machine it takes the broker a while to send as much as the connection keeps.
+            # On a busy machine the broker needs a while to send as much as the connection buffers.
             await_true("the end of the connection", lambda: not admin.stats(large)["subscriptions"])
 
     assert read(server.service_url, large, slow) == list(range(LARGE))
     assert max(len(each) for each in opened.values()) == (1 if pings else 2)
 
 
-def test_a_consumer_that_only_waits_keeps_its_connection(server: LocalPulsar, topic: str) -> None:
+def test_an_idle_consumer_keeps_its_connection(server: LocalPulsar, topic: str) -> None:
     Admin(server.admin_url).create(topic)
     with BrokerClient(ReadOptions(service_url=server.service_url, topic=topic)) as client:
         consumer = subscribe(client, topic, EARLIEST)
@@ -199,11 +201,11 @@ def test_a_consumer_that_only_waits_keeps_its_connection(server: LocalPulsar, to
         assert consumer.connection.is_open
 
 
-def test_a_broker_that_falls_silent_is_left(
+def test_a_connection_to_a_silent_broker_is_closed(
     server: LocalPulsar, large: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # We leave after 12 s, far longer than a server stands still on a busy machine. Less than its own interval: else it
-    # would miss our pings, and end the connection before we do.
+    # The client closes the connection after 12 s, far longer than a server pauses on a busy machine. Its interval is
+    # shorter than the server's: otherwise the server would miss the client's pings, and close the connection first.
     monkeypatch.setattr(connection_module, "KEEP_ALIVE_SECONDS", 6.0)
     over = threading.Event()
     connections: list[int] = []
@@ -226,12 +228,12 @@ def test_a_broker_that_falls_silent_is_left(
 
 # Time limits
 
-# Far below operationTimeoutMs, and long enough for what comes before the step that hangs.
+# Far below operationTimeoutMs, and long enough for the steps before the step that hangs.
 POLL_SECONDS, SLACK_SECONDS = 4.0, 16.0
 
 
 def test_poll_timeout_bounds_a_connect_that_hangs(topic: str) -> None:
-    """Something listens and takes the connection, but never says a word."""
+    """The listener accepts the connection, but never sends a byte."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         elapsed, text = seconds_to_fail(f"pulsar://127.0.0.1:{silent.getsockname()[1]}", topic)
     assert POLL_SECONDS - 0.5 < elapsed < POLL_SECONDS + SLACK_SECONDS

@@ -1,5 +1,6 @@
-"""What brokers tell of removed ledgers, to a role with no right but to consume: all that was removed unread is noticed,
-and nothing else is taken for loss."""
+"""Removed ledgers, for a role with the right to consume alone: all removals of unread messages are noticed, and
+nothing else counts as loss.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ def small_ledgers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPul
 
 
 class Watched:
-    """A topic of a namespace of its own, as the driver of a stream sees it."""
+    """A topic in a namespace of its own, as the driver of a stream sees it."""
 
     def __init__(self, server: LocalPulsar, client: BrokerClient, name: str) -> None:
         self.admin = Admin(server.admin_url)
@@ -64,7 +65,7 @@ class Watched:
         return self.log_ends.ends([self.partition])[self.partition]
 
     def look(self, start: Position) -> Position:
-        """A trigger of a query that has read up to `start`."""
+        """Run a trigger of a query that has read up to `start`."""
         return self.log_ends.present_ends([self.partition], {self.partition: start})[self.partition]
 
     def removed(self, start: Position) -> RemovedEntries | None:
@@ -81,7 +82,7 @@ def watched(small_ledgers: LocalPulsar, request: pytest.FixtureRequest) -> Itera
         yield Watched(small_ledgers, client, request.node.originalname.replace("_", "-"))
 
 
-def test_a_ledger_that_was_read_to_its_end_is_no_loss(watched: Watched) -> None:
+def test_a_removed_ledger_that_was_read_is_no_loss(watched: Watched) -> None:
     watched.send(ENTRIES)
     reached = watched.end()
     watched.look(reached)
@@ -94,7 +95,7 @@ def test_a_ledger_that_was_read_to_its_end_is_no_loss(watched: Watched) -> None:
 def test_a_cursor_that_the_broker_moves_to_the_next_ledger_is_no_loss(watched: Watched) -> None:
     watched.send(ENTRIES - 3)
     reached = watched.end()
-    # The ledger is closed there.
+    # The ledger is closed at this position.
     watched.admin.unload(watched.name)
     watched.look(reached)
     watched.send(1)
@@ -117,7 +118,7 @@ def test_entries_that_were_removed_unread_are_counted(watched: Watched) -> None:
     assert removed.first_left.ledger > reached.ledger
 
 
-def test_a_query_that_stood_still_cannot_know(watched: Watched, small_ledgers: LocalPulsar) -> None:
+def test_a_stopped_query_cannot_count_removed_entries(watched: Watched, small_ledgers: LocalPulsar) -> None:
     watched.send(ENTRIES)
     reached = watched.end()
     watched.send(1)
@@ -129,7 +130,7 @@ def test_a_query_that_stood_still_cannot_know(watched: Watched, small_ledgers: L
     assert removed.first_left.ledger > reached.ledger
 
 
-def test_what_is_there_is_no_loss(watched: Watched) -> None:
+def test_existing_messages_are_no_loss(watched: Watched) -> None:
     watched.send(2 * ENTRIES + 3)
     end = watched.end()
     assert watched.removed(end) is None
@@ -155,7 +156,7 @@ def test_a_skipped_backlog_is_no_loss(watched: Watched) -> None:
     assert watched.removed(reached) is None
 
 
-def test_a_topic_that_is_gone_and_one_made_again(watched: Watched) -> None:
+def test_a_deleted_topic_and_a_topic_made_again_are_loss(watched: Watched) -> None:
     watched.send(3)
     reached = watched.end()
     watched.look(reached)
@@ -171,7 +172,7 @@ def test_a_topic_that_is_gone_and_one_made_again(watched: Watched) -> None:
     assert removed.first_left.ledger > reached.ledger
 
 
-def test_pulsar_shows_as_backlog_only_what_the_query_has_not_read(watched: Watched) -> None:
+def test_pulsars_backlog_counts_only_unread_messages(watched: Watched) -> None:
     watched.send(3)
     watched.look(EARLIEST)
     watched.send(4)
@@ -190,14 +191,16 @@ def test_pulsar_shows_as_backlog_only_what_the_query_has_not_read(watched: Watch
 
 @pytest.mark.parametrize("asks_admin", [True, False])
 @pytest.mark.parametrize("stands", ["in the middle of a ledger", "at its end"])
-def test_what_goes_between_a_trigger_and_its_plan(
+def test_messages_removed_between_a_trigger_and_its_plan(
     watched: Watched,
     small_ledgers: LocalPulsar,
     asks_admin: bool,
     stands: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Counting for a limit takes minutes, and `Trigger.AvailableNow` asks once for all of its micro-batches."""
+    """Counting for a limit may last minutes, and `Trigger.AvailableNow` plans once for all of its
+    micro-batches.
+    """
     first = ENTRIES - 3 if stands == "in the middle of a ledger" else ENTRIES
     watched.send(first)
     options = ReadOptions(
@@ -221,7 +224,9 @@ def test_what_goes_between_a_trigger_and_its_plan(
 
 
 def send_transactions(watched: Watched, server: LocalPulsar) -> None:
-    """Behind the last message lie a commit marker, what a transaction has aborted, and its marker."""
+    """Send a commit marker, then the aborted messages of a transaction and its marker, after the last
+    message.
+    """
     transactions: list[dict[str, Any]] = [
         {"messages": [{"value": as_base64(text)} for text in (b"a", b"b")], "end": ending}
         for ending in ("commit", "abort")
@@ -238,10 +243,10 @@ def rows_of(stream: PulsarStreamReader, start: dict[str, Any], end: dict[str, An
 
 @pytest.mark.parametrize("restarts", [False, True], ids=["the same driver", "started again"])
 @pytest.mark.parametrize("removed", ["markers", "a message too"])
-def test_a_quiet_stream_behind_a_transaction(
+def test_a_quiet_stream_after_a_transaction_loses_nothing(
     watched: Watched, small_ledgers: LocalPulsar, removed: str, restarts: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
-    """What is behind the last message is no loss when it goes, with no right but to consume."""
+    """Removed entries after the last message are no loss, also with the right to consume alone."""
     monkeypatch.setattr(readable_ends, "REST_SECONDS", 0.0)
     send_transactions(watched, small_ledgers)
     options = ReadOptions(
@@ -257,11 +262,11 @@ def test_a_quiet_stream_behind_a_transaction(
         streams[-1].partitions(streams[-1].initialOffset(), reached)
         stand = StreamOffset.from_json(reached).positions
 
-        def stands_behind_the_markers() -> bool:
+        def is_past_the_markers() -> bool:
             assert trigger(reached) == reached
             return streams[-1]._opened().readable_ends.skip_unseen(stand) != stand
 
-        await_true("that the broker tells of them", stands_behind_the_markers)
+        await_true("that the broker tells of them", is_past_the_markers)
         watched.admin.unload(watched.name)
         assert trigger(reached) == reached
         if restarts:
@@ -292,10 +297,10 @@ def test_a_quiet_stream_behind_a_transaction(
 
 @pytest.mark.parametrize("removed", ["nothing", "a message"])
 @pytest.mark.parametrize("last", ["a message", "a transaction"])
-def test_runs_of_available_now_over_a_quiet_topic(
+def test_available_now_over_a_quiet_topic_loses_nothing(
     watched: Watched, small_ledgers: LocalPulsar, last: str, removed: str
 ) -> None:
-    """A run that finds the ledger closed in which the query stands remembers that nothing is left in it."""
+    """A run that finds the query's ledger closed remembers that nothing is left to read in it."""
     if last == "a message":
         watched.send(3)
     else:
@@ -344,7 +349,7 @@ def test_runs_of_available_now_over_a_quiet_topic(
 
 @pytest.mark.parametrize("fails", [True, False])
 @pytest.mark.parametrize("asked", ["a limit", "an event time"])
-def test_what_goes_while_a_trigger_counts_or_searches(
+def test_messages_removed_while_a_trigger_counts_or_searches(
     watched: Watched, small_ledgers: LocalPulsar, fails: bool, asked: str
 ) -> None:
     watched.send(ENTRIES)

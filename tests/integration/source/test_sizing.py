@@ -1,4 +1,4 @@
-"""What `pyspark-pulsar size` says, against real reads."""
+"""Results of `pyspark-pulsar size`, compared with real reads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FACTOR = 4.0
 
 @pytest.fixture(scope="module")
 def written(spark: SparkSession, pulsar: LocalPulsar) -> str:
-    """A topic of Avro messages with eight columns, in entries of up to 1000."""
+    """Return a topic of Avro messages with eight columns, in entries of up to 1000."""
     topic = f"persistent://public/default/written-{uuid.uuid4().hex[:12]}"
     columns = [
         *(f"cast(rand({n}) * 1e12 as bigint) AS n{n}" for n in range(4)),
@@ -42,7 +42,9 @@ def written(spark: SparkSession, pulsar: LocalPulsar) -> str:
     return topic
 
 
-def test_the_cpu_of_a_batch_is_foretold(written: str, spark: SparkSession, pulsar: LocalPulsar) -> None:
+def test_the_predicted_cpu_of_a_batch_is_close(
+    written: str, spark: SparkSession, pulsar: LocalPulsar
+) -> None:
     told = {"service.url": pulsar.service_url, "topic": topic_text(written)}
     sample = sample_topic(parse_options(ReadOptions, told), seconds=1.0)
     workload = Workload(
@@ -67,23 +69,23 @@ def test_the_cpu_of_a_batch_is_foretold(written: str, spark: SparkSession, pulsa
         before = cpu_seconds_below(os.getpid(), without=server)
         read()
         took.append(cpu_seconds_below(os.getpid(), without=server) - before)
-    # The first one starts workers, and has the JVM compile.
+    # The first read starts workers, and the JVM compiles in it.
     measured = min(took[1:])
     print(f"foretold {foretold:.2f} s of CPU, measured {took}")  # noqa: T201 - shown when it fails
     assert measured / FACTOR < foretold < measured * FACTOR
 
 
-def test_a_sample_of_a_topic_tells_its_messages(written: str, pulsar: LocalPulsar) -> None:
-    """As `size --topic` uses it."""
+def test_a_sample_of_a_topic_measures_its_messages(written: str, pulsar: LocalPulsar) -> None:
+    """Sample a topic like `size --topic`."""
     sample = sample_topic(
         parse_options(ReadOptions, {"service.url": pulsar.service_url, "topic": topic_text(written)}),
-        # All of it, however slow the machine is.
+        # The sample covers the whole topic, however slow the machine is.
         seconds=300.0,
     )
     assert (sample.format, sample.messages) == ("AVRO", ROWS)
     assert sample.columns == 8 + 6
     assert 500 < sample.entry_messages <= 1000
-    # Four longs of up to 6 bytes, four texts of 12 and their lengths, and 3 to 5 bytes that say where a message ends.
+    # Four longs of up to 6 bytes, four texts of 12 with their lengths, and 3 to 5 bytes between messages.
     assert 60 < sample.message_bytes < 100
     assert sample.message_cpu is not None
     assert 0 < sample.message_cpu < 1e-4
@@ -98,7 +100,7 @@ def test_a_sample_of_a_topic_tells_its_messages(written: str, pulsar: LocalPulsa
     assert made["costs"]["topic.message"]["from"] == "measured on this machine"
 
 
-def test_of_a_few_messages_only_their_size_is_told(filled: str, pulsar: LocalPulsar) -> None:
+def test_a_sample_of_few_messages_measures_only_their_size(filled: str, pulsar: LocalPulsar) -> None:
     sample = sample_topic(
         parse_options(ReadOptions, {"service.url": pulsar.service_url, "topic": topic_text(filled)})
     )

@@ -1,4 +1,4 @@
-"""Names of topics that producers may choose: each is one topic, in every way in which this package meets it."""
+"""Odd topic names that producers may choose: each names one topic, in every part of this package."""
 
 from __future__ import annotations
 
@@ -38,11 +38,14 @@ def options(pulsar: LocalPulsar) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def namespace(options: dict[str, str], admin: Admin, official: official_client.Client) -> str:
-    """With a topic of each odd name, whose one message is the name; and one that this package cannot use."""
+    """Return a namespace with one topic for each odd name, and one topic that this package cannot use.
+
+    Each topic has one message, the topic's name.
+    """
     namespace = f"public/names-{uuid.uuid4().hex[:12]}"
     admin.make_namespace(namespace)
     with BrokerClient(parse_options(ReadOptions, {**options, "topic": "any"})) as client:
-        # No client but a raw one makes topics of all these names.
+        # Only a raw client can create topics with all these names.
         Producer(client, f"persistent://{namespace}/..", PROBE_ID, None, 30.0).open()
         for name in ODD:
             producer = Producer(client, f"persistent://{namespace}/{name}", PROBE_ID, None, 30.0)
@@ -55,18 +58,18 @@ def namespace(options: dict[str, str], admin: Admin, official: official_client.C
     return namespace
 
 
-def test_every_topic_of_a_pattern_is_read_as_itself(
+def test_every_topic_of_a_pattern_is_read_by_its_own_name(
     spark: SparkSession, options: dict[str, str], namespace: str
 ) -> None:
     begin = f"persistent://{namespace}/"
     frame = spark.read.format("pulsar").options(**options, topicsPattern=f"{begin}.*").load()
     found = sorted((row["value"].decode(), row["__topic"]) for row in frame.collect())
-    # Two of them are partitions by their names, though of no topic that has any.
+    # Two of the names look like partitions, although no topic has these partitions.
     wholes = {"x-partition-1": "x", "y-partition-0": "y"}
     assert found == sorted((name, begin + wholes.get(name, name)) for name in ODD)
 
 
-def test_a_pattern_that_matches_one_topic_is_not_stopped_by_others(
+def test_a_pattern_ignores_unusable_topics_that_do_not_match(
     spark: SparkSession, options: dict[str, str], namespace: str
 ) -> None:
     reader = spark.read.format("pulsar").option("service.url", options["service.url"])
@@ -74,7 +77,7 @@ def test_a_pattern_that_matches_one_topic_is_not_stopped_by_others(
     assert [row["value"] for row in frame.collect()] == [b"has space"]
 
 
-def test_rows_make_topics_and_go_to_them(
+def test_rows_create_topics_with_odd_names(
     spark: SparkSession, options: dict[str, str], namespace: str, official: official_client.Client
 ) -> None:
     named = [f"persistent://{namespace}/to{name}" for name in ODD if "-partition-" not in name]
@@ -128,7 +131,7 @@ def test_the_command_shows_names_that_a_terminal_prints(
         options["admin.url"],
     ]
     text = CliRunner().invoke(cli, arguments, catch_exceptions=False).output
-    # The lines of a table are not letters, but a terminal prints them.
+    # The lines of a table are not letters, but a terminal can print them.
     assert [line for line in text.splitlines() if not line.isprintable()] == []
     unfolded = re.sub(r"\s", "", text)
     for shown in (r"esc\x1b[31m", r"line\nend", r"bidi\u202e", "a,b"):
@@ -144,7 +147,7 @@ def test_the_command_shows_names_that_a_terminal_prints(
 
 
 def test_no_name_reaches_another_resource(options: dict[str, str], admin: Admin) -> None:
-    """On an unquoted path the server answers for the folder above: it would delete the namespace."""
+    """The server would treat an unquoted path as the folder above, and delete the namespace."""
     namespace = Namespace("public", f"names-{uuid.uuid4().hex[:12]}")
     admin.make_namespace(str(namespace))
     with AdminClient(parse_options(ReadOptions, {**options, "topic": "any"})) as client:
@@ -162,12 +165,12 @@ def test_no_name_reaches_another_resource(options: dict[str, str], admin: Admin)
             for ask in (client.tenants.exists, client.namespaces.of_tenant):
                 with pytest.raises(OptionError, match="expected a name"):
                     ask(tenant)
-        # Built past the parser, as no caller does.
+        # The name is built without the parser, unlike in any real caller.
         with pytest.raises(OptionError, match="expected a name"):
             client.topics.create(TopicName("persistent", namespace, ".."), 0)
 
 
-def test_names_are_those_of_pulsars_own_class(pulsar: LocalPulsar, rng: random.Random) -> None:
+def test_names_are_accepted_like_by_pulsars_own_class(pulsar: LocalPulsar, rng: random.Random) -> None:
     ranges = [
         *"aZ0 /:%.\n\t\u0663\uff11\u00a0\u2007\u3000\x85\x1c",
         "-partition-",
@@ -196,8 +199,11 @@ def test_names_are_those_of_pulsars_own_class(pulsar: LocalPulsar, rng: random.R
 
 
 def _is_left_out(given: str, name: str) -> bool:
-    """What Pulsar takes and this package does not: names with a cluster, of folders, and short ones with slashes at
-    their ends or in a row."""
+    """Return whether Pulsar accepts a name that this package refuses.
+
+    These are names with a cluster, names of folders, and short names with slashes at their ends or in a
+    row.
+    """
     tenant, namespace, *local = name.partition("://")[2].split("/")
     return (
         len(local) > 1

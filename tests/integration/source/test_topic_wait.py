@@ -1,4 +1,4 @@
-"""`waitingForNonExistedTopic`: reads that begin before their topics are there."""
+"""`waitingForNonExistedTopic`: reads that begin before their topics exist."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WAITING = {"waitingForNonExistedTopic": "true"}
 
 @contextmanager
 def meanwhile(act: Callable[[], None]) -> Iterator[None]:
-    """`act` in a thread, soon after the block has begun."""
+    """Run `act` in a thread, soon after the block has begun."""
     timer = threading.Timer(2.0, act)
     timer.start()
     try:
@@ -66,7 +66,9 @@ def test_a_stream_waits_and_reads_from_the_first_message(
     assert values_in(spark, tmp_path) == Counter(range(10))
 
 
-def test_the_wait_has_an_end(topic: str, spark: SparkSession, pulsar: LocalPulsar, refused: Refused) -> None:
+def test_the_wait_for_a_topic_has_a_deadline(
+    topic: str, spark: SparkSession, pulsar: LocalPulsar, refused: Refused
+) -> None:
     reader = spark.read.format("pulsar").option("service.url", pulsar.service_url).option("topic", topic)
     assert "does not exist" in refused(reader.load, "TopicNotFoundError")
     began = time.monotonic()
@@ -75,10 +77,10 @@ def test_the_wait_has_an_end(topic: str, spark: SparkSession, pulsar: LocalPulsa
     assert f"expected topic {topic} within pollTimeoutMs (1500 ms)" in text
 
 
-def test_topics_that_are_there_are_not_waited_for(
+def test_existing_topics_are_not_waited_for(
     filled: str, pulsar: LocalPulsar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not for a schema either: bytes have none."""
+    """A read of an existing topic of bytes does not wait for a schema either."""
     options = parse_options(ReadOptions, {"service.url": pulsar.service_url, "topic": filled, **WAITING})
     monkeypatch.setattr(topic_wait, "_await_schemas", None)
     with BrokerClient(options) as client:

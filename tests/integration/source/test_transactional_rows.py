@@ -1,5 +1,8 @@
-"""Rows of every kind in transactions, in one topic and in those that rows name: none of an aborted attempt is seen,
-each of a committed one once. Seen by the official client, in front of a plain message that is sent last."""
+"""Rows of every kind in transactions, in one topic and in topics named by rows.
+
+The official client sees no row of an aborted attempt, and each row of a committed attempt once. A plain message, sent
+last, marks the end.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> KeyPair:
 
 
 def rows(name: str) -> pa.RecordBatch:
-    """Twelve, of which one is long and two are to be delivered later."""
+    """Return twelve rows: one is long, and two have a later delivery time."""
     values = [f"{name} {number}" for number in range(12)]
     values[5] = values[5].ljust(LONG, "x")
     later = [int(time.time() * 1_000_000) + 3_600_000_000 if number > 9 else None for number in range(12)]
@@ -67,14 +70,14 @@ def rows(name: str) -> pa.RecordBatch:
 def attempt(
     options: WriteOptions, columns: pa.Schema, journal: str, *batches: pa.RecordBatch
 ) -> RowsPrepared:
-    """A task's part: its transaction is open afterwards."""
+    """Run a task's part, which leaves its transaction open."""
     return write_in_transaction(
         options, settle_target(options, columns), JournalName("t", journal), iter(batches), JOB
     )
 
 
 def commit(options: WriteOptions, journal: str, told: RowsPrepared) -> None:
-    """The driver's part, which aborts all other attempts."""
+    """Run the driver's part, which aborts all other attempts."""
     assert told.prepared is not None
     with BrokerClient(options) as client:
         commit_epoch(Sink.open(client, journal), JOB, 0, [told.prepared])
@@ -87,7 +90,7 @@ def send_end(official: official_client.Client, topic: str) -> None:
 
 
 def read(official: official_client.Client, topic: str, pair: KeyPair) -> list[str]:
-    """All in front of a plain message that is sent now."""
+    """Read all messages before a plain message, which this function sends."""
     send_end(official, topic)
     reader = official.create_reader(
         topic,
@@ -102,7 +105,7 @@ def read(official: official_client.Client, topic: str, pair: KeyPair) -> list[st
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_kind_of_entry_belongs_to_its_transaction(
+def test_each_kind_of_entry_is_part_of_its_transaction(
     kind: str,
     topic: str,
     pair: KeyPair,
@@ -127,7 +130,7 @@ def test_each_kind_of_entry_belongs_to_its_transaction(
     assert Counter(found) == Counter(wanted)
     if kind != "by key":
         assert found == wanted
-    # Otherwise the kind is not what it is called.
+    # The number of entries proves that the rows have this kind.
     assert stored >= {"unbatched": 48, "chunked": 32, "encrypted chunks": 32}.get(kind, 12)
     private = (
         {"pulsar.consumer.cryptoKeyReader.defaultPrivateKey": pair.private} if "encrypted" in kind else {}
@@ -137,7 +140,7 @@ def test_each_kind_of_entry_belongs_to_its_transaction(
 
 
 def to_topics(name: str, topics: Mapping[str, int]) -> Iterator[pa.RecordBatch]:
-    """As many rows for each topic, which comes first in a record batch of its own."""
+    """Yield the given number of rows for each topic, in one record batch per topic."""
     for topic, count in topics.items():
         yield pa.record_batch(
             {"value": [f"{name} {number}" for number in range(count)], "__topic": [topic] * count}
@@ -146,7 +149,7 @@ def to_topics(name: str, topics: Mapping[str, int]) -> Iterator[pa.RecordBatch]:
     yield pa.record_batch({"value": [f"{name} mixed"] * len(mixed), "__topic": mixed})
 
 
-def test_topics_that_rows_name_belong_to_the_transaction(
+def test_topics_named_by_rows_are_part_of_the_transaction(
     topic: str,
     pair: KeyPair,
     pulsar: LocalPulsar,
@@ -183,7 +186,7 @@ def save(frame: DataFrame, server: LocalPulsar, **options: str) -> None:
     writer.option("deliveryGuarantee", "exactly-once").options(**options).mode("append").save()
 
 
-def test_a_job_whose_rows_name_topics(
+def test_a_job_is_atomic_over_topics_named_by_rows(
     topic: str,
     spark: SparkSession,
     pulsar: LocalPulsar,
@@ -214,7 +217,7 @@ def test_a_job_whose_rows_name_topics(
         assert Counter(found[:-1]) == Counter(str(each) for each in range(600) if each % 3 == number)
 
 
-def test_a_stream_whose_rows_name_topics(
+def test_a_stream_is_atomic_over_topics_named_by_rows(
     topic: str,
     tmp_path: Path,
     spark: SparkSession,

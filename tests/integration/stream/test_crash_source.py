@@ -1,4 +1,4 @@
-"""kill -9 of Python workers and of the driver, in mid-stream, again and again: every row once.
+"""Repeated kills (SIGKILL) of Python workers and of the driver in a running stream: every row is stored once.
 
 The stream runs as a process of its own into parquet files (an exactly-once sink), while a producer never
 stops. After the last crash the rows are compared by count, distinct count and order per key. The negative
@@ -28,7 +28,9 @@ _DEADLINE_SECONDS = 240.0
 
 
 class Numbers(threading.Thread):
-    """Sends "0", "1", "2", ... in batched entries, each under the key number % KEYS, until told to stop."""
+    """A thread that sends "0", "1", "2", ... in batched entries, each with the key number % KEYS, until
+    `finish`.
+    """
 
     def __init__(self, service_url: str, topic: str) -> None:
         super().__init__(name="numbers", daemon=True)
@@ -56,8 +58,10 @@ class Numbers(threading.Thread):
 
 
 def faults(rows: list[tuple[str, str, tuple[int, int, int]]], expected: int) -> list[str]:
-    """What is wrong with (value, key, position) rows, which should be the numbers below `expected`, each once,
-    and in order of position for each key."""
+    """List the faults of (value, key, position) rows.
+
+    The rows should be the numbers below `expected`, each once, and in order of position for each key.
+    """
     found = Counter(value for value, _, _ in rows)
     wrong = [f"count {len(rows)}, expected {expected}"] if len(rows) != expected else []
     missing = [number for number in range(expected) if str(number) not in found]
@@ -94,7 +98,7 @@ def numbers(pulsar: LocalPulsar, topic: str) -> Iterator[Numbers]:
         thread.finish()
 
 
-def test_kill_workers_and_drivers(
+def test_killed_workers_and_drivers_lose_and_repeat_no_row(
     spark: SparkSession, pulsar: LocalPulsar, topic: str, numbers: Numbers, tmp_path: Path, rng: random.Random
 ) -> None:
     killed_workers = 0
@@ -117,8 +121,8 @@ def test_kill_workers_and_drivers(
     assert expected > 0
     assert faults(stored_rows(spark, tmp_path), expected) == []
 
-    # The negative control: without the offsets, a run repeats the rows of those before. The file sink skips batch ids
-    # that it has seen, so both memories go; the files stay.
+    # As the negative control, a run without offsets repeats the rows of earlier runs. The file sink skips batch ids
+    # that it has seen, so both records are deleted; the files stay.
     for folder in (tmp_path / "checkpoint", tmp_path / "rows" / "_spark_metadata"):
         subprocess.run(["rm", "-r", folder], check=True)
     finish(query)
@@ -127,7 +131,7 @@ def test_kill_workers_and_drivers(
     assert any("repeated" in fault for fault in found), found
 
 
-def test_the_comparison_finds_lost_rows() -> None:
+def test_the_comparison_detects_lost_rows() -> None:
     rows = [(str(number), f"k{number % KEYS}", (1, number, 0)) for number in range(100)]
     assert faults(rows, 100) == []
     assert faults(rows[:50] + rows[51:], 100) == ["count 99, expected 100", "1 missing, first 50"]

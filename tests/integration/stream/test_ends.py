@@ -1,4 +1,4 @@
-"""Streams with an end: what they read, and that they stop by themselves."""
+"""Streams with an end: the rows that they read, and their stop at the end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import pyspark_pulsar
 
 @pytest.fixture
 def stopping(spark: SparkSession) -> Iterator[None]:
-    """Queries of the session stop at their ends."""
+    """Make the session's queries stop at their ends."""
     listener = pyspark_pulsar.stop_at_end(spark)
     yield
     spark.streams.removeListener(listener)
@@ -35,7 +35,7 @@ def await_end(query: StreamingQuery) -> None:
 
 
 def numbers_at(client: official_client.Client, topic: str, numbers: range) -> list[str]:
-    """Sends one entry for each number; their positions."""
+    """Send one entry for each number, and return their positions."""
     producer = client.create_producer(topic, batching_enabled=False)
     ids = [producer.send(str(number).encode()) for number in numbers]
     producer.close()
@@ -69,7 +69,7 @@ def test_a_stream_stops_when_all_partitions_are_at_their_ends(
 
 
 @pytest.mark.usefixtures("stopping")
-def test_a_stream_that_is_started_again_at_its_end_stops_again_and_goes_on_to_a_later_one(
+def test_a_restarted_stream_stops_at_its_end_or_continues_to_a_later_end(
     topic: str, tmp_path: Path, spark: SparkSession, stream: Stream, official: official_client.Client
 ) -> None:
     numbers_at(official, topic, range(5))
@@ -112,7 +112,7 @@ def test_a_stream_stops_at_an_event_time(
         assert values_in(spark, tmp_path) == Counter(range(expected))
 
 
-def test_available_now_ends_at_the_earlier_of_both(
+def test_available_now_stops_at_the_end_option_or_at_the_last_message(
     topic: str, tmp_path: Path, spark: SparkSession, stream: Stream, official: official_client.Client
 ) -> None:
     positions = numbers_at(official, topic, range(10))

@@ -1,4 +1,6 @@
-"""Two clusters that replicate to each other. One fails; a query goes on at the other one, and later goes back."""
+"""Two clusters that replicate to each other. One fails; a query continues at the other one, and later
+returns.
+"""
 
 from __future__ import annotations
 
@@ -36,18 +38,18 @@ COLUMNS = "value, __producerName, __sequenceId, __publishTime, __replicatedFrom"
 
 @dataclass(frozen=True)
 class Pair:
-    """The topics of the namespace lie in both clusters. `west` is the server of all tests."""
+    """Two clusters with the same topics in one namespace. `west` is the server of all tests."""
 
     east: LocalPulsar
     west: LocalPulsar
     namespace: str
 
-    def of(self, cluster: str) -> LocalPulsar:
+    def server_of(self, cluster: str) -> LocalPulsar:
         return self.east if cluster == EAST else self.west
 
     def send(self, cluster: str, topic: str, numbers: range, *, batch: int = 1) -> None:
         logger = official_client.ConsoleLogger(official_client.LoggerLevel.Error)
-        client = official_client.Client(self.of(cluster).service_url, logger=logger)
+        client = official_client.Client(self.server_of(cluster).service_url, logger=logger)
         producer = client.create_producer(
             topic,
             batching_enabled=batch > 1,
@@ -60,7 +62,7 @@ class Pair:
         client.close()
 
     def options(self, cluster: str, topic: str, **options: str) -> dict[str, str]:
-        server = self.of(cluster)
+        server = self.server_of(cluster)
         return {"service.url": server.service_url, "admin.url": server.admin_url, "topic": topic, **options}
 
     def rows(self, spark: SparkSession, cluster: str, topic: str, **options: str) -> list[int]:
@@ -68,7 +70,7 @@ class Pair:
         return [int(row.value) for row in reader.load().collect()]
 
     def stream(self, spark: SparkSession, cluster: str, topic: str, **options: str) -> DataFrame:
-        """How often each value came, which only a query that keeps its state knows."""
+        """Count each value, which only a query that keeps its state can do."""
         reader = spark.readStream.format("pulsar").options(**self.options(cluster, topic, **options))
         return reader.load().groupBy(expr("int(string(value)) value")).count()
 
@@ -76,8 +78,8 @@ class Pair:
         await_true(f"{count} messages in {cluster}", lambda: len(self.rows(spark, cluster, topic)) == count)
 
     def failover(self, to: str, where: Path, *more: str) -> tuple[int, str, str]:
-        """Exit code, standard output, all output."""
-        server, former = self.of(to), EAST if to == WEST else WEST
+        """Run the failover command; return its exit code, standard output and all output."""
+        server, former = self.server_of(to), EAST if to == WEST else WEST
         urls = ("--service-url", server.service_url, "--admin-url", server.admin_url)
         result = CliRunner().invoke(cli, ["failover", str(where), "--from", former, *urls, *more])
         return result.exit_code, result.stdout, f"{result.output}{result.exception or ''}"
@@ -90,7 +92,7 @@ def pair(pulsar: LocalPulsar, tmp_path_factory: pytest.TempPathFactory) -> Itera
     with LocalPulsar(data=tmp_path_factory.mktemp("east"), config=config, heap_mebibytes=384) as east:
         pair = Pair(east, pulsar, f"{tenant}/both")
         for cluster, other in ((EAST, WEST), (WEST, EAST)):
-            admin, server = Admin(pair.of(cluster).admin_url), pair.of(other)
+            admin, server = Admin(pair.server_of(cluster).admin_url), pair.of(other)
             urls = {"serviceUrl": server.admin_url, "brokerServiceUrl": server.service_url}
             for path, body in (
                 (f"clusters/{other}", urls),
@@ -100,7 +102,7 @@ def pair(pulsar: LocalPulsar, tmp_path_factory: pytest.TempPathFactory) -> Itera
                 answer = admin.request("PUT", path, body)
                 assert answer.status < 300, answer.data
         yield pair
-    # Or the server would look for the other one as long as it runs.
+    # Otherwise the server would search for the other one as long as it runs.
     for path, body in (
         (f"namespaces/{pair.namespace}/replication", [WEST]),
         (f"tenants/{tenant}", {"allowedClusters": [WEST]}),
@@ -112,7 +114,7 @@ def pair(pulsar: LocalPulsar, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @dataclass(frozen=True)
 class Outage:
-    """East is gone. Two queries have read the first 25 messages of their topics there."""
+    """The state after east has failed. Two queries have read the first 25 messages of their topics there."""
 
     pair: Pair
     folder: Path
@@ -131,12 +133,14 @@ def partitions_of(server: LocalPulsar, topic: str) -> int:
 
 @pytest.fixture(scope="module")
 def outage(pair: Pair, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Outage:
-    """The messages of topic `one-way` come from east alone, those of `two-way` from both clusters."""
+    """Return a failed cluster. Topic `one-way` had messages from east alone, topic `two-way` from both
+    clusters.
+    """
     outage = Outage(pair, tmp_path_factory.mktemp("queries"), {}, {})
     for name in ("one-way", "two-way"):
         topic = outage.topic(name)
         Admin(pair.east.admin_url).create_partitioned(topic, PARTITIONS)
-        # East has it made in the other cluster, and answers before that.
+        # East requests the topic in the other cluster, and answers before the topic exists there.
         await_true(
             "the partitions in west", lambda topic=topic: partitions_of(pair.west, topic) == PARTITIONS
         )
@@ -165,7 +169,9 @@ def outage(pair: Pair, spark: SparkSession, tmp_path_factory: pytest.TempPathFac
 
 
 def read_with_subscription(pair: Pair, topic: str, spark: SparkSession) -> list[int]:
-    """What a query has read in east whose subscription has come to west. There is more by then."""
+    """Return what a query read in east before its subscription reached west. The topic has more messages by
+    then.
+    """
     Admin(pair.east.admin_url).create(topic)
     options = pair.options(
         EAST, topic, startingOffsets="earliest", subscriptionName="follower",
@@ -176,14 +182,14 @@ def read_with_subscription(pair: Pair, topic: str, spark: SparkSession) -> list[
     query = writer.trigger(processingTime="200 milliseconds").start()
     sent = iter(range(100_000))
 
-    def has_come() -> bool:
+    def has_arrived() -> bool:
         first = next(sent)
         pair.send(EAST, topic, range(10 * first, 10 * first + 10))
         subscriptions = Admin(pair.west.admin_url).stats(topic)["subscriptions"]
         return "follower" in subscriptions and subscriptions["follower"]["isReplicated"]
 
     await_true("replication", lambda: topic in Admin(pair.west.admin_url).topics(pair.namespace))
-    await_true("the subscription in west", has_come)
+    await_true("the subscription in west", has_arrived)
     query.stop()
     assert query.exception() is None
     count = 10 * next(sent)
@@ -192,8 +198,8 @@ def read_with_subscription(pair: Pair, topic: str, spark: SparkSession) -> list[
     return sorted(int(row.value) for row in spark.table("followed").collect())
 
 
-def test_what_replication_keeps(outage: Outage, spark: SparkSession) -> None:
-    """Producer, its sequence ids and times; and it says where a message comes from."""
+def test_replication_keeps_metadata_and_names_the_source(outage: Outage, spark: SparkSession) -> None:
+    """Replication keeps the producer, its sequence ids and times, and adds the source cluster."""
     options = outage.pair.options(WEST, outage.topic("two-way"), columns=COLUMNS)
     rows = spark.read.format("pulsar").options(**options).load().collect()
     west = {tuple(row)[:4]: row["__replicatedFrom"] for row in rows if int(row.value) not in AFTER}
@@ -204,18 +210,18 @@ def test_what_replication_keeps(outage: Outage, spark: SparkSession) -> None:
     assert came == {(None, EAST): len(BEFORE), (WEST, None): len(BEFORE_IN_WEST)}
 
 
-def test_what_was_produced_in_one_cluster_comes_once(outage: Outage, spark: SparkSession) -> None:
+def test_messages_of_one_cluster_are_read_once(outage: Outage, spark: SparkSession) -> None:
     topic, checkpoint = outage.topic("one-way"), outage.folder / "one-way"
     code, offsets, output = outage.pair.failover(WEST, checkpoint, "--one-way", "--json")
     assert code == 0, output
     rows = outage.pair.rows(spark, WEST, topic, startingOffsets=offsets)
     assert len(outage.read["one-way"]) == LIMIT
     assert sorted(outage.read["one-way"] + rows) == [*BEFORE, *AFTER]
-    # The query stands within a batched entry.
+    # The query's position is within a batched entry.
     assert any(not position.endswith((":0", "earliest")) for position in json.loads(offsets).values())
 
 
-def test_what_both_produced_comes_at_least_once(outage: Outage, spark: SparkSession) -> None:
+def test_messages_of_both_clusters_are_read_at_least_once(outage: Outage, spark: SparkSession) -> None:
     topic, checkpoint = outage.topic("two-way"), outage.folder / "two-way"
     code, stdout, output = outage.pair.failover(WEST, checkpoint)
     assert code == 0, output
@@ -225,7 +231,7 @@ def test_what_both_produced_comes_at_least_once(outage: Outage, spark: SparkSess
     assert f"{topic}-partition-1" in stdout
 
 
-def test_a_replicated_subscription_stands_before_what_is_unread(outage: Outage, spark: SparkSession) -> None:
+def test_a_replicated_subscription_is_not_past_unread_messages(outage: Outage, spark: SparkSession) -> None:
     topic, read = outage.topic("followed"), outage.read["followed"]
     rows = outage.pair.rows(spark, WEST, topic, startingSubscription="follower")
     assert read == list(range(len(read)))
@@ -233,10 +239,10 @@ def test_a_replicated_subscription_stands_before_what_is_unread(outage: Outage, 
     assert 0 < rows[0] <= len(read)
 
 
-def test_a_query_goes_on_with_its_state_and_goes_back(outage: Outage, spark: SparkSession) -> None:
+def test_a_query_keeps_its_state_over_failover_and_return(outage: Outage, spark: SparkSession) -> None:
     pair, topic = outage.pair, outage.topic("one-way")
 
-    def gone_on(cluster: str, checkpoint: Path) -> dict[int, int]:
+    def continue_at(cluster: str, checkpoint: Path) -> dict[int, int]:
         query = (
             pair.stream(spark, cluster, topic).writeStream.format("memory").queryName("after")
             .outputMode("complete").option("checkpointLocation", str(checkpoint))
@@ -248,7 +254,7 @@ def test_a_query_goes_on_with_its_state_and_goes_back(outage: Outage, spark: Spa
     there = outage.folder / "there"
     code, _, output = pair.failover(WEST, outage.folder / "one-way", "--one-way", "--write", str(there))
     assert code == 0, output
-    assert gone_on(WEST, there) == dict.fromkeys([*BEFORE, *AFTER], 1)
+    assert continue_at(WEST, there) == dict.fromkeys([*BEFORE, *AFTER], 1)
 
     pair.east.start(with_caller=True)
     pair.await_rows(spark, EAST, topic, len(BEFORE) + len(AFTER))
@@ -256,10 +262,10 @@ def test_a_query_goes_on_with_its_state_and_goes_back(outage: Outage, spark: Spa
     back = outage.folder / "back"
     code, _, output = pair.failover(EAST, there, "--margin", "0s", "--write", str(back))
     assert code == 0, output
-    assert gone_on(EAST, back) == dict.fromkeys([*BEFORE, *AFTER, *BACK], 1)
+    assert continue_at(EAST, back) == dict.fromkeys([*BEFORE, *AFTER, *BACK], 1)
 
 
-def test_what_it_is_not_told_right(outage: Outage, tmp_path: Path) -> None:
+def test_failover_refuses_wrong_clusters_and_topics(outage: Outage, tmp_path: Path) -> None:
     pair, checkpoint = outage.pair, outage.folder / "one-way"
     code, _, output = pair.failover(WEST, checkpoint, "--from", "north")
     assert code == 1

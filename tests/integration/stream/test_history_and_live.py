@@ -1,4 +1,4 @@
-"""History and what follows it: every row once, in one of the two, while somebody goes on writing."""
+"""History and live messages: each row is read once, in one of the two, while a producer writes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BOTH_READERS = pytest.mark.parametrize("take", ["broker", "direct"], indirect=Tr
 
 @pytest.fixture
 def take(request: pytest.FixtureRequest, spark: SparkSession, pulsar: LocalPulsar) -> Seam:
-    """`take(**options)`: the boundary of topics now; history past the broker, or through it."""
+    """Return `take(**options)`, which sets the boundary of topics now. History bypasses the broker, or not."""
     direct = getattr(request, "param", "direct") == "direct"
     admin = {"adminUrl": pulsar.admin_url} if direct else {}
 
@@ -60,13 +60,15 @@ def numbers(rows: list[Row]) -> list[int]:
 
 
 def live_rows(spark: SparkSession, live: DataFrame, folder: Path) -> list[Row]:
-    """What the stream has until it has caught up; called again with the same folder it goes on."""
+    """Return the stream's rows after it has caught up; another call with the same folder continues the
+    stream.
+    """
     finish(to_files(live, folder).trigger(availableNow=True).start(), 120)
     return rows_of(spark.read.parquet(str(folder / "rows")))
 
 
 def check(history: list[Row], live: list[Row], count: int) -> None:
-    """Every number below `count` once; positions and the numbers of a key grow from one part to the next."""
+    """Check that each number below `count` occurs once, and that positions and a key's numbers grow over both parts."""
     found = numbers(history) + numbers(live)
     assert len(found) == count
     assert len(set(found)) == count
@@ -81,7 +83,7 @@ def check(history: list[Row], live: list[Row], count: int) -> None:
 
 
 @BOTH_READERS
-def test_a_writer_that_never_stops(
+def test_each_row_is_read_once_while_a_writer_never_stops(
     topic: str, spark: SparkSession, take: Seam, official: official_client.Client, admin: Admin,
     rng: random.Random, tmp_path: Path,
 ) -> None:  # fmt: skip
@@ -103,7 +105,7 @@ def test_a_writer_that_never_stops(
     assert len(history) > 300
     assert len(live) > 500
     check(history, live, sending.count)
-    # The bounds are fixed: read again, history is the same.
+    # The bounds are fixed, so another read returns the same history.
     assert rows_of(both.history) == history
 
 
@@ -112,7 +114,7 @@ def caught_up(official: official_client.Client, topic: str, query: Any) -> bool:
     return progress is not None and progress["numInputRows"] == 0
 
 
-def test_partitions_that_are_added_behind_the_boundary(
+def test_partitions_added_after_the_boundary_are_live(
     topic: str,
     spark: SparkSession,
     take: Seam,
@@ -133,7 +135,7 @@ def test_partitions_that_are_added_behind_the_boundary(
     assert sorted(numbers(live_rows(spark, both.live, tmp_path))) == list(range(100, 400))
 
 
-def test_topics_that_come_later(
+def test_topics_made_after_the_boundary_are_live(
     topic: str, spark: SparkSession, take: Seam, official: official_client.Client, tmp_path: Path
 ) -> None:
     send_numbers(official, f"{topic}-a", range(50))
@@ -144,7 +146,7 @@ def test_topics_that_come_later(
     assert sorted(numbers(live_rows(spark, both.live, tmp_path))) == list(range(50, 90))
 
 
-def test_a_topic_without_messages(
+def test_a_topic_without_messages_has_no_history(
     topic: str,
     spark: SparkSession,
     take: Seam,
@@ -162,7 +164,7 @@ def test_a_topic_without_messages(
 
 @BOTH_READERS
 @pytest.mark.parametrize("end", ["commit", "abort"])
-def test_a_transaction_that_is_open_at_the_seam(
+def test_a_transaction_open_at_the_boundary_is_live(
     end: str, topic: str, spark: SparkSession, pulsar: LocalPulsar, take: Seam, official: official_client.Client,
     tmp_path: Path,
 ) -> None:  # fmt: skip
@@ -188,7 +190,7 @@ def test_a_transaction_that_is_open_at_the_seam(
     assert numbers(live_rows(spark, both.live, tmp_path)) == expected
 
 
-def test_where_history_begins(
+def test_history_begins_at_the_starting_options(
     topic: str, spark: SparkSession, take: Seam, official: official_client.Client, tmp_path: Path
 ) -> None:
     consumer = official.subscribe(topic, "reader")
@@ -198,7 +200,7 @@ def test_where_history_begins(
     consumer.acknowledge_cumulative(message)
     consumer.close()
     by_subscription = take(topic=topic, startingSubscription="reader")
-    # A batched entry of which some messages are acknowledged is read again.
+    # A batched entry with some acknowledged messages is read again.
     entry = f"{message.message_id().ledger_id()}:{message.message_id().entry_id()}"
     by_position = take(topic=topic, startingOffsets=json.dumps({topic: entry}))
     found = numbers(rows_of(by_position.history))
@@ -211,7 +213,7 @@ def test_where_history_begins(
     assert numbers(live_rows(spark, by_position.live, tmp_path)) == list(range(100, 110))
 
 
-def test_a_checkpoint_wins_over_the_seam(
+def test_a_checkpoint_overrides_the_boundary(
     topic: str, spark: SparkSession, take: Seam, official: official_client.Client, tmp_path: Path
 ) -> None:
     send_numbers(official, topic, range(10))
@@ -223,7 +225,7 @@ def test_a_checkpoint_wins_over_the_seam(
     assert numbers(live_rows(spark, again.live, tmp_path)) == list(range(10, 30))
 
 
-def test_a_table_of_the_catalog(
+def test_history_and_live_accepts_a_catalog_table(
     topic: str, spark: SparkSession, pulsar: LocalPulsar, official: official_client.Client, tmp_path: Path
 ) -> None:
     send_numbers(official, topic, range(40))

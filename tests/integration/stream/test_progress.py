@@ -1,4 +1,4 @@
-"""A stream's subscription follows what Spark has committed, and the stream tells how far it is behind."""
+"""Subscriptions that follow Spark's commits, and the lag that a stream reports."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NAME = "the-query"
 
 
 def backlog(admin: Admin, topic: str, partitions: int = 0, name: str = NAME) -> int:
-    """Entries that the subscription has not acknowledged, as Pulsar counts them."""
+    """Return the number of entries that the subscription has not acknowledged, by Pulsar's own count."""
     total = 0
     for each in [topic] if not partitions else [f"{topic}-partition-{n}" for n in range(partitions)]:
         stats = admin.stats(each)
@@ -47,7 +47,9 @@ def backlog(admin: Admin, topic: str, partitions: int = 0, name: str = NAME) -> 
 
 @pytest.fixture
 def reader(pulsar: LocalPulsar) -> Callable[..., PulsarStreamReader]:
-    """What Spark makes in a query's driver process, here in that of the test."""
+    """Return a function that makes a stream's reader in the test's process, instead of a query's driver
+    process.
+    """
     made: list[PulsarStreamReader] = []
 
     def make(**options: Any) -> PulsarStreamReader:
@@ -67,7 +69,7 @@ def plan(reader: PulsarStreamReader, start: dict[str, Any] | None = None) -> dic
 # The subscription
 
 
-def test_pulsars_own_backlog_falls_to_0_on_all_partitions(
+def test_pulsars_backlog_falls_to_0_on_all_partitions(
     topic: str,
     tmp_path: Path,
     spark: SparkSession,
@@ -94,14 +96,14 @@ def test_pulsars_own_backlog_falls_to_0_on_all_partitions(
     assert query.exception() is None
     assert values_in(spark, tmp_path) == Counter(range(800))
 
-    def left() -> set[str]:
+    def subscriptions() -> set[str]:
         return {each for n in range(3) for each in admin.subscriptions(f"{topic}-partition-{n}")}
 
-    # A broker removes those of readers a moment after they have closed them.
-    await_true("no other subscription", lambda: left() == {NAME})
+    # A broker removes the subscriptions of closed readers after a moment.
+    await_true("no other subscription", lambda: subscriptions() == {NAME})
 
 
-def test_a_micro_batch_that_fails_is_not_acknowledged_and_kept(
+def test_a_failed_micro_batch_is_neither_acknowledged_nor_removed(
     topic: str,
     tmp_path: Path,
     spark: SparkSession,
@@ -109,7 +111,7 @@ def test_a_micro_batch_that_fails_is_not_acknowledged_and_kept(
     official: official_client.Client,
     admin: Admin,
 ) -> None:
-    """With a retention that keeps nothing, the subscription alone keeps what Spark has not committed."""
+    """The subscription alone keeps messages that Spark has not committed, if the namespace has no retention."""
     namespace = f"public/{uuid.uuid4().hex[:8]}"
     admin.make_namespace(namespace)
     topic = f"persistent://{namespace}/t"
@@ -172,7 +174,7 @@ def test_the_subscription_is_made_where_the_query_starts(
     assert (backlog(admin, filled), backlog(admin, filled, name="other")) == (0, 10)
 
 
-def test_a_cursor_survives_that_the_topic_moves(
+def test_a_cursor_survives_an_unload(
     filled: str, admin: Admin, reader: Callable[..., PulsarStreamReader]
 ) -> None:
     stream = reader(topic=filled, starting_offsets=FROM_EARLIEST, subscription_name=NAME)
@@ -183,7 +185,7 @@ def test_a_cursor_survives_that_the_topic_moves(
     await_true("no backlog", lambda: backlog(admin, filled) == 0)
 
 
-def test_a_cursor_ahead_of_the_checkpoint_is_told_and_stays(
+def test_a_cursor_ahead_of_the_checkpoint_is_reported_and_stays(
     filled: str,
     official: official_client.Client,
     admin: Admin,
@@ -202,7 +204,7 @@ def test_a_cursor_ahead_of_the_checkpoint_is_told_and_stays(
     assert backlog(admin, filled) == 0
     behind.stop()
     caplog.clear()
-    # A ledger that is full, and the next, are the same place.
+    # The end of a full ledger and the start of the next are the same position.
     admin.unload(filled)
     plan(reader(topic=filled, subscription_name=NAME), end)
     assert not [each for each in caplog.records if "subscription" in each.getMessage()]
@@ -226,7 +228,7 @@ def test_a_subscription_that_others_use_is_refused(
         plan(reader(topic=filled, subscription_name=NAME))
 
 
-def test_a_namespace_without_automatic_subscriptions_says_what_to_do(
+def test_the_error_without_automatic_subscriptions_names_the_remedy(
     admin: Admin, pulsar: LocalPulsar, reader: Callable[..., PulsarStreamReader]
 ) -> None:
     namespace = f"public/{uuid.uuid4().hex[:8]}"
@@ -237,7 +239,7 @@ def test_a_namespace_without_automatic_subscriptions_says_what_to_do(
     assert admin.request("POST", f"namespaces/{namespace}/autoSubscriptionCreation", policy).status < 300
 
     def is_refused() -> bool:
-        # It takes the refusal for a passing fault, for as long as it is told to.
+        # The client retries after the refusal, until its timeout.
         with python_client(pulsar.service_url, seconds=2) as client:
             try:
                 client.subscribe(topic, uuid.uuid4().hex).close()
@@ -245,7 +247,7 @@ def test_a_namespace_without_automatic_subscriptions_says_what_to_do(
                 return True
         return False
 
-    # Policies reach a broker a moment later.
+    # A broker applies policies after a moment.
     await_true("the policy", is_refused)
     with pytest.raises(OptionError, match=f"'{NAME}' of {topic}.*allowAutoSubscriptionCreation"):
         plan(reader(topic=topic, subscription_name=NAME))
@@ -258,7 +260,7 @@ def test_a_batch_has_no_subscription(
     refused(lambda: frame.option("subscriptionName", NAME).load().count(), "OptionError")
 
 
-def test_without_a_name_nothing_is_left_behind(
+def test_a_query_without_subscription_name_leaves_no_subscription(
     topic: str,
     tmp_path: Path,
     pulsar: LocalPulsar,
@@ -284,10 +286,10 @@ def test_without_a_name_nothing_is_left_behind(
     await_true("no subscription", lambda: not admin.subscriptions(topic))
 
 
-# What it tells
+# Reported lag and warnings
 
 
-def test_progress_and_listener_tell_the_lag(
+def test_progress_and_listener_report_the_lag(
     topic: str, tmp_path: Path, spark: SparkSession, pulsar: LocalPulsar, stream: Stream,
     official: official_client.Client, admin: Admin,
 ) -> None:  # fmt: skip
@@ -328,7 +330,7 @@ def test_progress_and_listener_tell_the_lag(
         spark.streams.removeListener(listener)
 
 
-def test_the_lag_of_a_run_that_ends_is_that_of_its_end(
+def test_the_last_progress_has_the_lag_at_the_end_of_the_run(
     topic: str, tmp_path: Path, pulsar: LocalPulsar, stream: Stream, official: official_client.Client
 ) -> None:
     producer = official.create_producer(topic)
@@ -354,7 +356,7 @@ def test_the_lag_of_a_run_that_ends_is_that_of_its_end(
     assert (last.messages, last.rows) == (0, 10)
 
 
-def test_the_lag_of_a_query_with_an_end_does_not_count_what_it_never_reads(
+def test_lag_counts_only_messages_before_the_querys_end(
     topic: str, official: official_client.Client, reader: Callable[..., PulsarStreamReader]
 ) -> None:
     send_numbers(official, topic, range(70))
@@ -367,7 +369,7 @@ def test_the_lag_of_a_query_with_an_end_does_not_count_what_it_never_reads(
     assert (stream.reportLatestOffset() or {})["lag"]["messages"] == 0
 
 
-def test_lag_without_the_admin_rest_api(
+def test_lag_is_reported_without_the_admin_rest_api(
     topic: str, official: official_client.Client, reader: Callable[..., PulsarStreamReader]
 ) -> None:
     send_numbers(official, topic, range(70))  # 7 a batch
@@ -385,7 +387,7 @@ def test_lag_without_the_admin_rest_api(
     assert stream.reportLatestOffset()["lag"]["partitions"] == {}
 
 
-def test_a_namespace_that_retains_nothing_is_told_of(
+def test_a_namespace_without_retention_is_warned_of(
     official: official_client.Client, admin: Admin, pulsar: LocalPulsar,
     reader: Callable[..., PulsarStreamReader], caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
@@ -411,18 +413,18 @@ def test_a_namespace_that_retains_nothing_is_told_of(
     assert not warnings(subscription_name=NAME)
 
 
-def test_an_idle_stream_that_may_not_see_ledgers_asks_ahead_for_them_once(
+def test_an_idle_stream_without_rights_requests_ledgers_ahead_once(
     filled: str,
     pulsar: LocalPulsar,
     reader: Callable[..., PulsarStreamReader],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked: list[str] = []
+    requested: list[str] = []
     get = RestClient.get
 
     def refusing(self: RestClient, path: str, *rest: Any) -> Any:
         if "/internal" in path or path.endswith("bookies/all"):
-            asked.append(path)
+            requested.append(path)
             raise PermissionDenied("no")
         return get(self, path, *rest)
 
@@ -431,4 +433,4 @@ def test_an_idle_stream_that_may_not_see_ledgers_asks_ahead_for_them_once(
     end = plan(stream)
     for _ in range(3):
         end = plan(stream, end)
-    assert len([path for path in asked if path.endswith("bookies/all")]) == 1
+    assert len([path for path in requested if path.endswith("bookies/all")]) == 1

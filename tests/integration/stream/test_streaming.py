@@ -1,4 +1,4 @@
-"""Streaming: restarts neither lose nor repeat, a start at `latest`, and the stream sink."""
+"""Streaming: restarts that neither lose nor repeat rows, a start at `latest`, and the stream sink."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_restarts_while_a_producer_sends_neither_lose_nor_repeat(
                 finish(writer.trigger(availableNow=True).start())
                 continue
             query = writer.trigger(processingTime="0 seconds").start()
-            # Stop at an arbitrary moment, most likely inside a micro-batch, which the restart then repeats.
+            # The stop is at an arbitrary moment, most likely inside a micro-batch, which the restart then repeats.
             stop_at = sending.count + rng.randrange(100, 1000)
             await_true("more messages", lambda at=stop_at: sending.count > at)
             await_micro_batch(query)
@@ -62,7 +62,7 @@ def test_restarts_while_a_producer_sends_neither_lose_nor_repeat(
     assert found == Counter(range(sending.count))
 
 
-def test_available_now_ends_at_what_was_there_when_it_began(
+def test_available_now_reads_the_messages_present_at_its_start(
     topic: str,
     rng: random.Random,
     tmp_path: Path,
@@ -77,13 +77,13 @@ def test_available_now_ends_at_what_was_there_when_it_began(
             .trigger(availableNow=True)
             .start()
         )
-        finish(query)  # A query that chases the producer would not end.
+        finish(query)  # A query would not end while it follows the producer.
         found = values_in(spark, tmp_path)
     assert len(found) > 100
     assert max(found.values()) == 1
 
 
-def test_start_at_latest_reads_only_what_comes_later(
+def test_start_at_latest_reads_only_later_messages(
     topic: str, tmp_path: Path, spark: SparkSession, stream: Stream, official: official_client.Client
 ) -> None:
     producer = official.create_producer(topic, batching_enabled=True)
@@ -101,7 +101,7 @@ def test_start_at_latest_reads_only_what_comes_later(
     assert values_in(spark, tmp_path) == Counter(range(50, 80))
 
 
-def test_offsets_are_readable_and_a_restart_does_not_ask_for_a_start_again(
+def test_offsets_are_readable_and_a_restart_does_not_resolve_its_start_again(
     topic: str, tmp_path: Path, spark: SparkSession, stream: Stream, official: official_client.Client
 ) -> None:
     send_numbers(official, topic, range(10))

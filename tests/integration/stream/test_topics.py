@@ -1,4 +1,4 @@
-"""Streaming: partitions and topics that come while a stream runs or rests."""
+"""Streaming: partitions and topics that are added while a stream runs or is stopped."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_new_topics_of_a_pattern_are_read_from_their_first_message(
         query.processAllAvailable()
     finally:
         query.stop()
-    # `latest` holds for the topic that was there; the new one belongs to the stream as a whole.
+    # `latest` applies to topics that existed at the start; the new topic is read from its first message.
     assert values_in(spark, tmp_path) == Counter(range(10, 30))
 
 
@@ -90,7 +90,7 @@ def test_topics_of_several_namespaces_are_found_while_the_stream_runs(
     assert values_in(spark, tmp_path) == Counter(range(40))
 
 
-def test_a_topic_made_again_is_data_loss_or_read_from_its_first_message(
+def test_a_topic_made_again_is_data_loss_or_is_read_from_its_start(
     topic: str,
     tmp_path: Path,
     spark: SparkSession,
@@ -112,7 +112,7 @@ def test_a_topic_made_again_is_data_loss_or_read_from_its_first_message(
     assert values_in(spark, tmp_path) == Counter(range(15))
 
 
-def test_a_topic_of_a_pattern_that_is_deleted(
+def test_a_deleted_topic_of_a_pattern_is_data_loss_or_ignored(
     topic: str,
     tmp_path: Path,
     spark: SparkSession,
@@ -164,16 +164,16 @@ def test_a_checkpoint_of_another_topic_is_refused_before_anything_is_read(
         run(other, subscriptionName="kept")
     assert values_in(spark, tmp_path) == Counter(range(10))
     assert "kept" not in admin.subscriptions(other)
-    # Written out in full it is the same topic.
+    # The full name is the same topic.
     run(topic.removeprefix("persistent://public/default/"))
     run(other, allowDifferentTopics="true")
-    # By now the checkpoint holds that topic alone.
+    # The checkpoint now contains that topic alone.
     send_numbers(official, other, range(110, 115))
     run(other)
     assert values_in(spark, tmp_path) == Counter([*range(15), *range(100, 115)])
 
 
-def test_a_checkpoint_whose_topics_a_pattern_no_longer_matches(
+def test_a_pattern_that_no_longer_matches_topics_of_the_checkpoint(
     topic: str, pulsar: LocalPulsar, official: official_client.Client, admin: Admin
 ) -> None:
     send_numbers(official, f"{topic}-a", range(10))
@@ -205,7 +205,7 @@ def test_a_checkpoint_whose_topics_a_pattern_no_longer_matches(
     narrow.stop()
     meant = {"topicsPattern": f"{topic}-[b-z]", "allowDifferentTopics": "true"}
     assert positions(reader(**meant), offset) == {f"{topic}-b"}
-    # Deleted, it is a matter of data loss.
+    # The deletion of such a topic counts as data loss.
     admin.delete(f"{topic}-a")
     with pytest.raises(DataLossError, match=f"{topic}-a"):
         positions(reader(topicsPattern=f"{topic}-[b-z]"), offset)

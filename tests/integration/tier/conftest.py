@@ -57,7 +57,7 @@ def small_ledgers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPul
 
 @dataclass
 class Tier:
-    """A topic of a namespace of its own, and its table."""
+    """A topic in a namespace of its own, and its table."""
 
     server: LocalPulsar
     official: official_client.Client
@@ -69,7 +69,7 @@ class Tier:
         return parse_options(ReadOptions, {**self.texts(), "columns": ALL_COLUMNS, **further})
 
     def texts(self) -> dict[str, str]:
-        """As Spark takes them."""
+        """Return the options as texts, the form that Spark accepts."""
         return {
             "service.url": self.server.service_url,
             "admin.url": self.server.admin_url,
@@ -78,7 +78,7 @@ class Tier:
         }
 
     def run(self, settings: TableSettings | None = None, **further: str) -> TopicOutcome:
-        """Tier what is complete."""
+        """Tier all complete ledgers."""
         outcome = self.outcome(settings, **further)
         if outcome.fault is not None:
             raise outcome.fault
@@ -99,7 +99,7 @@ class Tier:
         return plan_batch(self.options(**further))
 
     def rows(self, **further: str) -> pa.Table:
-        """Of a batch, in the order of topic partitions and positions."""
+        """Read a batch, in the order of topic partitions and positions."""
         options = self.options(**further)
         schema = resolve_source_schema(options)
         batches = [
@@ -108,7 +108,7 @@ class Tier:
         return pa.Table.from_batches(batches, schema.output_schema)
 
     def places(self, **further: str) -> list[str]:
-        """Where the ranges of a batch are read from."""
+        """Return the locations from which a batch reads its ranges."""
         return [part.location.name for split in self.plan(**further).splits for part in split.ranges]
 
     def send(self, values: range, **producing: Any) -> None:
@@ -127,13 +127,13 @@ class Tier:
         self.admin.keep_for(self.topic, minutes=-1)
 
     def roll(self) -> None:
-        """End the ledgers that are written to."""
+        """Close the open ledgers."""
         self.admin.unload(self.topic)
 
 
 @pytest.fixture(scope="session")
 def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Of an S3 with one bucket, `object_store.BUCKET`."""
+    """Start an S3 store with one bucket, `object_store.BUCKET`, and yield its URL."""
     port = choose_port(None, None)
     server = object_store.object_store(port, tmp_path_factory.mktemp("object-store") / "log")
     server.start()
@@ -151,7 +151,7 @@ def s3_settings(endpoint: str) -> dict[str, str]:
 
 
 def tables_in(folder: Path, table_format: str = ICEBERG) -> dict[str, str]:
-    """Properties of a catalog."""
+    """Return the properties of a catalog in a folder."""
     if table_format == DELTA:
         return {"type": DELTA, "path": f"file://{folder}/tables"}
     return {"type": "sql", "uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"file://{folder}/tables"}
@@ -159,7 +159,9 @@ def tables_in(folder: Path, table_format: str = ICEBERG) -> dict[str, str]:
 
 @contextmanager
 def new_tier(server: LocalPulsar, folder: Path, catalog: dict[str, str] | None = None) -> Iterator[Tier]:
-    """A topic that is not there yet, in a namespace that is named after the folder; its tables lie there."""
+    """Yield a topic that does not exist yet, in a namespace named after the folder. The folder also holds its
+    tables.
+    """
     admin = Admin(server.admin_url)
     namespace = f"public/{folder.name}"
     admin.make_namespace(namespace)
@@ -171,7 +173,7 @@ def new_tier(server: LocalPulsar, folder: Path, catalog: dict[str, str] | None =
 
 @contextmanager
 def in_sql(spark: SparkSession, tier: Tier, **further: str) -> Iterator[SqlTable]:
-    """The topic in a catalog of its own, whose name is used once."""
+    """Yield the topic in a catalog of its own, with a name that is used once."""
     catalog = f"tier_{uuid.uuid4().hex[:8]}"
     texts = {key: text for key, text in tier.texts().items() if key != "topic"}
     settings = catalog_settings(catalog=catalog, options={**texts, **further, "python": sys.executable})
@@ -187,7 +189,7 @@ def in_sql(spark: SparkSession, tier: Tier, **further: str) -> Iterator[SqlTable
 
 @pytest.fixture
 def catalog(tmp_path: Path, request: pytest.FixtureRequest) -> dict[str, str]:
-    """Of the format that the test is parametrised with, `both_formats`; Iceberg without."""
+    """Return a catalog in the format that `both_formats` chose for the test, or otherwise of Iceberg."""
     return tables_in(tmp_path, getattr(request, "param", ICEBERG))
 
 
@@ -205,7 +207,7 @@ def sql(tier: Tier, spark: SparkSession) -> Iterator[SqlTable]:
 
 @pytest.fixture
 def same(tier: Tier) -> Callable[..., pa.Table]:
-    """That reading with the table is reading without it, cell by cell and in order."""
+    """Return a check that a read with the table equals a read without the table, cell by cell and in order."""
 
     def check(**further: str) -> pa.Table:
         plain = tier.rows(**further, readFrom="broker")

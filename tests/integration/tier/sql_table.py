@@ -1,4 +1,4 @@
-"""A tiered topic as a table of the catalog, in a real Spark session; and what writes rows of other days."""
+"""A tiered topic as a table of the catalog, in a real Spark session, with helpers that write rows of other days."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ METADATA = (
 
 @dataclass
 class SqlTable:
-    """The topic of a `Tier` in SQL."""
+    """A `Tier`'s topic in SQL."""
 
     spark: SparkSession
     tier: Tier
@@ -48,7 +48,7 @@ class SqlTable:
 
     @property
     def columns(self) -> str:
-        """The system table."""
+        """Return the name of the system table with the tier's columns."""
         return f"{self.namespace}.`{self.topic}$columns`"
 
     def frame(self, **options: str) -> DataFrame:
@@ -64,7 +64,9 @@ class SqlTable:
             self.spark.conf.set(key, before)
 
     def same(self, query: Query, **options: str) -> list[str]:
-        """That a query gives cell by cell what it gives where all comes from the broker; its rows, in no order."""
+        """Check that a query returns the same cells as a read from the broker alone; return its rows, in no
+        order.
+        """
         plain = cells(query(self.frame(**options, readFrom="broker")))
         union = cells(query(self.frame(**options)))
         assert union == plain, (
@@ -75,7 +77,7 @@ class SqlTable:
 
 
 def cells(frame: DataFrame) -> list[str]:
-    """Equal for equal rows, in any order; NaN equals itself."""
+    """Return texts of the cells, equal for equal rows in any order; NaN equals itself."""
     return sorted(map(repr, frame.collect()))
 
 
@@ -84,13 +86,13 @@ def plan(frame: DataFrame) -> str:
 
 
 def pushed(frame: DataFrame) -> str:
-    """The filters that the one scan of files is given."""
+    """Return the filters that Spark pushed to the one scan of files."""
     (scan,) = scans(frame)
     return str(scan.metadata().apply("PushedFilters"))
 
 
 def scans(frame: DataFrame) -> list[Any]:
-    """Spark's own scans of files in what a query runs."""
+    """Return Spark's own scans of files in the executed plan."""
     executed = frame._jdf.queryExecution().executedPlan()
     return _scans(frame.sparkSession, executed)
 
@@ -105,14 +107,14 @@ def _scans(spark: SparkSession, node: Any) -> list[Any]:
 
 
 def files_read(frame: DataFrame) -> list[int]:
-    """How many files each of Spark's own scans opens, after what statistics leave out."""
+    """Return the number of files that each of Spark's own scans opens, after pruning by statistics."""
     return [int(scan.selectedPartitions().totalNumberOfFiles()) for scan in scans(frame)]
 
 
 def write_on(
     monkeypatch: pytest.MonkeyPatch, tier: Tier, day: dt.datetime, rows: pa.Table, **options: str
 ) -> None:
-    """Write rows as if it was that time."""
+    """Write rows with the given time as their publish time."""
     clock = SimpleNamespace(time_ns=lambda: int(day.timestamp() * 1e9), monotonic=time.monotonic)
     with monkeypatch.context() as patched:
         patched.setattr(sender, "time", clock)
@@ -133,7 +135,9 @@ def write(tier: Tier, rows: pa.Table, **options: str) -> None:
 
 
 def numbered(numbers: Sequence[int]) -> pa.Table:
-    """A row for each number, with a column of every type that Avro has and Spark reads alike from Parquet."""
+    """Return a row for each number, with a column of every Avro type that Spark also reads from Parquet without
+    conversion.
+    """
     moment = dt.datetime(2026, 3, 1, tzinfo=dt.UTC)
     line = pa.struct([("a", pa.int64()), ("b", pa.string()), ("deep", pa.struct([("c", pa.float32())]))])
     columns: dict[str, tuple[pa.DataType, Callable[[int], Any]]] = {

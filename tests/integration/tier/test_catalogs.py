@@ -1,4 +1,4 @@
-"""Tables in other catalogs and places than a folder's own: a REST catalog, S3, one in memory."""
+"""Tables in other catalogs and locations than a local folder: a REST catalog, S3, and a catalog in memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Catalogs = Callable[[str], dict[str, str]]
 
 @pytest.fixture
 def catalogs(tmp_path: Path, request: pytest.FixtureRequest) -> Catalogs:
-    """Properties of a catalog of some kind that is empty yet."""
+    """Return a function that returns the properties of an empty catalog of some kind."""
 
     def properties(kind: str) -> dict[str, str]:
         if kind == "rest":
@@ -41,7 +41,7 @@ def catalogs(tmp_path: Path, request: pytest.FixtureRequest) -> Catalogs:
 
 
 @pytest.mark.parametrize("kind", ["rest", "s3", "memory"])
-def test_the_life_of_a_table(kind: str, tier: Tier, catalogs: Catalogs) -> None:
+def test_a_table_is_made_tiered_read_and_dropped(kind: str, tier: Tier, catalogs: Catalogs) -> None:
     tier = replace(tier, catalog=catalogs(kind))
     fill(tier, 3)
     tier.send(range(3 * ENTRIES, 4 * ENTRIES - 1))
@@ -61,8 +61,10 @@ def test_the_life_of_a_table(kind: str, tier: Tier, catalogs: Catalogs) -> None:
     assert not tables.catalog.drop(name, keep_files=False)
 
 
-def test_a_store_that_goes_away(tier: Tier, endpoint: str, tmp_path: Path) -> None:
-    """At each request of a round: no half round is committed, and while the ledgers are there they are read."""
+def test_a_failing_store_never_leaves_half_a_round(tier: Tier, endpoint: str, tmp_path: Path) -> None:
+    """A store that fails at any request of a round never commits half a round, and reads use the ledgers
+    while they exist.
+    """
     left = math.inf
 
     def watch(request: Request) -> None:
@@ -91,7 +93,8 @@ def test_a_store_that_goes_away(tier: Tier, endpoint: str, tmp_path: Path) -> No
                 break
             assert isinstance(outcome.fault, ColumnsUnavailable)
             assert object_store.SECRET_KEY not in str(outcome.fault)
-            # All of the round, where only the look at what comes next has failed, or nothing.
+            # The table has the whole round if only the check for a next round has failed, and otherwise
+            # nothing of the round.
             is_whole = tier.table.positions.get(partition) != positions.get(partition)
             tiered = tier.rows(readFrom="columns")
             assert tiered.equals(expected.slice(0, (3 if is_whole else 2) * ENTRIES))
@@ -102,7 +105,7 @@ def test_a_store_that_goes_away(tier: Tier, endpoint: str, tmp_path: Path) -> No
         left = 0
         start = json.dumps({tier.topic: "0:0"})
         assert tier.rows(startingOffsets=start, failOnDataLoss="false").equals(expected)
-        # At earliest nobody but the table can say whether rows are missing.
+        # A read from earliest needs the table, because only the table knows whether rows are missing.
         for options in ({}, {"readFrom": "columns"}):
             with pytest.raises(ColumnsUnavailable):
                 tier.rows(**options)

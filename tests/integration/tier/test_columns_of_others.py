@@ -1,4 +1,4 @@
-"""Other engines change columns of an Iceberg table: reads and tiering follow each column by its id."""
+"""Changes of an Iceberg table's columns by other engines: reads and tiering follow each column by its id."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def more(tier: Tier, written: dict[str, Any] = WRITTEN, row: dict[str, Any] = RO
 
 
 def rewrite(tier: Tier) -> None:
-    """Write all rows again under the table's present names, as an engine that compacts does."""
+    """Write all rows again under the table's present names, like an engine that compacts."""
     table = tier.table._table  # type: ignore[attr-defined]
     table.overwrite(table.scan().to_arrow())
 
@@ -39,7 +39,7 @@ def check(tier: Tier, same: Same, rows: int) -> None:
         same(columns=names)
 
 
-def test_renamed_reordered_widened_and_added(tier: Tier, same: Same) -> None:
+def test_columns_renamed_reordered_widened_or_added_by_others(tier: Tier, same: Same) -> None:
     more(tier)
     with tier.table._table.update_schema() as update:  # type: ignore[attr-defined]
         update.rename_column("name", "title")
@@ -55,12 +55,13 @@ def test_renamed_reordered_widened_and_added(tier: Tier, same: Same) -> None:
     check(tier, same, 2 * ENTRIES)
     rewrite(tier)
     check(tier, same, 2 * ENTRIES)
-    # A later schema has fields of the names that the other engine gave: its own columns, and not these.
+    # A later schema has fields with the names that the other engine chose: the fields get columns of their
+    # own.
     later = document(*WRITTEN["fields"], field("title", "string", default="t"))
     more(tier, later, {**ROW, "title": "u"})
     check(tier, same, 3 * ENTRIES)
     same(columns="title")
-    # Rows of several schemas in one file.
+    # One file has rows of several schemas.
     rewrite(tier)
     assert [file.rows for file in tier.table.files()] == [3 * ENTRIES]
     check(tier, same, 3 * ENTRIES)
@@ -87,7 +88,7 @@ def test_a_dropped_column_is_read_from_the_files_that_have_it(tier: Tier, same: 
     assert "name" in tier.table.columns.names
 
 
-def test_rows_whose_schema_is_lost_are_not_guessed(tier: Tier, same: Same) -> None:
+def test_rows_with_a_lost_schema_are_an_error(tier: Tier, same: Same) -> None:
     more(tier)
     (name,) = (name for name in tier.table._table.properties if name.startswith("pulsar.schema."))  # type: ignore[attr-defined]
     with tier.table._table.transaction() as transaction:  # type: ignore[attr-defined]

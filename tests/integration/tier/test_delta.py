@@ -1,4 +1,6 @@
-"""Tables in the Delta format: what other engines see and do, two tierers at once, and tierers that are killed."""
+"""Tables in the Delta format: reads and changes by other engines, two concurrent tierers, and tierers that
+are killed.
+"""
 
 from __future__ import annotations
 
@@ -100,11 +102,11 @@ def send_orders(tier: Tier, numbers: range) -> None:
     producer.close()
 
 
-# What other engines see
+# Reads by other engines
 
 
 @on_delta
-def test_engines_that_know_nothing_of_us_see_the_same_rows(tier: Tier, same: Same) -> None:
+def test_other_engines_read_the_same_rows(tier: Tier, same: Same) -> None:
     tier.admin.create_partitioned(tier.topic, 2)
     fields = tuple(
         map(PartitionField.parse, ("day(__publishTime)", "item", "__partition", "hour(__publishTime)"))
@@ -138,7 +140,7 @@ def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: [row["__messageId"][key] for key in keys])
 
 
-def test_a_table_in_an_object_store(tier: Tier, endpoint: str, same: Same) -> None:
+def test_a_table_in_an_object_store_is_tiered_and_read(tier: Tier, endpoint: str, same: Same) -> None:
     path = f"s3://{object_store.BUCKET}/{tier.topic.split('/')[3]}"
     tier.catalog = {"type": "delta", "path": path, **s3_settings(endpoint)}
     send_orders(tier, range(300))
@@ -167,11 +169,11 @@ def test_a_table_in_an_object_store(tier: Tier, endpoint: str, same: Same) -> No
     assert folder.load(identifier) is None
 
 
-# What other engines do between runs
+# Changes by other engines between runs
 
 
 @on_delta
-def test_upkeep_by_others_between_runs(tier: Tier, same: Same) -> None:
+def test_other_engines_may_compact_and_vacuum_between_rounds(tier: Tier, same: Same) -> None:
     tier.admin.create_partitioned(tier.topic, 2)
     for number in range(3):
         tier.send(
@@ -199,11 +201,13 @@ def test_upkeep_by_others_between_runs(tier: Tier, same: Same) -> None:
     assert tier.rows().equals(everything)
 
 
-# Two at once
+# Two concurrent tierers
 
 
 class Meeting(ProcessWriters):
-    """Waits for the other tierer when files are written, so that both commit upon one state."""
+    """Writers that wait for the other tierer after they wrote files, so that both commit to the same table
+    state.
+    """
 
     def __init__(self, barrier: threading.Barrier) -> None:
         super().__init__(1)
@@ -216,7 +220,7 @@ class Meeting(ProcessWriters):
 
 
 def meet(tier: Tier) -> list[RoundResult]:
-    """One round of each of two tierers."""
+    """Run one round of each of two tierers at the same time."""
     barrier, results = threading.Barrier(2), queue.Queue[RoundResult | Exception]()
 
     def run() -> None:
@@ -239,7 +243,7 @@ def meet(tier: Tier) -> list[RoundResult]:
 
 
 @on_delta
-def test_of_two_tierers_one_commits(tier: Tier, same: Same) -> None:
+def test_only_one_of_two_tierers_commits(tier: Tier, same: Same) -> None:
     tier.send(range(ENTRIES), batching_enabled=False)
     tier.roll()
     tier.run()
@@ -251,10 +255,10 @@ def test_of_two_tierers_one_commits(tier: Tier, same: Same) -> None:
 
 
 @on_delta
-def test_with_retries_of_delta_rs_both_commit(
+def test_retries_of_delta_rs_would_repeat_rows(
     tier: Tier, same: Same, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The control of the test before: with what delta-rs does by itself it would fail."""
+    """Show as a control of the previous test that retries of delta-rs let both commits through."""
     monkeypatch.setattr(
         "pyspark_pulsar.history.columnar.delta.commit.commit_properties",
         lambda information, _: CommitProperties(custom_metadata=dict(information)),
@@ -268,7 +272,7 @@ def test_with_retries_of_delta_rs_both_commit(
     assert sum(file.rows for file in tier.table.files()) > 4 * ENTRIES
 
 
-# Killed in the middle of a commit, answers that are lost
+# Kills in the middle of a commit, and lost responses
 
 
 @pytest.fixture
@@ -282,10 +286,12 @@ def is_commit(request: Request, *, is_answered: bool) -> bool:
 
 
 @pytest.mark.parametrize("is_answered", [False, True])
-def test_a_tierer_is_killed_in_the_middle_of_a_commit(
+def test_a_tierer_killed_in_a_commit_leaves_all_or_nothing(
     is_answered: bool, gate: HttpGate, endpoint: str, tmp_path: Path
 ) -> None:
-    """Before the store has its commit, or after: files and positions are there together, or are not."""
+    """A tierer killed before or after the store has its commit leaves files and positions together, or
+    neither.
+    """
     path = f"s3://{object_store.BUCKET}/killed-{is_answered}"
     folder = DeltaFolder.open({"type": "delta", "path": path, **s3_settings(endpoint)})
     table = folder.create(IDENTIFIER, definition())
@@ -316,8 +322,8 @@ def test_a_tierer_is_killed_in_the_middle_of_a_commit(
     assert s3_values(loaded(folder)) == ledgers(1, 2, 3)
 
 
-def test_two_commits_come_to_the_store_at_once(gate: HttpGate, endpoint: str) -> None:
-    """Both have seen that nobody was first; the store lets one have the place in the log."""
+def test_the_store_accepts_one_of_two_concurrent_commits(gate: HttpGate, endpoint: str) -> None:
+    """Two writers see the same state of the log; the store accepts the next log entry of one of them."""
     path = f"s3://{object_store.BUCKET}/at-once"
     folder = DeltaFolder.open({"type": "delta", "path": path, **s3_settings(gate.endpoint)})
     add_ledger(folder.create(IDENTIFIER, definition()), 1)
@@ -347,8 +353,8 @@ def test_two_commits_come_to_the_store_at_once(gate: HttpGate, endpoint: str) ->
     assert s3_values(loaded(direct)) == ledgers(1, 2)
 
 
-def test_an_answer_is_lost_on_the_way(gate: HttpGate, endpoint: str) -> None:
-    """delta-rs sends the commit again, is told that it is there, and takes it for that of somebody else."""
+def test_a_commit_whose_response_is_lost(gate: HttpGate, endpoint: str) -> None:
+    """delta-rs sends the commit again, gets "already exists", and treats the commit as another writer's."""
     path = f"s3://{object_store.BUCKET}/lost"
     folder = DeltaFolder.open({"type": "delta", "path": path, **s3_settings(gate.endpoint)})
     table = folder.create(IDENTIFIER, definition())

@@ -1,4 +1,4 @@
-"""A hundred random schema evolutions of topics with tables; `make soak-evolutions` plays thousands of them."""
+"""A hundred random schema evolutions of topics with tables; `make soak-evolutions` runs thousands of them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from pyspark_pulsar.tools.standalone import LocalPulsar
 EVOLUTIONS = 100
 
 
-def test_table_and_topic_are_the_topic(
+def test_the_table_and_its_ledgers_equal_the_topic(
     small_ledgers: LocalPulsar, spark: SparkSession, tmp_path: Path, seed: int
 ) -> None:
     setting = Setting(
@@ -50,21 +50,21 @@ def test_table_and_topic_are_the_topic(
 
 @pytest.mark.parametrize("table_format", [ICEBERG, DELTA])
 @pytest.mark.parametrize("damage", [None, *DAMAGES])
-def test_the_comparison_finds_damage(
+def test_the_comparison_detects_damage(
     small_ledgers: LocalPulsar, tmp_path: Path, damage: str | None, table_format: str
 ) -> None:
-    """The control."""
+    """Show as a control that the comparison finds each kind of damage."""
     server = small_ledgers
     place = Place.open(server.service_url, server.admin_url, tmp_path, tmp_path.name)
     player = Player(place, None if damage is None else DAMAGES[damage])
-    found = player.play(_field_that_is_away(table_format)).difference
+    found = player.play(_evolution_without_a_field(table_format)).difference
     assert (found is not None) == (damage is not None), found
     if found is not None:
         assert found.kind == "cells", found
 
 
-def _field_that_is_away(table_format: str) -> Evolution:
-    """An evolution whose messages say more than the schema that they are tiered by."""
+def _evolution_without_a_field(table_format: str) -> Evolution:
+    """An evolution whose messages contain a field that the schema at tiering lacks."""
     one, other = field("one", "int"), field("other", "int")
     more = field("more", ["null", "string"], default=None)
     documents = [document(one, other, more), document(one, other), document(other, one, more)]

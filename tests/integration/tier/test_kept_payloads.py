@@ -1,4 +1,6 @@
-"""Messages that say more than the columns of their time hold: the table keeps their payloads, for schemas to come."""
+"""Messages with content that the columns of their time cannot hold: the table keeps their payloads for later
+schemas.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from pyspark_pulsar.history.tiering.definition import TableSettings
 
 
 def _send(tier: Tier, written: dict[str, Any], *rows: dict[str, Any]) -> None:
-    """Send rows by a producer that stays with this schema, whatever the topic's latest one is."""
+    """Send rows by a producer that keeps this schema, whatever the topic's latest schema is."""
     schema = AvroSchema(None, schema_definition=written)
     producer = tier.official.create_producer(tier.topic, schema=schema, batching_enabled=False)
     for row in rows:
@@ -46,12 +48,12 @@ ID, NAME = field("id", "int"), field("name", ["null", "string"], default=None)
 
 
 @both_formats
-def test_a_field_that_was_away_while_its_messages_were_tiered(tier: Tier, same: Same) -> None:
+def test_a_field_missing_at_tiering_is_read_later(tier: Tier, same: Same) -> None:
     allow_every_schema(tier)
     first = document(ID, NAME)
     _send(tier, first, {"id": 0, "name": "a"})
     _register(tier, "AVRO", ID)
-    # A producer that was not updated.
+    # This producer still uses the earlier schema.
     _send(tier, first, {"id": 1, "name": "b"}, {"id": 2, "name": None})
     _send(tier, document(ID), {"id": 3})
     _tier(tier, 4)
@@ -66,7 +68,7 @@ def test_a_field_that_was_away_while_its_messages_were_tiered(tier: Tier, same: 
 
 
 @both_formats
-def test_a_default_that_changes(tier: Tier, same: Same) -> None:
+def test_a_changed_default_applies_to_tiered_messages(tier: Tier, same: Same) -> None:
     allow_every_schema(tier)
     _send(tier, document(ID), {"id": 0})
     _register(tier, "AVRO", ID, field("level", "int", default=7))
@@ -77,7 +79,7 @@ def test_a_default_that_changes(tier: Tier, same: Same) -> None:
 
 
 @both_formats
-def test_an_enum_symbol_that_the_schema_of_the_time_did_not_have(tier: Tier, same: Same) -> None:
+def test_an_enum_symbol_unknown_at_tiering_is_read_later(tier: Tier, same: Same) -> None:
     def kind(*symbols: str) -> dict[str, Any]:
         return field(
             "kind", {"type": "enum", "name": "Kind", "symbols": list(symbols), "default": symbols[0]}
@@ -93,7 +95,7 @@ def test_an_enum_symbol_that_the_schema_of_the_time_did_not_have(tier: Tier, sam
 
 
 @both_formats
-def test_members_of_json_that_no_field_is_for_yet(tier: Tier, same: Same) -> None:
+def test_json_members_without_a_field_are_read_later(tier: Tier, same: Same) -> None:
     allow_every_schema(tier)
     _register(tier, "JSON", ID)
     _send_json(
@@ -107,8 +109,8 @@ def test_members_of_json_that_no_field_is_for_yet(tier: Tier, same: Same) -> Non
 
 
 @both_formats
-def test_bad_messages_are_to_each_read_what_they_are_to_it(tier: Tier, same: Same) -> None:
-    """Of a topic whose own field has the name that bad rows have elsewhere."""
+def test_bad_messages_follow_the_mode_of_each_read(tier: Tier, same: Same) -> None:
+    """Read a topic that has a field of its own with the default name of the column for corrupt records."""
     mine = field("_corrupt_record", ["null", "string"], default=None)
     allow_every_schema(tier)
     _register(tier, "JSON", ID, mine)
@@ -123,7 +125,7 @@ def test_bad_messages_are_to_each_read_what_they_are_to_it(tier: Tier, same: Sam
         tier.rows()
     with pytest.raises(OptionError, match="remove the option, because the table keeps the payloads"):
         tier.run(mode="DROPMALFORMED")
-    # Another schema makes a good row of the second message.
+    # With another schema the second message is a good row.
     _register(tier, "JSON", field("id", "long"), mine)
     found = same(**bad)
     assert [cell is None for cell in found.column("bad").to_pylist()] == [True, True, False, True]
@@ -131,7 +133,7 @@ def test_bad_messages_are_to_each_read_what_they_are_to_it(tier: Tier, same: Sam
 
 
 @both_formats
-def test_a_field_with_the_name_of_the_column_of_payloads(tier: Tier) -> None:
+def test_a_field_named_like_the_payload_column(tier: Tier) -> None:
     allow_every_schema(tier)
     _register(tier, "JSON", field("__payload", "int"))
     _send_json(tier, {"__payload": 0})
@@ -143,7 +145,7 @@ def test_a_field_with_the_name_of_the_column_of_payloads(tier: Tier) -> None:
 
 
 @both_formats
-def test_payloads_outlive_compaction_and_other_partitions(tier: Tier, same: Same) -> None:
+def test_kept_payloads_survive_compaction_and_repartitioning(tier: Tier, same: Same) -> None:
     from pyspark_pulsar.history.tiering.upkeep import compact
 
     allow_every_schema(tier)
@@ -157,8 +159,8 @@ def test_payloads_outlive_compaction_and_other_partitions(tier: Tier, same: Same
     assert same().column("name").to_pylist() == [None, "n"] * 3
 
 
-def test_messages_that_name_no_version(tier: Tier, same: Same) -> None:
-    """They are read by the topic's own schema of the time of the read."""
+def test_messages_without_a_schema_version(tier: Tier, same: Same) -> None:
+    """Messages without a schema version are read by the topic's schema at the time of the read."""
     import io
 
     import fastavro
@@ -176,8 +178,8 @@ def test_messages_that_name_no_version(tier: Tier, same: Same) -> None:
 
 
 @on_delta
-def test_a_null_value_keeps_what_its_partition_says(tier: Tier, same: Same, spark: SparkSession) -> None:
-    """Files of Delta tables do not hold partition columns. A null value has no defaults, but it has these."""
+def test_a_null_value_keeps_the_schema_of_its_partition(tier: Tier, same: Same, spark: SparkSession) -> None:
+    """Files of Delta tables lack partition columns. A null value has no defaults, but it has these columns."""
     allow_every_schema(tier)
     rows = spark.sql("SELECT id, cast('k' AS binary) AS __key FROM VALUES (1L), (2L) AS t(id)")
     tombstone = spark.sql("SELECT cast(null AS bigint) AS id, cast('k' AS binary) AS __key")

@@ -1,5 +1,6 @@
-"""Where a topic's table is: a place that is empty, another table, an earlier state or another topic is never an empty
-history."""
+"""Locations of topics' tables. An empty location, another table, an earlier state or another topic is never read as an
+empty history.
+"""
 
 from __future__ import annotations
 
@@ -51,13 +52,13 @@ def command(tier: Tier, name: str, *arguments: str) -> str:
 
 
 def stream(tier: Tier, **options: str) -> pa.Table:
-    """All rows of a query from earliest on."""
+    """Return all rows of a streaming query from earliest on."""
     with closing(Query(tier, **options)) as query:
         return pa.concat_tables(list(query.rest()))
 
 
 def every_way(tier: Tier, **options: str) -> list[Callable[[], Any]]:
-    """All ways in which the topic's table is used, without Spark."""
+    """Return a call for each way to use the topic's table without Spark."""
     return [
         lambda: tier.rows(**options),
         lambda: tier.rows(readFrom="columns", **options),
@@ -66,15 +67,15 @@ def every_way(tier: Tier, **options: str) -> list[Callable[[], Any]]:
     ]
 
 
-def fails(ways: list[Callable[[], Any]], words: str, kind: type[PulsarError] = TierMismatch) -> None:
+def assert_fails(ways: list[Callable[[], Any]], words: str, kind: type[PulsarError] = TierMismatch) -> None:
     for number, way in enumerate(ways):
         with pytest.raises(kind, match=words):
             print("way", number, way())  # noqa: T201
 
 
 @both_formats
-def test_an_empty_place(tier: Tier, tmp_path: Path) -> None:
-    """A folder that is not mounted, and a name with a slip, are errors before the first row."""
+def test_an_empty_location_is_an_error(tier: Tier, tmp_path: Path) -> None:
+    """A folder that is not mounted, and a misspelled name, are errors before the first row."""
     tier.send(range(4 * ENTRIES), batching_enabled=False)
     tier.roll()
     tier.run()
@@ -89,17 +90,20 @@ def test_an_empty_place(tier: Tier, tmp_path: Path) -> None:
     elsewhere.mkdir()
     empty = tables_in(elsewhere, table.format)
     for options in ({"tierCatalog": json.dumps(empty)}, {"tierTable": "{tenant}_{namespace}.{topic}s"}):
-        fails(every_way(tier, **options), f"expected table {note.table} .*id {table.id}.*got no table at")
+        assert_fails(
+            every_way(tier, **options), f"expected table {note.table} .*id {table.id}.*got no table at"
+        )
         (status,) = tier_status(tier.options(**options), [TopicName.parse(tier.topic)])
         assert f"id {table.id}" in str(status.fault)
-        # From a position whose ledger is gone, too; where ledgers tell that nothing is missing, no table is needed.
+        # A start at a position whose ledger is gone assert_fails too. Where ledgers show that nothing is missing, no
+        # table is needed.
         first, last = (everything["__messageId"][number].as_py() for number in (5, -1))
         start = json.dumps({tier.topic: f"{first['ledger']}:{first['entry']}"})
-        fails([lambda: tier.rows(startingOffsets=start, **options)], "got no table at")  # noqa: B023
+        assert_fails([lambda: tier.rows(startingOffsets=start, **options)], "got no table at")  # noqa: B023
         start = json.dumps({tier.topic: f"{last['ledger']}:{last['entry']}"})
         assert tier.rows(startingOffsets=start, **options).num_rows == 1
     assert tier.rows().equals(everything)
-    # Beginning again is what somebody asks for.
+    # Starting from scratch needs an explicit command.
     other = replace(tier, catalog=empty)
     assert "forgotten" in command(tier, "forget", "--yes")
     assert "no table was noted" in command(tier, "forget", "--yes")
@@ -107,8 +111,9 @@ def test_an_empty_place(tier: Tier, tmp_path: Path) -> None:
     left = other.run().rows
     assert left == ENTRIES // 2
     assert other.rows().num_rows == left
-    # The former table is another one by now, and says what it holds as long as ledgers show that it is the topic's.
-    fails(
+    # The previous table now has another id. Its rows count as long as ledgers show that the table is the
+    # topic's.
+    assert_fails(
         [lambda: tier.rows(readFrom="columns"), tier.run],
         f"expected table .*id {other.table.id}.*whose id is",
     )
@@ -118,7 +123,7 @@ def test_an_empty_place(tier: Tier, tmp_path: Path) -> None:
 
 
 @both_formats
-def test_a_table_that_is_dropped(tier: Tier) -> None:
+def test_a_dropped_table_is_an_error(tier: Tier) -> None:
     fill(tier, 3)
     tier.trim()
     catalog = f"--catalog={json.dumps(tier.catalog)}"
@@ -128,12 +133,12 @@ def test_a_table_that_is_dropped(tier: Tier) -> None:
     tier.roll()
     rows = tier.run().rows
     identity = tier.table.id
-    # By another engine: the command does not know which table that was.
+    # Another engine dropped the table: the command does not know which table that was.
     if tier.catalog["type"] == DELTA:
         Path(tier.table.name.removeprefix("file://"), "_delta_log").rename(f"{tier.table.name[7:]}/gone")
     else:
         catalog_of(tier).drop_table(tier.table.name)
-    fails(every_way(tier), f"id {identity}.*got no table at")
+    assert_fails(every_way(tier), f"id {identity}.*got no table at")
     where = [f"--service-url={tier.server.service_url}", f"--admin-url={tier.server.admin_url}", catalog]
     told = CliRunner().invoke(cli, ["tier", "drop", tier.topic, "--yes", *where])
     assert told.exit_code == 1
@@ -145,26 +150,28 @@ def test_a_table_that_is_dropped(tier: Tier) -> None:
 
 
 @both_formats
-def test_a_table_that_goes_back(tier: Tier, same: Same) -> None:
-    """Its positions go back with its rows. What is missing comes from the ledgers, or is an error."""
+def test_a_rolled_back_table_misses_no_row(tier: Tier, same: Same) -> None:
+    """A rollback of a table rolls its positions back too. Missing rows are read from ledgers, or are an
+    error.
+    """
     fill(tier, 2)
     back = state_of(tier)
     for number in range(2, 5):
         tier.send(range(number * ENTRIES, (number + 1) * ENTRIES), batching_enabled=False)
         tier.roll()
         tier.run()
-    go_back(tier, back)
+    roll_back(tier, back)
     assert same().num_rows == 5 * ENTRIES
     assert {"columns", "bookie"} & set(tier.places()) == {"columns", "bookie"}
-    fails([lambda: tier.rows(readFrom="columns")], "as before, got messages up to .* earlier state")
+    assert_fails([lambda: tier.rows(readFrom="columns")], "as before, got messages up to .* earlier state")
     assert tier.run().rows == 3 * ENTRIES
     assert tier.rows(readFrom="columns").equals(same())
     everything = same()
     last = state_of(tier)
-    go_back(tier, back)
+    roll_back(tier, back)
     tier.send(range(1), batching_enabled=False)
     tier.trim()
-    fails(every_way(tier), "as before, got messages up to .* earlier state")
+    assert_fails(every_way(tier), "as before, got messages up to .* earlier state")
     if tier.catalog["type"] == DELTA:
         DeltaTable(tier.table.name).restore(last)
     else:
@@ -176,16 +183,16 @@ def test_a_table_that_goes_back(tier: Tier, same: Same) -> None:
 
 
 @on_delta
-def test_a_table_that_goes_back_to_before_its_first_commit(tier: Tier) -> None:
+def test_a_table_rolled_back_before_its_first_commit(tier: Tier) -> None:
     fill(tier, 2)
     tier.trim()
     DeltaTable(tier.table.name).restore(0)
-    fails(every_way(tier), "as before, got no messages")
+    assert_fails(every_way(tier), "as before, got no messages")
 
 
 @both_formats
-def test_a_table_that_is_made_from_the_definition_of_another(tier: Tier) -> None:
-    """SHOW CREATE TABLE shows the property with the positions, and no rows."""
+def test_a_table_made_from_anothers_definition_is_refused(tier: Tier) -> None:
+    """A definition from SHOW CREATE TABLE has the property with the positions, but the new table has no rows."""
     fill(tier, 2)
     tier.send(range(1), batching_enabled=False)
     tier.trim()
@@ -198,7 +205,9 @@ def test_a_table_that_is_made_from_the_definition_of_another(tier: Tier) -> None
             name, columns, partition_by=metadata.partition_columns, configuration=dict(metadata.configuration),
             raise_if_key_not_exists=False,
         )  # fmt: skip
-        fails(every_way(tier), "expected positions, which the table of a topic has, got none|whose id is")
+        assert_fails(
+            every_way(tier), "expected positions, which the table of a topic has, got none|whose id is"
+        )
         return
     catalog = catalog_of(tier)
     table = catalog.load_table(name)
@@ -207,13 +216,13 @@ def test_a_table_that_is_made_from_the_definition_of_another(tier: Tier) -> None
     catalog.drop_table(name)
     made = catalog.create_table(name, schema, partition_spec=spec, properties=properties)
     words = "none, although its property pulsar.positions contains|whose id is"
-    fails(every_way(tier), words)
+    assert_fails(every_way(tier), words)
     made.append(rows)
-    fails(every_way(tier), words)
+    assert_fails(every_way(tier), words)
 
 
 def state_of(tier: Tier) -> int:
-    """The number by which an engine goes back to the present state."""
+    """Return the number with which an engine restores the present state."""
     if tier.catalog["type"] == DELTA:
         return DeltaTable(tier.table.name).version()
     snapshot = catalog_of(tier).load_table(tier.table.name).current_snapshot()
@@ -221,7 +230,7 @@ def state_of(tier: Tier) -> int:
     return snapshot.snapshot_id
 
 
-def go_back(tier: Tier, state: int) -> None:
+def roll_back(tier: Tier, state: int) -> None:
     if tier.catalog["type"] == DELTA:
         DeltaTable(tier.table.name).restore(state)
     else:
@@ -230,8 +239,10 @@ def go_back(tier: Tier, state: int) -> None:
 
 
 @both_formats
-def test_a_topic_that_was_made_again_is_another(tier: Tier, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also for those who ask no ledgers: columns alone, ranges within the table, streams that are still within it."""
+def test_a_topic_made_again_does_not_use_the_old_table(tier: Tier, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A topic made again is refused also by reads without ledgers: of columns alone, or of ranges within the
+    table.
+    """
     monkeypatch.setattr(topic_notes, "_LOOK_AGAIN_SECONDS", 0.0)
     fill(tier, 4)
     middle = tier.rows(columns="__messageId").to_pylist()[2 * ENTRIES + 5]["__messageId"]
@@ -243,8 +254,8 @@ def test_a_topic_that_was_made_again_is_another(tier: Tier, monkeypatch: pytest.
         tier.admin.delete(tier.topic)
         tier.send(range(2 * ENTRIES), batching_enabled=False)
         tier.roll()
-        fails([query.trigger], "made again")
-    fails([*every_way(tier), lambda: tier.rows(**until)], "made again; drop or rename the table")
+        assert_fails([query.trigger], "made again")
+    assert_fails([*every_way(tier), lambda: tier.rows(**until)], "made again; drop or rename the table")
     (status,) = tier_status(tier.options(), [TopicName.parse(tier.topic)])
     assert "made again" in str(status.fault)
     command(tier, "drop", "--yes", f"--catalog={json.dumps(tier.catalog)}")
@@ -252,8 +263,8 @@ def test_a_topic_that_was_made_again_is_another(tier: Tier, monkeypatch: pytest.
     assert tier.rows(readFrom="columns").num_rows == 2 * ENTRIES
 
 
-def test_a_note_is_asked_for_where_it_is_needed(tier: Tier) -> None:
-    """Thousands of topics have one plan, and each note is a request."""
+def test_the_note_is_read_only_when_needed(tier: Tier) -> None:
+    """A plan may cover thousands of topics, and each note costs a request."""
     fill(tier, 4)
     tier.send(range(ENTRIES // 2), batching_enabled=False)
     middle = tier.rows(columns="__messageId").to_pylist()[2 * ENTRIES]["__messageId"]
@@ -277,16 +288,16 @@ def test_a_note_is_asked_for_where_it_is_needed(tier: Tier) -> None:
         assert requests(lambda: tier.rows(tierCatalog="{}", **here)) == []
         assert requests(lambda: tier.rows(endingOffsets=position, **here)) == ["GET"]
         assert requests(lambda: tier.rows(readFrom="columns", **here)) == ["GET"]
-        # Ten micro-batches within the table, and the rest.
+        # The stream runs ten micro-batches within the table, and then reads the rest.
         assert requests(lambda: stream(tier, maxRecordsPerTrigger="8", **here)) == ["GET"]
-        # A round that has nothing to do only looks; one that commits is noted by the round after it.
+        # A round without work only reads; the next round records a commit in the note.
         tier.run()
         assert requests(lambda: tier.run(**here)) == ["GET"]
         tier.roll()
         assert requests(lambda: tier.run(**here)) == ["GET", "GET", "PUT"]
 
 
-def test_sql(sql: SqlTable, spark: SparkSession, tmp_path: Path) -> None:
+def test_sql_reports_a_missing_table(sql: SqlTable, spark: SparkSession, tmp_path: Path) -> None:
     tier = sql.tier
     write(tier, numbered(range(100)))
     tier.roll()
@@ -302,7 +313,8 @@ def test_sql(sql: SqlTable, spark: SparkSession, tmp_path: Path) -> None:
         (row,) = spark.table(f"{other.namespace}.`{other.topic}$tier`").collect()
         assert "got no table at" in row.fault
     assert len(cells(sql.frame())) == 100
-    # The note is nobody's to copy: SHOW CREATE TABLE must not give a topic the history of another.
+    # Users must not copy the note: a table made with the output of SHOW CREATE TABLE has no link to the
+    # topic.
     shown = dict(spark.sql(f"SHOW TBLPROPERTIES {sql.name}").collect())
     assert not any(key.startswith("pyspark-pulsar.") for key in shown)
     with pytest.raises(PySparkException, match="this package reserves"):
@@ -322,10 +334,12 @@ def test_sql(sql: SqlTable, spark: SparkSession, tmp_path: Path) -> None:
 
 
 @both_formats
-def test_a_tierer_that_dies_before_and_after_a_commit(
+def test_a_tierer_killed_around_a_commit_loses_no_row(
     tier: Tier, same: Same, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The note comes before the first commit, and its ends after: the table may be ahead of it, and never behind."""
+    """The note is written before the first commit, and its ends after each commit, so the note is never ahead
+    of the table.
+    """
     kind = DeltaColumnarTable if tier.catalog["type"] == DELTA else IcebergTable
     commit = kind.commit
     tier.send(range(3 * ENTRIES), batching_enabled=False)

@@ -1,4 +1,4 @@
-"""Topics that say themselves that they are to be tiered: TBLPROPERTIES in SQL, and whoever tiers their namespace."""
+"""Topics with TBLPROPERTIES for tiering in SQL, and commands that tier their namespace."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.tools.cli import cli
 
 
-def test_tables_that_are_made_to_be_tiered(sql: SqlTable) -> None:
+def test_a_table_with_tier_properties_is_tiered(sql: SqlTable) -> None:
     spark, tier, prefix = sql.spark, sql.tier, sql.namespace
     namespace = "/".join(tier.topic.split("/")[2:4])
     stated = "'tier' = 'iceberg', 'tier.partition_by' = 'country', 'tier.sort_by' = 'id'"
@@ -37,7 +37,7 @@ def test_tables_that_are_made_to_be_tiered(sql: SqlTable) -> None:
     assert {file.key for file in table.files()} == {("fr",), ("pt",)}
     properties = dict(spark.sql(f"SHOW TBLPROPERTIES {prefix}.orders").collect())
     assert properties["tier"] == "iceberg"
-    # One that is there becomes one that is tiered, and the other way round.
+    # An existing table becomes a tiered one, and the other way round.
     spark.sql(f"ALTER TABLE {prefix}.plain SET TBLPROPERTIES ('tier' = 'iceberg')")
     spark.sql(f"ALTER TABLE {prefix}.orders SET TBLPROPERTIES ('tier' = 'none')")
     arguments = [f"--namespace={namespace}", f"--catalog={json.dumps(tier.catalog)}"]
@@ -48,7 +48,7 @@ def test_tables_that_are_made_to_be_tiered(sql: SqlTable) -> None:
     assert [(row["topic"].rpartition("/")[2], row["rows"]) for row in rows] == [("plain", 100)]
     shown = CliRunner().invoke(cli, ["tier", "status", "--json", *arguments])
     assert [json.loads(line)["topic"].rpartition("/")[2] for line in shown.output.splitlines()] == ["plain"]
-    # A table of the catalog by its name; what is said of another format is not done.
+    # A table name of the catalog tiers a table in its own format; a property for another format is refused.
     assert pyspark_pulsar.tier(spark, f"{prefix}.orders")[0].rows == 0
     spark.sql(f"CREATE TABLE {prefix}.lake (id BIGINT) TBLPROPERTIES ('tier' = 'delta')")
     with pytest.raises(OptionError, match="expected tables of the format delta"):
@@ -63,7 +63,7 @@ def test_tables_that_are_made_to_be_tiered(sql: SqlTable) -> None:
         ("'Tier' = 'iceberg'", "expected 'tier'"),
     ],
 )
-def test_properties_that_no_tiering_could_follow(properties: str, words: str, sql: SqlTable) -> None:
+def test_invalid_tier_properties_are_refused(properties: str, words: str, sql: SqlTable) -> None:
     with pytest.raises(PySparkException, match=words):
         sql.spark.sql(f"CREATE TABLE {sql.namespace}.bad (id BIGINT) TBLPROPERTIES ({properties})")
     sql.spark.sql(f"CREATE TABLE {sql.namespace}.good (id BIGINT)")

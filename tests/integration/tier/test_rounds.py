@@ -1,4 +1,6 @@
-"""Rounds that die, rounds at once, and what must not be cut: nothing is lost, nothing is there twice."""
+"""Rounds that die, concurrent rounds, and transactions and chunks over a ledger's end: no row is lost or
+repeated.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,10 @@ Same = Callable[..., pa.Table]
 PROGRAM = Path(__file__).parents[2] / "programs" / "tier_topic.py"
 
 
-def test_an_open_transaction_over_the_end_of_a_ledger(tier: Tier, same: Same) -> None:
-    """What is before it is tiered, what is from its first message on is not; an aborted one is no row."""
+def test_an_open_transaction_over_a_ledgers_end_is_not_cut(tier: Tier, same: Same) -> None:
+    """Messages before an open transaction are tiered, messages from its first on are not, and aborted
+    messages are no rows.
+    """
     options = parse_options(
         WriteOptions,
         {
@@ -73,7 +77,7 @@ def test_an_open_transaction_over_the_end_of_a_ledger(tier: Tier, same: Same) ->
     assert rows == [name for name in ("first", "open", "last") for _ in range(ENTRIES)]
 
 
-def test_a_chunked_message_over_the_end_of_a_ledger(
+def test_a_chunked_message_over_a_ledgers_end_is_not_cut(
     tier: Tier, same: Same, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def send_chunk(producer: RawProducer, number: int, payload: bytes) -> None:
@@ -93,7 +97,7 @@ def test_a_chunked_message_over_the_end_of_a_ledger(
     assert tier.run().rows == 2 * ENTRIES + 1
     tier.trim()
     assert tier.rows()["value"].to_pylist()[-1] == b"first last."
-    # One whose producer has died is not waited for for ever.
+    # A chunked message whose producer has died does not delay tiering forever.
     with RawProducer(tier.server.service_url, tier.topic) as producer:
         producer.send(b"first ", (26, b"dead"), (27, 2), (28, 11), (29, 0))
     tier.roll()
@@ -103,7 +107,7 @@ def test_a_chunked_message_over_the_end_of_a_ledger(
 
 
 @both_formats
-def test_two_tierers_at_once(tier: Tier, same: Same) -> None:
+def test_two_concurrent_tierers_repeat_no_row(tier: Tier, same: Same) -> None:
     tier.send(range(10 * ENTRIES), batching_enabled=False)
     faults: list[BaseException] = []
 
@@ -124,8 +128,8 @@ def test_two_tierers_at_once(tier: Tier, same: Same) -> None:
     assert same().num_rows == 16 * ENTRIES
 
 
-def test_commits_that_are_tried_again_would_repeat_rows(tier: Tier, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The negative control: with pyiceberg's own retries on, two rounds that look at the same state both land."""
+def test_retries_of_pyiceberg_would_repeat_rows(tier: Tier, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Show as a negative control that pyiceberg's own retries commit two rounds from one state."""
     monkeypatch.setitem(iceberg._PROPERTIES, "commit.retry.num-retries", "4")
     tier.send(range(4 * ENTRIES), batching_enabled=False)
     tier.roll()
@@ -133,7 +137,7 @@ def test_commits_that_are_tried_again_would_repeat_rows(tier: Tier, monkeypatch:
     late: list[Callable[[], None]] = []
 
     def commit(table: IcebergTable, *arguments: Any) -> None:
-        """Another one commits in between."""
+        """Let another tierer commit before this one."""
         if not late:
             late.append(lambda: None)
             tier.run()
@@ -144,7 +148,7 @@ def test_commits_that_are_tried_again_would_repeat_rows(tier: Tier, monkeypatch:
     assert tier.rows().num_rows == 2 * (4 * ENTRIES)
 
 
-def test_a_commit_that_comes_too_late(tier: Tier, same: Same, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_late_commit_is_refused(tier: Tier, same: Same, monkeypatch: pytest.MonkeyPatch) -> None:
     tier.send(range(4 * ENTRIES), batching_enabled=False)
     tier.roll()
     plain = IcebergTable.commit
@@ -163,8 +167,8 @@ def test_a_commit_that_comes_too_late(tier: Tier, same: Same, monkeypatch: pytes
 
 
 @pytest.mark.parametrize(("seed", "catalog"), [(0, ICEBERG), (1, DELTA)], indirect=["catalog"])
-def test_a_tierer_that_is_killed(seed: int, tier: Tier, same: Same) -> None:
-    """At random moments, by kill -9, while messages come and another one runs."""
+def test_a_killed_tierer_loses_and_repeats_no_row(seed: int, tier: Tier, same: Same) -> None:
+    """Kill a tierer with SIGKILL at random moments, while messages arrive and another tierer runs."""
     rng = random.Random(seed)
     tier.send(range(5 * ENTRIES), batching_enabled=False)
     sent = 5 * ENTRIES

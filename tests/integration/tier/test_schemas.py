@@ -1,4 +1,4 @@
-"""What the table gives is what decoding the messages gives: all formats, and schemas that change between rounds."""
+"""Tables equal to the decoded messages, for all formats and for schemas that change between rounds."""
 
 from __future__ import annotations
 
@@ -112,7 +112,8 @@ VERSIONS = [
         field("kind", {"type": "enum", "name": "Kind", "symbols": ["P", "Q"]}, default="Q"),
         field("either", ["null", "long", {"type": "record", "name": "E", "fields": [X]}], default=None),
     ),
-    # `old` is there again: for messages of the second version it is its default, for those of the first what they say.
+    # `old` exists again: its value is the default for messages of version 2, and the written value for
+    # version 1.
     document(
         field("id", "long"),
         field("old", "string", default="again"),
@@ -149,12 +150,12 @@ def test_a_schema_that_changes_between_rounds(
         for name in ("id", "line", "items", "id,line,__messageId"):
             same(columns=name)
     assert set(tier.places()) == {"columns"}
-    # The earlier rows were not written again: their files still lack what came later.
+    # Rounds did not rewrite the earlier rows: their files still lack the later fields.
     assert len(tier.table.files()) == len(versions)
 
 
 @both_formats
-def test_a_renamed_field(tier: Tier, same: Same) -> None:
+def test_a_renamed_field_is_read_by_its_alias(tier: Tier, same: Same) -> None:
     allow_every_schema(tier)
     _send(tier, "AVRO", document(field("id", "int"), inner(A)), {"line": {"a": 1}}, ENTRIES)
     tier.roll()
@@ -174,7 +175,7 @@ def test_a_renamed_field(tier: Tier, same: Same) -> None:
 
 
 @both_formats
-def test_a_type_that_changes_under_one_name(tier: Tier, same: Same) -> None:
+def test_a_field_whose_type_changes(tier: Tier, same: Same) -> None:
     """The table has one column of the name, so the rows of the other type keep their payloads."""
     allow_every_schema(tier)
     for kind in ("int", "string", "double"):
@@ -183,7 +184,7 @@ def test_a_type_that_changes_under_one_name(tier: Tier, same: Same) -> None:
         assert tier.run().rows == ENTRIES
         bad = {"mode": "PERMISSIVE", "columns": "id,x,_corrupt_record,__messageId"}
         found = same(**bad)
-        # A double holds ints, and neither is a string.
+        # A double column holds ints, and neither int nor double is a string.
         assert found.column("id").null_count == (0 if kind == "int" else ENTRIES)
     assert set(tier.places(mode="PERMISSIVE")) == {"columns"}
     has_payloads = {file.ledgers: file.has_payloads for file in tier.table.files()}
@@ -231,7 +232,7 @@ def allow_every_schema(tier: Tier) -> None:
 
 
 def _send(tier: Tier, kind: str, written: dict[str, Any], row: dict[str, Any], count: int) -> None:
-    """`count` rows that differ in their first field."""
+    """Send `count` rows that differ in their first field."""
     tier.admin.register(tier.topic, kind, json.dumps(written))
     first = written["fields"][0]
     schema = {"schema": AvroSchema(None, schema_definition=written)} if kind == "AVRO" else {}

@@ -1,4 +1,4 @@
-"""`history_and_live` over all places at once: rows whose ledgers are gone, on bookies, and being written."""
+"""`history_and_live` over all locations in one query: rows in the table alone, rows on bookies, and new rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.read.batch.batch_plan import plan_batch
 
 
-def test_a_boundary_over_three_places(tier: Tier, spark: SparkSession, tmp_path: Path, seed: int) -> None:
+def test_history_and_live_reads_each_row_once_from_three_locations(
+    tier: Tier, spark: SparkSession, tmp_path: Path, seed: int
+) -> None:
     tier.admin.create_partitioned(tier.topic, 3)
     with Sending(tier.official, tier.topic, random.Random(seed)) as sending:
         await_true("some ledgers", lambda: sending.count > 500)
@@ -32,7 +34,7 @@ def test_a_boundary_over_three_places(tier: Tier, spark: SparkSession, tmp_path:
         begun = sending.count
         planned = plan_batch(parse_options(ReadOptions, {**tier.texts(), "endingOffsets": both.offsets}))
         places = {part.location.name for split in planned.splits for part in split.ranges}
-        # The ledger that was written to at the boundary may be closed by now; the stream begins at the broker.
+        # The ledger that was open at the boundary may be closed by now; the stream begins at the broker.
         assert {"columns", "bookie"} <= places
         query = to_files(both.live, tmp_path / "live").start()
         # The table grows while both parts are read.
@@ -49,7 +51,7 @@ def test_a_boundary_over_three_places(tier: Tier, spark: SparkSession, tmp_path:
     for key in {key for key, _, _ in rows}:
         numbers = [number for own, number, _ in rows if own == key]
         assert numbers == sorted(numbers)
-    # The bounds are fixed: what is tiered and removed meanwhile changes nothing.
+    # The bounds are fixed: tiering and removing messages during the query changes nothing.
     tier.roll()
     tier.run()
     for index in range(3):
@@ -59,7 +61,7 @@ def test_a_boundary_over_three_places(tier: Tier, spark: SparkSession, tmp_path:
 
 
 def _numbers(frame: DataFrame) -> list[tuple[bytes, int, tuple[int, ...]]]:
-    """Key, number and position, in the order of topic partitions and positions."""
+    """Return key, number and position, in the order of topic partitions and positions."""
     rows = [_row(row) for row in frame.select("value", "__key", "__messageId").collect()]
     return sorted(rows, key=lambda row: row[2])
 

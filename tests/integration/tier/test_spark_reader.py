@@ -1,4 +1,4 @@
-"""Spark's own reader of Parquet finds all rows of any filter in our files, whatever it skips by statistics."""
+"""Spark's own Parquet reader finds all rows of any filter in this package's files, whatever it skips by statistics."""
 
 from __future__ import annotations
 

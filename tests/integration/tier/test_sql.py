@@ -1,4 +1,6 @@
-"""Catalog tables in SQL: Spark's own Parquet scan of what a topic's table holds gives what the data source gives."""
+"""Catalog tables in SQL: Spark's own Parquet scan of a topic's table returns the same rows as the data
+source.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ EVERYTHING = ["*", *METADATA]
 def days(
     small_ledgers: LocalPulsar, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SqlTable]:
-    """Four days in two partitions, tiered, and some rows behind the end of the table. To be left as it is."""
+    """Yield four days in two partitions, tiered, with some rows after the end of the table. Tests must not
+    change it.
+    """
     with (
         pytest.MonkeyPatch.context() as monkeypatch,
         new_tier(small_ledgers, tmp_path_factory.mktemp("days")) as tier,
@@ -69,7 +73,7 @@ def test_every_cell(days: SqlTable) -> None:
 
 
 FILTERS = {
-    # From a condition to how many of the files are read; None where that does not matter.
+    # Each condition maps to the number of files that are read, or to None if the number does not matter.
     "id >= 600": 2, "id = 3": 2, "3 = id": 2, "id <= 150": 2, "id < 0": 0, "id is null": 0,
     f"id in ({', '.join(map(str, range(0, 60, 2)))})": 2, "not id = 3": FILES,
     "id < 100 or id > 700": 4, "id < 100 or line.a > 700": FILES, "id > 100 and number = 7": None,
@@ -94,8 +98,8 @@ FILTERS = {
 }  # fmt: skip
 
 
-def test_filters_of_all_kinds(days: SqlTable) -> None:
-    """Of the tier alone, as filters of the data source are tested elsewhere."""
+def test_filters_select_the_same_rows_and_prune_files(days: SqlTable) -> None:
+    """Filter the rows of the tier alone, because other tests filter rows of the data source."""
     told = [f"({condition}) AS c{number}" for number, condition in enumerate(FILTERS)]
     plain = days.frame(readFrom="broker").where(f"id < {TIERED}").selectExpr("id", *told).collect()
     alone = days.spark.table(days.columns)
@@ -107,7 +111,7 @@ def test_filters_of_all_kinds(days: SqlTable) -> None:
 
 
 def test_one_ledger_is_one_file(days: SqlTable) -> None:
-    """Files of other topic partitions may have ledgers from before and after it."""
+    """Files of other topic partitions may have ledgers from before and after the selected ledger."""
     row = days.frame().where("id = 5").select("__messageId.ledger", "__partition").collect()[0]
     condition = f"__messageId.ledger = {row.ledger} and __partition = {row['__partition']}"
     assert files_read(days.frame().where(condition).select("id")) == [1]
@@ -153,7 +157,7 @@ TIMES = [
 ]
 
 
-def test_times(days: SqlTable) -> None:
+def test_queries_on_times_equal_the_data_source(days: SqlTable) -> None:
     topic = days.tier.topic
     by_partition = {f"{topic}-partition-{index}": str(DAYS[1 + index].isoformat()) for index in range(2)}
     of_each = [
@@ -175,7 +179,7 @@ def test_times(days: SqlTable) -> None:
     assert cells(before) == cells(days.frame(readFrom="broker").where("id < 400").select("id", "name"))
 
 
-def test_what_the_data_source_reads_alone(days: SqlTable, tmp_path: Path) -> None:
+def test_some_queries_are_read_by_the_data_source_alone(days: SqlTable, tmp_path: Path) -> None:
     row = days.frame(readFrom="broker").where("id = 300").selectExpr("__messageId.*").collect()[0]
     name = f"{days.tier.topic}-partition-{row.partition}"
     position = json.dumps({name: f"{row.ledger}:{row.entry}", "*": "earliest"})
@@ -196,7 +200,7 @@ def test_what_the_data_source_reads_alone(days: SqlTable, tmp_path: Path) -> Non
         assert not scans(days.frame(**options)), options
 
 
-def test_shapes_of_queries(days: SqlTable) -> None:
+def test_queries_of_all_shapes_equal_the_data_source(days: SqlTable) -> None:
     spark, name = days.spark, days.name
     assert days.frame().count() == TIERED + BEHIND
     assert spark.sql(f"SELECT count(*), sum(id), max(__publishTime) FROM {name}").collect()[0][0] == 850
@@ -217,8 +221,8 @@ def test_shapes_of_queries(days: SqlTable) -> None:
         days.frame().where("id > 3").explain(mode)
 
 
-def test_a_table_that_holds_all(sql: SqlTable, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is planned beside the scan of files; what is written later is read all the same."""
+def test_a_table_with_all_rows_is_one_scan(sql: SqlTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plan has only the scan of files, and later rows are read all the same."""
     sql.tier.admin.create_partitioned(sql.tier.topic, 3)
     write_on(monkeypatch, sql.tier, DAYS[0], numbered(range(2)))
     sql.tier.roll()
@@ -231,7 +235,7 @@ def test_a_table_that_holds_all(sql: SqlTable, monkeypatch: pytest.MonkeyPatch) 
     write(sql.tier, numbered(range(2, 5)))
     assert "BatchScan" in plan(sql.frame().select("id"))
     assert frame.count() == 5
-    # Emptied before the new rows were tiered: lost, and told.
+    # The topic is emptied before its new rows are tiered: the rows are lost, and the query reports the loss.
     for index in range(3):
         sql.tier.admin.truncate(f"{sql.tier.topic}-partition-{index}")
     sql.tier.roll()
@@ -255,7 +259,7 @@ def test_views_and_caches(sql: SqlTable, monkeypatch: pytest.MonkeyPatch) -> Non
     cached = sql.frame().cache()
     assert cached.count() == cached.where("id is not null").count() == 860
     cached.unpersist()
-    # A DataFrame that is used again reads what is there by then.
+    # A DataFrame that is used again reads the rows of that time.
     again = sql.frame().where("id >= 800")
     assert again.count() == 60
     write(sql.tier, numbered(range(860, 865)))
@@ -275,20 +279,20 @@ def test_a_stream_that_joins_the_table(days: SqlTable, tmp_path: Path) -> None:
     assert days.spark.table("joined").count() == 90
 
 
-def test_the_past_of_history_and_live(days: SqlTable) -> None:
+def test_history_and_live_reads_history_from_the_table(days: SqlTable) -> None:
     both = history_and_live(days.spark, days.name)
     assert scans(both.history)
     assert cells(both.history.select("id")) == cells(days.frame(readFrom="broker").select("id"))
 
 
-def test_rows_go_from_the_table_elsewhere(days: SqlTable, tmp_path: Path) -> None:
+def test_rows_are_copied_from_the_table_to_other_tables(days: SqlTable, tmp_path: Path) -> None:
     read = days.frame().where("id >= 700").select("id", "name", "line")
     read.write.parquet(str(tmp_path / "copy"))
     copied = days.spark.read.parquet(str(tmp_path / "copy"))
     assert cells(copied) == cells(days.frame(readFrom="broker").where("id >= 700").select(*copied.columns))
 
 
-def test_the_tier_alone(days: SqlTable) -> None:
+def test_the_tier_is_read_without_the_topic(days: SqlTable) -> None:
     alone = days.spark.table(days.columns)
     told = plan(alone)
     assert "FileScan parquet" in told
@@ -307,7 +311,7 @@ def test_the_tier_alone(days: SqlTable) -> None:
     assert days.spark.sql(f"DESCRIBE TABLE EXTENDED {days.columns}").count() > len(alone.columns)
 
 
-def test_the_state_of_the_tier(days: SqlTable) -> None:
+def test_the_state_of_the_tier_is_a_table(days: SqlTable) -> None:
     rows = days.spark.table(f"{days.namespace}.`{days.topic}$tier`").orderBy("partition").collect()
     assert [row.partition for row in rows] == [0, 1]
     for row in rows:
@@ -334,7 +338,7 @@ def test_a_topic_without_a_table_has_no_columns(days: SqlTable) -> None:
     assert not scans(untiered.frame())
 
 
-def test_no_row_twice_and_none_missing_while_it_is_written_and_tiered(sql: SqlTable) -> None:
+def test_each_row_is_read_once_while_rows_are_written_and_tiered(sql: SqlTable) -> None:
     sql.tier.admin.create(sql.tier.topic)
     write(sql.tier, numbered(range(100)))
     end = Event()
@@ -375,7 +379,7 @@ def test_no_secret_in_a_plan(days: SqlTable) -> None:
         assert "Ali5678" not in text
 
 
-def test_a_data_file_that_is_gone_or_damaged_is_named(sql: SqlTable) -> None:
+def test_an_error_names_a_missing_or_damaged_data_file(sql: SqlTable) -> None:
     for number in (0, 100):
         write(sql.tier, numbered(range(number, number + 100)))
         sql.tier.roll()
@@ -388,7 +392,7 @@ def test_a_data_file_that_is_gone_or_damaged_is_named(sql: SqlTable) -> None:
         pytest.raises(Py4JJavaError, match=gone.name),
     ):
         sql.frame().select("name").collect()
-    # From the ledgers, which are still there.
+    # The ledgers still exist, so the broker returns the rows.
     assert sql.frame(readFrom="broker").count() == 200
     gone.write_bytes(kept)
     damaged.write_bytes(damaged.read_bytes()[:-100])

@@ -1,4 +1,6 @@
-"""Columns as files have them, in SQL: schemas that change, formats, ledgers that go, and tables that others change."""
+"""Columns of table files in SQL: schemas that change, formats, removed ledgers, and tables changed by other
+engines.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ from pyspark.errors import PySparkException
 from pyspark_pulsar.history.tiering.definition import parse_table_settings
 
 VECTORIZED = "spark.sql.parquet.enableVectorizedReader"
-# What is in no file, or in some alone, and is neither null nor simple there; and times of day.
+# These columns are in no file, or in some alone, and are neither null nor simple there; and times of day.
 OF_THE_SOURCE = [set(), {"line", "items", "more", "list", "codes", "data", "hour"}, {"line", "items"}]
 
 
@@ -38,13 +40,13 @@ def test_a_schema_that_changes_between_rounds(sql: SqlTable) -> None:
         send(tier, "AVRO", written, row, ENTRIES)
         tier.roll()
         tier.run()
-        # Rows of an earlier version that are tiered later lose what the topic's schema does not have by then.
+        # If rows of an earlier version are tiered late, they lose the fields that the topic's schema lacks by then.
         if version == len(VERSIONS) - 1:
             send(tier, "AVRO", written, row, 3)
         names = [column["name"] for column in written["fields"]]
         scanned = [name for name in names if name not in OF_THE_SOURCE[version]]
         assert sql.same(lambda frame: frame.selectExpr("*", "__messageId"))
-        # Defaults of some versions of Spark are not there in other reads where columns of the file follow.
+        # Some versions of Spark omit defaults in other reads if columns of the file follow.
         for vectorized in ("true", "false") if version else ("true",):
             with sql.conf(VECTORIZED, vectorized):
                 assert sql.same(lambda frame, names=scanned: frame.select(*names, "__messageId"))
@@ -100,7 +102,7 @@ def test_defaults_of_every_simple_type(sql: SqlTable) -> None:
     send(tier, "AVRO", document(field("id", "int"), inner(A)), {"line": {"a": 1}}, ENTRIES)
     tier.roll()
     tier.run()
-    # The table does not know the new fields before it is tiered again.
+    # The table lacks the new fields until the next round.
     later = document(field("id", "int"), inner(A, ADDED), *DEFAULTS)
     tier.admin.register(tier.topic, "AVRO", json.dumps(later))
     names = [column["name"] for column in DEFAULTS]
@@ -120,7 +122,8 @@ def _check_defaults(sql: SqlTable, names: list[str], vectorized_or_not: tuple[st
             sql.same(lambda frame: frame.select(*scanned, "__messageId", "id"))
             sql.same(lambda frame: frame.where("an_int = -7 or a_float > 0.3").select("id", "an_int"))
     sql.same(lambda frame: frame.select("*"))
-    # Of a struct of which older files have no field that is asked for, Spark has to know whether it is null.
+    # If older files have none of a struct's selected fields, Spark must still know whether the struct is
+    # null.
     assert sql.same(lambda frame: frame.where("line is not null and line.added is null").select("id"))
     assert sql.same(lambda frame: frame.selectExpr("line.added", "line is null"))
     assert scans(sql.frame().where("line is not null and line.added is null").select("id"))
@@ -129,7 +132,7 @@ def _check_defaults(sql: SqlTable, names: list[str], vectorized_or_not: tuple[st
     assert {name for name in names if not scans(sql.frame().select(name))} == OTHERS
 
 
-def test_tinyint_is_int_in_files(sql: SqlTable) -> None:
+def test_tinyint_is_stored_as_int(sql: SqlTable) -> None:
     for start in (0, 60):
         write(sql.tier, pa.table({"value": pa.array(range(start, start + 60), pa.int8())}))
         if start == 0:
@@ -140,7 +143,7 @@ def test_tinyint_is_int_in_files(sql: SqlTable) -> None:
     assert len(sql.same(lambda frame: frame.where("value > 7 and value < 100Y").select("value"))) == 92
 
 
-def test_times_of_day_are_the_sources(sql: SqlTable) -> None:
+def test_times_of_day_are_read_by_the_data_source(sql: SqlTable) -> None:
     hour = field("hour", {"type": "long", "logicalType": "time-micros"})
     send(sql.tier, "AVRO", document(field("id", "int"), hour), {"hour": 5}, ENTRIES)
     sql.tier.roll()
@@ -150,7 +153,7 @@ def test_times_of_day_are_the_sources(sql: SqlTable) -> None:
     assert scans(sql.frame().select("id", "__key"))
 
 
-def test_a_renamed_field_is_the_sources(sql: SqlTable) -> None:
+def test_a_renamed_field_is_read_by_the_data_source(sql: SqlTable) -> None:
     tier = sql.tier
     allow_every_schema(tier)
     other = field("other", "string", default="o")
@@ -169,7 +172,7 @@ def test_a_renamed_field_is_the_sources(sql: SqlTable) -> None:
         sql.same(lambda frame, name=name: frame.selectExpr(name))
 
 
-def test_messages_that_do_not_decode_are_the_sources(sql: SqlTable) -> None:
+def test_bad_rows_are_read_by_the_data_source(sql: SqlTable) -> None:
     tier = sql.tier
     tier.admin.create(tier.topic)
     tier.admin.register(tier.topic, "JSON", json.dumps(document(field("id", "int"))))
@@ -191,14 +194,14 @@ def test_messages_that_do_not_decode_are_the_sources(sql: SqlTable) -> None:
     assert scans(sql.frame().select("__messageId"))
 
 
-def test_ledgers_may_go_when_they_are_tiered(sql: SqlTable) -> None:
+def test_tiered_ledgers_may_be_removed(sql: SqlTable) -> None:
     tier = sql.tier
     write(tier, numbered(range(300)))
     tier.roll()
     tier.run()
     everything = cells(sql.frame())
     assert len(everything) == 300
-    # An empty ledger behind the end of the table is deleted when the topic is loaded.
+    # The broker deletes an empty ledger after the end of the table when it loads the topic.
     for _ in range(2):
         tier.roll()
         assert cells(sql.frame()) == everything
@@ -211,7 +214,7 @@ def test_ledgers_may_go_when_they_are_tiered(sql: SqlTable) -> None:
     assert sql.frame(startingTimestamp="2020-01-01T00:00:00Z").count() == 310
 
 
-def test_what_is_lost_and_topics_made_again_are_named(sql: SqlTable) -> None:
+def test_errors_name_lost_rows_and_topics_made_again(sql: SqlTable) -> None:
     tier = sql.tier
     write(tier, numbered(range(100)))
     tier.roll()
@@ -230,37 +233,37 @@ def test_what_is_lost_and_topics_made_again_are_named(sql: SqlTable) -> None:
         sql.frame().select("id").collect()
 
 
-def test_tables_that_other_engines_change(sql: SqlTable) -> None:
+def test_tables_changed_by_other_engines_are_read_correctly(sql: SqlTable) -> None:
     tier = sql.tier
     for number in range(3):
         write(tier, numbered(range(number * 100, number * 100 + 100)))
         tier.roll()
         tier.run()
     table = load_catalog("default", **tier.catalog).load_table(tier.table.name)
-    # Into one file, in another order.
+    # The other engine writes one file, in another order.
     rows = table.scan().to_arrow()
     table.overwrite(rows.take(pa.array([(index * 7) % 300 for index in range(300)])))
     assert len(sql.same(lambda frame: frame.selectExpr("*", *METADATA))) == 300
-    # pyiceberg does not tell which ledgers are in its files.
+    # pyiceberg does not record which ledgers are in its files.
     assert not scans(sql.frame())
-    # Without some rows, which the data source does not give either.
+    # The scan omits the deleted rows, and so does the data source.
     table.delete(EqualTo("id", 7))
     assert sql.frame().count() == 299
-    assert cells(sql.frame().select("id")) == cells(_by_the_source(sql).select("id"))
-    # With rows that are of no message, which the data source leaves out.
+    assert cells(sql.frame().select("id")) == cells(_read_by_data_source(sql).select("id"))
+    # The other engine adds rows without a message, which the data source leaves out.
     table.append(rows.slice(0, 1).set_column(0, rows.schema.field(0), pa.array([12345], pa.int64())))
     behind = rows.slice(0, 5).drop_columns(["__messageId", "__partition"])
     table.append(behind)
     assert not scans(sql.frame())
-    assert "12345" in "".join(cells(_by_the_source(sql).select("id")))
-    assert cells(sql.frame().select("id")) == cells(_by_the_source(sql).select("id"))
+    assert "12345" in "".join(cells(_read_by_data_source(sql).select("id")))
+    assert cells(sql.frame().select("id")) == cells(_read_by_data_source(sql).select("id"))
 
 
-def _by_the_source(sql: SqlTable) -> Any:
+def _read_by_data_source(sql: SqlTable) -> Any:
     return sql.spark.read.format("pulsar").options(**sql.tier.texts()).load()
 
 
-def test_partitions_and_an_order_of_the_users(sql: SqlTable) -> None:
+def test_a_table_keeps_the_users_partitioning_and_sort_order(sql: SqlTable) -> None:
     write(sql.tier, numbered(range(400)))
     sql.tier.roll()
     sql.tier.run(parse_table_settings("day(__eventTime),flag", "name"))

@@ -1,4 +1,4 @@
-"""A stream over a topic with a table: the same offsets and the same rows as without one, from wherever they come."""
+"""Streams over a topic with a table: the same offsets and rows as without a table, from any location."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Offset = dict[str, Any]
 
 
 class Query:
-    """What Spark asks of a stream's reader, from a checkpoint on."""
+    """A stream's reader and the calls that Spark makes to it, from a checkpoint on."""
 
     def __init__(self, tier: Tier, offset: Offset | None = None, **options: str) -> None:
         parsed = tier.options(startingOffsets="earliest", **options)
@@ -34,7 +34,7 @@ class Query:
         self.reader.stop()
 
     def trigger(self) -> pa.Table | None:
-        """The rows of the next micro-batch; None if there is none."""
+        """Return the rows of the next micro-batch, or None if the trigger plans none."""
         end = self.reader.latestOffset(self.offset, self.reader.getDefaultReadLimit())
         if end == self.offset:
             return None
@@ -53,7 +53,7 @@ class Query:
 
 
 def in_order(tables: list[pa.Table]) -> pa.Table:
-    """As a batch gives them: by topic partition and position, which is how each of the tables is sorted already."""
+    """Sort rows like a batch, by topic partition and position; each of the tables is sorted already."""
     table = pa.concat_tables(tables).combine_chunks()
     partitions = sorted(set(table["__partition"].to_pylist()))
     return pa.concat_tables(
@@ -66,7 +66,7 @@ def in_order(tables: list[pa.Table]) -> pa.Table:
     [{}, {"maxRecordsPerTrigger": "97"}, {"maxBytesPerTrigger": "3000"}],
     ids=["all", "records", "bytes"],
 )
-def test_catching_up_from_earliest(limit: dict[str, str], tier: Tier) -> None:
+def test_a_stream_catches_up_from_earliest(limit: dict[str, str], tier: Tier) -> None:
     tier.admin.create_partitioned(tier.topic, 2)
     tier.send(range(400), batching_enabled=True, batching_max_messages=8)
     plain = tier.rows(readFrom="broker")
@@ -78,7 +78,7 @@ def test_catching_up_from_earliest(limit: dict[str, str], tier: Tier) -> None:
             assert [table.num_rows for table in tables] == [97] * 4 + [400 - 4 * 97]
         elif limit:
             assert len(tables) > 2
-        # Replays give the same rows, also when all of it is in the table by now and gone from the topic.
+        # Replays return the same rows, also after all rows are in the table and gone from the topic.
         tier.roll()
         for index in range(2):
             tier.send(range(400 + index, 401 + index), batching_enabled=False)
@@ -91,29 +91,29 @@ def test_catching_up_from_earliest(limit: dict[str, str], tier: Tier) -> None:
                 assert again.rows(start, end).equals(table)
 
 
-def test_a_query_that_stood_still_while_its_ledgers_went(tier: Tier) -> None:
-    """At the end of a ledger, and within one."""
+def test_a_stopped_query_resumes_after_its_ledgers_are_gone(tier: Tier) -> None:
+    """Restart a query at the end of a removed ledger, and within one."""
     tier.send(range(5 * ENTRIES), batching_enabled=False)
-    stands: list[Offset] = []
+    positions: list[Offset] = []
     with closing(Query(tier, maxRecordsPerTrigger=str(ENTRIES // 2))) as query:
         for _ in range(9):
             query.trigger()
-            stands.append(query.offset)
+            positions.append(query.offset)
     tier.send(range(5 * ENTRIES, 6 * ENTRIES), batching_enabled=False)
     plain = tier.rows(readFrom="broker", columns="value")["value"].to_pylist()
     tier.run()
     tier.trim()
-    for number, stand in enumerate(stands, 1):
-        with closing(Query(tier, json.loads(json.dumps(stand)))) as query:
+    for number, offset in enumerate(positions, 1):
+        with closing(Query(tier, json.loads(json.dumps(offset)))) as query:
             rows = [value for table in query.rest() for value in table["value"].to_pylist()]
             assert rows == plain[number * ENTRIES // 2 :]
-    # Without the table the same is loss, as soon as there is something to read.
+    # Without the table this is data loss, as soon as the stream has something to read.
     tier.send(range(1), batching_enabled=False)
-    with closing(Query(tier, stands[0], tierCatalog="{}")) as query, pytest.raises(DataLossError):
+    with closing(Query(tier, positions[0], tierCatalog="{}")) as query, pytest.raises(DataLossError):
         list(query.rest())
 
 
-def test_a_live_producer_while_ledgers_are_tiered_and_removed(tier: Tier, rng: random.Random) -> None:
+def test_a_stream_reads_all_rows_while_ledgers_are_tiered_and_removed(tier: Tier, rng: random.Random) -> None:
     sent, rows = 0, []
     tier.admin.create(tier.topic)
     with closing(Query(tier, maxRecordsPerTrigger="70")) as query:
@@ -134,8 +134,8 @@ def test_a_live_producer_while_ledgers_are_tiered_and_removed(tier: Tier, rng: r
     assert rows == [str(number).encode() for number in range(sent)]
 
 
-def test_a_subscription_at_the_end_of_a_ledger_that_is_gone(tier: Tier) -> None:
-    """No loss, with a table or without one: brokers remove no ledger that a durable subscription still needs."""
+def test_a_stream_starts_at_a_subscription_at_the_end_of_a_removed_ledger(tier: Tier) -> None:
+    """No row is lost, with a table or without one: brokers remove no ledger that a durable subscription still needs."""
     consumer = tier.official.subscribe(tier.topic, "mine")
     tier.send(range(2 * ENTRIES), batching_enabled=False)
     for _ in range(2 * ENTRIES):
@@ -150,7 +150,7 @@ def test_a_subscription_at_the_end_of_a_ledger_that_is_gone(tier: Tier) -> None:
         assert read["value"].to_pylist() == expected
 
 
-def test_all_available(tier: Tier) -> None:
+def test_available_now_reads_the_table_and_the_ledgers(tier: Tier) -> None:
     tier.send(range(3 * ENTRIES), batching_enabled=False)
     tier.run()
     with closing(Query(tier)) as query:

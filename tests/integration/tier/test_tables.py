@@ -1,4 +1,4 @@
-"""Tables as others see and change them: other engines, missing files, upkeep, the command line."""
+"""Tables that others read and change: other engines, missing files, upkeep, the command line."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Call = Callable[..., str]
 
 
 def catalog_of(tier: Tier) -> Catalog:
-    """As anybody opens it who knows nothing of us."""
+    """Open the catalog with pyiceberg alone, without this package."""
     return load_catalog("default", **tier.catalog)
 
 
@@ -71,14 +71,16 @@ def test_other_engines_read_the_table(tier: Tier) -> None:
     assert sorted(value for (value,) in by_duckdb) == sorted(expected)
     by_polars = pl.scan_iceberg(table).select("value").collect()
     assert sorted(by_polars["value"].to_list()) == sorted(expected)
-    # Files are found by position and by time.
+    # Reads find files by position and by time.
     first = table.scan(row_filter="__messageId.entry < 5").to_arrow()
     assert first.num_rows == 10
     assert not list(table.scan(row_filter="__publishTime < '2001-01-01T00:00:00+00:00'").plan_files())
 
 
-def test_another_engine_rewrites_the_files(tier: Tier, same: Same) -> None:
-    """Into one, with the rows of two partitions and in no order; the end of what is tiered stays where it is."""
+def test_files_rewritten_by_another_engine_are_read(tier: Tier, same: Same) -> None:
+    """The other engine writes one file with the unsorted rows of two partitions; the tiered end stays the
+    same.
+    """
     tier.admin.create_partitioned(tier.topic, 2)
     tier.send(range(10 * ENTRIES), batching_enabled=True, batching_max_messages=3)
     tier.roll()
@@ -95,14 +97,14 @@ def test_another_engine_rewrites_the_files(tier: Tier, same: Same) -> None:
     middle = same(columns="__messageId").to_pylist()[5 * ENTRIES]["__messageId"]
     partition = f"{tier.topic}-partition-{middle['partition']}"
     same(startingOffsets=json.dumps({partition: f"{middle['ledger']}:{middle['entry']}", "*": "earliest"}))
-    # And goes on being tiered.
+    # Tiering continues after the rewrite.
     tier.send(range(10 * ENTRIES, 12 * ENTRIES), batching_enabled=False)
     tier.roll()
     tier.run()
     assert same().num_rows == 12 * ENTRIES
 
 
-def test_rows_that_another_engine_deleted(tier: Tier) -> None:
+def test_rows_deleted_by_another_engine_stay_deleted(tier: Tier) -> None:
     fill(tier, 2)
     table = catalog_of(tier).load_table(tier.table.name)
     table.delete(EqualTo("__key", b"k3"))
@@ -111,8 +113,8 @@ def test_rows_that_another_engine_deleted(tier: Tier) -> None:
     assert b"k3" not in keys
 
 
-def test_rows_that_another_engine_deleted_by_their_number(tier: Tier) -> None:
-    """Merge on read: whatever the range, the batch size and the columns are."""
+def test_deletion_files_of_another_engine_are_obeyed(tier: Tier) -> None:
+    """Deletions apply on read, for any range, batch size and selection of columns."""
     fill(tier, 3)
     tier.send(range(1000, 1005))
     before = tier.rows()
@@ -127,7 +129,7 @@ def test_rows_that_another_engine_deleted_by_their_number(tier: Tier) -> None:
     at = before["__messageId"][2].as_py()
     start = json.dumps({tier.topic: f"{at['ledger']}:{at['entry']}"})
     assert tier.rows(startingOffsets=start).equals(kept.slice(1))
-    # Compaction leaves files alone of which others have deleted rows, and rounds go on.
+    # Compaction skips files with rows that others deleted, and rounds continue.
     keep_up(tier.table)
     assert tier.rows().equals(kept)
     tier.roll()
@@ -139,7 +141,7 @@ def test_rows_that_another_engine_deleted_by_their_number(tier: Tier) -> None:
         tier.rows()
 
 
-def test_partitions_and_an_order_of_the_users(tier: Tier, same: Same) -> None:
+def test_a_table_keeps_the_users_partitioning_and_sort_order(tier: Tier, same: Same) -> None:
     settings = parse_table_settings("day(__publishTime),__key", "__eventTime,value")
     tier.send(range(20 * ENTRIES), batching_enabled=True, batching_max_messages=7)
     tier.roll()
@@ -152,12 +154,12 @@ def test_partitions_and_an_order_of_the_users(tier: Tier, same: Same) -> None:
     same(columns="value")
 
 
-def test_a_file_that_is_gone(tier: Tier, same: Same) -> None:
+def test_ledgers_replace_a_missing_file(tier: Tier, same: Same) -> None:
     fill(tier, 3)
     expected = tier.rows(readFrom="broker")
     gone = data_files(tier)[1]
     gone.unlink()
-    # The ledgers are still there.
+    # The ledgers still exist.
     assert tier.rows().equals(expected)
     with pytest.raises(ColumnsUnavailable, match=gone.name):
         tier.rows(readFrom="columns")
@@ -166,22 +168,22 @@ def test_a_file_that_is_gone(tier: Tier, same: Same) -> None:
         tier.rows()
 
 
-def test_a_file_that_breaks_in_the_middle(tier: Tier) -> None:
-    """What was given of it is not given again."""
+def test_a_damaged_file_repeats_no_row(tier: Tier) -> None:
+    """Rows that were returned before the fault are not returned again."""
     tier.send(range(5 * ENTRIES), batching_enabled=False)
     tier.roll()
     tier.run()
     expected = tier.rows(readFrom="broker")
     (path,) = data_files(tier)
     data = bytearray(path.read_bytes())
-    # Into the pages of the last columns: others are read before.
+    # The damage is in the pages of the last columns, so that other columns are read before.
     place = len(data) * 2 // 3
     data[place : place + 64] = bytes(64)
     path.write_bytes(data)
     assert tier.rows(maxBytesPerPartition="100000000").equals(expected)
 
 
-def test_a_catalog_that_is_away(tier: Tier) -> None:
+def test_ledgers_replace_an_unreachable_catalog(tier: Tier) -> None:
     fill(tier, 2)
     away = json.dumps({"type": "rest", "uri": "http://127.0.0.1:9/", "token": "hush-hush"})
     for call in (tier.rows, tier.run):
@@ -189,7 +191,7 @@ def test_a_catalog_that_is_away(tier: Tier) -> None:
             call(tierCatalog=away)
         assert "hush-hush" not in str(told.value)
         assert "hush-hush" not in repr(tier.options(tierCatalog=away))
-    # From a position on, the ledgers tell whether something is missing.
+    # For a start at a position, the ledgers show whether rows are missing.
     middle = tier.rows(readFrom="broker").to_pylist()[ENTRIES // 2]["__messageId"]
     start = json.dumps({tier.topic: f"{middle['ledger']}:{middle['entry']}"})
     expected = tier.rows(startingOffsets=start)
@@ -201,7 +203,7 @@ def test_a_catalog_that_is_away(tier: Tier) -> None:
     assert tier.rows(startingOffsets=start).num_rows == expected.num_rows + 1
 
 
-def test_columns_alone(tier: Tier) -> None:
+def test_columns_alone_need_the_table(tier: Tier) -> None:
     tier.send(range(2 * ENTRIES), batching_enabled=False)
     with pytest.raises(ColumnsUnavailable, match="expected a table of the topic"):
         tier.rows(readFrom="columns")
@@ -212,7 +214,7 @@ def test_columns_alone(tier: Tier) -> None:
     assert tier.rows().num_rows == 2 * ENTRIES + ENTRIES // 2
 
 
-def test_a_table_of_somebody_else(tier: Tier) -> None:
+def test_a_table_of_another_owner_is_refused(tier: Tier) -> None:
     fill(tier, 1)
     other = catalog_of(tier)
     namespace = tier.table.name.rpartition(".")[0]
@@ -223,7 +225,7 @@ def test_a_table_of_somebody_else(tier: Tier) -> None:
 
 
 @both_formats
-def test_upkeep(tier: Tier, same: Same) -> None:
+def test_upkeep_compacts_and_expires(tier: Tier, same: Same) -> None:
     fill(tier, 5)
     before = same()
     orphan = data_files(tier)[0].with_name("-1-1-1-" + "0" * 32 + ".parquet")
@@ -237,9 +239,9 @@ def test_upkeep(tier: Tier, same: Same) -> None:
     assert fresh.exists()
     assert same().equals(before)
     assert keep_up(tier.table).made == 0
-    # States are forgotten later, and with them the small files.
+    # Snapshots expire later, and with them the small files.
     assert len(list(fresh.parent.rglob("*.parquet"))) == 5 + 1 + 1
-    # Delta keeps its log for longer, but not the files.
+    # Delta keeps its log for longer than its files.
     assert keep_up(tier.table, expire_after=0).expired == (5 if tier.table.format == ICEBERG else 0)
     assert len(list(fresh.parent.rglob("*.parquet"))) == 1 + 1
     assert same().equals(before)
@@ -250,7 +252,7 @@ def test_upkeep(tier: Tier, same: Same) -> None:
 
 
 @both_formats
-def test_a_round_commits_while_files_are_compacted(
+def test_a_round_commits_during_compaction(
     tier: Tier, same: Same, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(tier, 2)
@@ -272,7 +274,7 @@ def test_a_round_commits_while_files_are_compacted(
 
 @pytest.fixture
 def call(tier: Tier, tmp_path: Path) -> Call:
-    """A command about the topic: what it says."""
+    """Return a function that runs a command about the topic and returns its output."""
     file = tmp_path / "catalog.json"
     file.write_text(json.dumps(tier.catalog))
     where = [
@@ -295,10 +297,10 @@ def call(tier: Tier, tmp_path: Path) -> Call:
 
 
 @both_formats
-def test_the_command_line(tier: Tier, call: Call) -> None:
+def test_tier_commands(tier: Tier, call: Call) -> None:
     tier.send(range(3 * ENTRIES), batching_enabled=False)
     tier.roll()
-    # Loads the topic.
+    # The read loads the topic.
     assert tier.rows().num_rows == 3 * ENTRIES
     (before,) = (json.loads(line) for line in call("status", "--json").splitlines())
     assert (before["format"], before["ledgers_behind"]) == (None, 3)
@@ -314,16 +316,16 @@ def test_the_command_line(tier: Tier, call: Call) -> None:
 
 
 @both_formats
-def test_tasks_of_spark_write_the_files(tier: Tier, same: Same, spark: SparkSession, tmp_path: Path) -> None:
+def test_spark_tasks_write_the_files(tier: Tier, same: Same, spark: SparkSession, tmp_path: Path) -> None:
     tier.admin.create_partitioned(tier.topic, 2)
     tier.send(range(20 * ENTRIES), batching_enabled=False)
     options = {**tier.texts(), "maxBytesPerPartition": 1000}
     (outcome,) = pyspark_pulsar.tier(spark, **options)
     assert outcome.rows > 15 * ENTRIES
     assert same().num_rows == 20 * ENTRIES
-    # What fails of one topic is told with its own words, and does not stop the others.
+    # A failure of one topic is reported under its name, and does not stop the other topics.
     bad, good, pair = f"{tier.topic}-bad", f"{tier.topic}-good", new_key_pair(tmp_path)
-    # Nobody gives the tasks the private key.
+    # The tasks do not get the private key.
     keys = official_client.CryptoKeyReader(pair.public, pair.private)
     for topic, encryption in ((bad, {"encryption_key": "one", "crypto_key_reader": keys}), (good, {})):
         producer = tier.official.create_producer(topic, **encryption)
@@ -338,8 +340,8 @@ def test_tasks_of_spark_write_the_files(tier: Tier, same: Same, spark: SparkSess
     assert [len(of_one) for of_one in files] == [0, 1]
 
 
-def test_where_rows_lie(tier: Tier) -> None:
-    """Plan and segments say what comes from the table, also of ledgers that are gone."""
+def test_plan_and_segments_show_the_location_of_rows(tier: Tier) -> None:
+    """The plan and the segments list what is read from the table, also for removed ledgers."""
     fill(tier)
     tier.send(range(1000, 1010))
     tier.trim()

@@ -1,4 +1,4 @@
-"""History as columns: what is tiered reads as it was, whatever becomes of the ledgers."""
+"""History as columns: tiered messages read as before, whatever happens to the ledgers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_topic_with_its_table_reads_as_without_it(tier: Tier, same: Same) -> N
     assert same().num_rows == 4000
 
 
-def test_any_range_of_positions_and_times(tier: Tier, same: Same, rng: random.Random) -> None:
+def test_any_range_of_positions_or_times_reads_the_same(tier: Tier, same: Same, rng: random.Random) -> None:
     tier.send(range(300), batching_enabled=False)
     tier.send(range(300, 2000), batching_enabled=True, batching_max_messages=40)
     tier.run()
@@ -63,7 +63,7 @@ def test_any_range_of_positions_and_times(tier: Tier, same: Same, rng: random.Ra
 
 
 @both_formats
-def test_ledgers_that_are_tiered_may_go(tier: Tier) -> None:
+def test_tiered_ledgers_may_be_removed(tier: Tier) -> None:
     tier.send(range(10 * ENTRIES), batching_enabled=False)
     everything = tier.rows(readFrom="broker")
     middle = everything.to_pylist()[3 * ENTRIES + 5]["__messageId"]
@@ -74,7 +74,7 @@ def test_ledgers_that_are_tiered_may_go(tier: Tier) -> None:
     assert tier.rows(readFrom="broker").num_rows < everything.num_rows
     assert tier.rows().equals(everything)
     assert tier.rows(startingOffsets=start).equals(from_middle)
-    # What is written later, tiered or not.
+    # Later messages are read too, tiered or not.
     tier.send(range(10 * ENTRIES, 12 * ENTRIES + 3), batching_enabled=False)
     assert tier.rows().num_rows == 12 * ENTRIES + 3
     tier.run()
@@ -85,7 +85,7 @@ def test_ledgers_that_are_tiered_may_go(tier: Tier) -> None:
 
 
 @both_formats
-def test_ledgers_that_go_before_they_are_tiered_are_lost(tier: Tier) -> None:
+def test_ledgers_removed_before_tiering_are_reported_as_lost(tier: Tier) -> None:
     tier.send(range(3 * ENTRIES), batching_enabled=False)
     tier.run()
     tier.send(range(3 * ENTRIES, 8 * ENTRIES), batching_enabled=False)
@@ -97,7 +97,7 @@ def test_ledgers_that_go_before_they_are_tiered_are_lost(tier: Tier) -> None:
     tier.send(range(8 * ENTRIES, 10 * ENTRIES), batching_enabled=False)
     tier.run(failOnDataLoss="false")
     left = tier.rows()
-    # From earliest on nothing that is there now is missing; from a position before the hole on something is.
+    # From earliest on, no present message is missing. From a position before the gap on, messages are missing.
     assert 3 * ENTRIES < left.num_rows < 10 * ENTRIES
     first = left.to_pylist()[0]["__messageId"]
     start = json.dumps({tier.topic: f"{first['ledger']}:{first['entry']}"})
@@ -107,8 +107,8 @@ def test_ledgers_that_go_before_they_are_tiered_are_lost(tier: Tier) -> None:
 
 
 @both_formats
-def test_an_empty_ledger_behind_what_is_tiered_may_go(tier: Tier) -> None:
-    """Brokers delete one when they load a topic, and nothing is lost with it."""
+def test_an_empty_ledger_after_the_tiered_end_may_be_removed(tier: Tier) -> None:
+    """Brokers delete an empty ledger when they load a topic, and no message is lost with it."""
     tier.send(range(2 * ENTRIES), batching_enabled=False)
     tier.roll()
     tier.run()
@@ -124,7 +124,7 @@ def test_an_empty_ledger_behind_what_is_tiered_may_go(tier: Tier) -> None:
 
 
 @both_formats
-def test_a_topic_that_was_made_again(tier: Tier) -> None:
+def test_a_topic_made_again_is_not_read_with_the_old_table(tier: Tier) -> None:
     tier.send(range(2 * ENTRIES), batching_enabled=False)
     tier.run()
     tier.admin.delete(tier.topic)
@@ -135,9 +135,8 @@ def test_a_topic_that_was_made_again(tier: Tier) -> None:
     assert tier.rows(tierCatalog="{}").num_rows == 2 * ENTRIES
 
 
-def test_splits_by_key(tier: Tier, same: Same) -> None:
-    """A row is in the same split whether it comes from the table or from a ledger: by its ordering key, its key, or
-    without both."""
+def test_splits_by_key_do_not_depend_on_the_location(tier: Tier, same: Same) -> None:
+    """The row's ordering key, or its key, or neither decides its split, wherever the row is read from."""
     tier.send(range(60))
     tier.send(range(60, 120), batching_enabled=False)
     for batching in (True, False):
@@ -154,7 +153,8 @@ def test_splits_by_key(tier: Tier, same: Same) -> None:
         by_key = {"splitBy": "key", "minPartitions": splits}
         assert same(**by_key).num_rows == 300
         assert same(**by_key, columns="value").num_rows == 300
-        # Split by split: a task may go on with the broker in the middle of what its split has of the table.
+        # The comparison is by split, because a task may switch to the broker in the middle of its split's
+        # table rows.
         plans = [tier.plan(**by_key, readFrom=place) for place in ("auto", "broker")]
         slots = [[split.slots for split in plan.splits] for plan in plans]
         assert slots[0] == slots[1]

@@ -1,4 +1,6 @@
-"""Two million rows: a table and the ledgers behind it are the topic, cell by cell, while a producer goes on writing."""
+"""Two million rows: the table and the ledgers after it equal the topic, cell by cell, while a producer
+writes.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ SEPARATED = ("named_struct('k', id) AS key", "named_struct('v', concat('v', id),
 
 @contextmanager
 def live_producer(tier: Tier, rows: pa.Table, options: dict[str, str]) -> Iterator[None]:
-    """Writes the rows again and again, until the block ends."""
+    """Write the rows again and again, until the block ends."""
     options = {"service.url": tier.server.service_url, "topic": tier.topic, **options}
     parsed, ends, faults = parse_options(WriteOptions, options), threading.Event(), []
     with BrokerClient(parsed) as client:
@@ -71,7 +73,7 @@ def test_the_union_is_the_topic(
     writer.option("topic", tier.topic).options(**options).mode("append").save()
     with live_producer(tier, rows.limit(500).toArrow(), options):
         tier.run()
-        # The producer goes on; what is compared ends where it is now.
+        # The producer continues, so the comparison ends at the current position.
         ends = {part.partition.name: str(part.end) for part in tier.plan(readFrom="broker").partitions}
         until = {"endingOffsets": json.dumps(ends)}
         plain = tier.rows(readFrom="broker", **until)

@@ -15,7 +15,7 @@ import org.apache.avro.generic.IndexedRecord;
 import org.apache.avro.io.DecoderFactory;
 
 /**
- * What Avro's Java library makes of a message: standard input is {@code {"writer", "reader", "payload" in base64}},
+ * Schema resolution by Avro's Java library: standard input is {@code {"writer", "reader", "payload" in base64}},
  * standard output {@code {"value"}} or {@code {"refused"}}. Bytes are {@code {"$": hexadecimal}}, logical types are
  * their bare values.
  */

@@ -19,7 +19,7 @@ import org.apache.pulsar.common.schema.KeyValueEncodingType;
 /**
  * Key-value messages by the official Java client. Argument: service URL. Standard input: a JSON array of jobs.
  * Standard output: a JSON array of their answers. A side is named like `INT32`, `AVRO Id` or `JSON Order`; a read
- * whose key is `AUTO` takes the schema from the topic.
+ * whose key is `AUTO` uses the topic's schema.
  */
 public class KeyValueClient {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -34,7 +34,7 @@ public class KeyValueClient {
         public Double amount;
     }
 
-    /** What an order became: with a field more. */
+    /** A later version of an order, with one more field. */
     public static class NotedOrder {
         public String item;
         public Double amount;
@@ -108,7 +108,7 @@ public class KeyValueClient {
         return fields;
     }
 
-    /** A Protobuf message gives the default of a field that it does not have. */
+    /** Returns whether a Protobuf message lacks the field; its getter would return the field's default. */
     private static boolean isAbsent(GenericRecord record, String name) {
         if (!(record.getNativeObject() instanceof com.google.protobuf.Message message)) {
             return false;

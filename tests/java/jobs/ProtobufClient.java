@@ -14,7 +14,7 @@ import org.apache.pulsar.client.api.Schema;
 import org.apache.pulsar.client.api.schema.GenericRecord;
 
 /**
- * The official Java client with Protobuf messages: those that Pulsar and BookKeeper bring along, as JSON.
+ * The official Java client with the Protobuf messages of Pulsar and BookKeeper, as JSON.
  * Argument: service URL. Standard input: a JSON array of jobs. Standard output: a JSON array of their answers.
  */
 public class ProtobufClient {

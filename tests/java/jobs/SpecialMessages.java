@@ -67,8 +67,9 @@ public class SpecialMessages {
     }
 
     /**
-     * With "end" (commit, abort or open), the messages are a transaction's; those in "beside" never are. "seconds" is
-     * when the coordinator gives an open one up. Answers with the transaction's id, or null.
+     * Sends messages, in a transaction if "end" is commit, abort or open. Messages in "beside" are outside of it.
+     * "seconds" is the time after which the coordinator aborts an open transaction. Returns the transaction's id, or
+     * null.
      */
     private static ObjectNode step(PulsarClient client, Producer<byte[]> producer, JsonNode step) throws Exception {
         String end = step.path("end").asText();

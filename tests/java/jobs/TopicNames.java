@@ -5,8 +5,8 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import org.apache.pulsar.common.naming.TopicName;
 
 /**
- * What Pulsar's own class makes of names. Reads {@code [{"names": [...]}]} from standard input, and prints for each name
- * {@code [full name, partition index]}, or null for what is none.
+ * Topic names as parsed by Pulsar's own class. Reads {@code [{"names": [...]}]} from standard input, and prints for each
+ * name {@code [full name, partition index]}, or null if the class refuses the name.
  */
 public final class TopicNames {
     // Names have line ends that JSON would leave as they are.
@@ -18,7 +18,7 @@ public final class TopicNames {
         for (JsonNode name : JSON.readTree(System.in).get(0).get("names")) {
             try {
                 TopicName topic = TopicName.get(name.asText());
-                // Brokers ask for that too, and refuse a partition of nothing.
+                // Brokers request the partitioned name too, and refuse a partition without one.
                 TopicName.get(topic.getPartitionedTopicName());
                 found.addArray().add(topic.toString()).add(topic.getPartitionIndex());
             } catch (IllegalArgumentException fault) {

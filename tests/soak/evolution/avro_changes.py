@@ -1,4 +1,4 @@
-"""Draws what the next version of an Avro record changes."""
+"""Random changes for the next version of an Avro record."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ODD_NAMES = ["_corrupt_record", "publishTime_day", "ts_day", "value", "key"]
 
 @dataclass
 class Changes:
-    """Changes records in place. Each change returns what it did in words, or None where it could do nothing."""
+    """Changes of records in place. Each change returns a description, or None if the record does not allow it."""
 
     rng: random.Random
     names: Names
@@ -33,7 +33,7 @@ class Changes:
     """The fields that records no longer have, by the record's name."""
 
     def next_version(self, document: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """The next version of a document, and what was changed."""
+        """Return the next version of a document, and descriptions of its changes."""
         later, words = copy.deepcopy(document), []
         wanted = self.rng.choice([1, 1, 1, 2, 3])
         while len(words) < wanted:
@@ -57,7 +57,7 @@ class Changes:
             odd = self.rng.choice([*_ODD_NAMES, *(name.upper() for name in names)])
             added["name"] = odd if odd not in names else added["name"]
         self._insert(record, added)
-        return f"adds {_shown(added)}"
+        return f"adds {_described(added)}"
 
     def remove(self, record: dict[str, Any]) -> str | None:
         gone = self._field(record)
@@ -68,7 +68,7 @@ class Changes:
         return f"removes {gone['name']}"
 
     def bring_back(self, record: dict[str, Any]) -> str | None:
-        """A field that was removed comes back: the same, or its name with another type."""
+        """Restore a removed field, either the same or its name with another type."""
         names = {each["name"] for each in record["fields"]}
         gone = [each for each in self.removed.get(record["name"], []) if each["name"] not in names]
         if not gone:
@@ -80,7 +80,7 @@ class Changes:
         if self.rng.random() < 0.8 or "default" in back:
             back["default"] = draw_default(self.rng, back["type"])
         self._insert(record, back)
-        return f"brings back {_shown(back)}"
+        return f"brings back {_described(back)}"
 
     def change_default(self, record: dict[str, Any]) -> str | None:
         changed = self._field(record)
@@ -93,7 +93,7 @@ class Changes:
         return f"makes {changed['default']!r} the default of {changed['name']}"
 
     def rename(self, record: dict[str, Any]) -> str | None:
-        """One field, or two that swap their names, or a chain."""
+        """Rename one field, swap the names of two, or rename a chain."""
         if not record["fields"]:
             return None
         count = min(len(record["fields"]), self.rng.choice([1, 1, 2, 3]))
@@ -207,7 +207,7 @@ _CHANGES: list[Change] = [
 
 
 def records_in(kind: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """The records of a type with their paths, the outermost first."""
+    """Yield the records of a type with their paths, the outermost first."""
     if isinstance(kind, list):
         for branch in kind:
             yield from records_in(branch, path)
@@ -222,7 +222,7 @@ def records_in(kind: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]
 
 
 def with_valid_defaults(rng: random.Random, document: dict[str, Any]) -> dict[str, Any]:
-    """A document whose defaults fit the types that the changes left, inside records too."""
+    """Return a document with defaults that fit the changed types, inside records too."""
     for _, record in reversed(list(records_in(document))):
         for each in record["fields"]:
             if isinstance(each.get("default"), dict):
@@ -241,7 +241,7 @@ def type_words(kind: Any) -> str:
         return kind
     match kind["type"]:
         case "record":
-            return f"{kind['name']}{{{', '.join(map(_shown, kind['fields']))}}}"
+            return f"{kind['name']}{{{', '.join(map(_described, kind['fields']))}}}"
         case "enum":
             default = f" default {kind['default']}" if "default" in kind else ""
             return f"enum({','.join(kind['symbols'])}{default})"
@@ -252,7 +252,7 @@ def type_words(kind: Any) -> str:
     return str(kind["logicalType"])
 
 
-def _shown(each: dict[str, Any]) -> str:
+def _described(each: dict[str, Any]) -> str:
     default = f" = {each['default']!r}" if "default" in each else ""
     aliases = f" aliases {','.join(each['aliases'])}" if "aliases" in each else ""
     return f"{each['name']}: {type_words(each['type'])}{default}{aliases}"

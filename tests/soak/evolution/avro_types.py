@@ -1,4 +1,4 @@
-"""Draws Avro types, their values and their defaults. Topics with JSON schemas have the same types."""
+"""Random Avro types, their values and their defaults. Topics with JSON schemas have the same types."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SCALARS = sorted(set(_DRAWN) - {NULL})
 
 @dataclass
 class Names:
-    """Gives each field, enum and record of an evolution a name that none had before."""
+    """A source of unique names for each field, enum and record of an evolution."""
 
     given: int = 0
 
@@ -102,7 +102,7 @@ def draw_field(rng: random.Random, names: Names, depth: int, *, has_default: boo
 
 
 def draw_default(rng: random.Random, kind: Any) -> Any:
-    """Draw a default as a schema's document writes it. A union's default is one of its first branch."""
+    """Draw a default in the form of a schema's document. A union's default is a value of its first branch."""
     if isinstance(kind, list):
         return draw_default(rng, kind[0])
     if isinstance(kind, str):
@@ -127,7 +127,7 @@ def draw_default(rng: random.Random, kind: Any) -> Any:
 
 
 def draw_value(rng: random.Random, kind: Any) -> Any:
-    """Draw a value as fastavro takes it."""
+    """Draw a value in the form that fastavro accepts."""
     if isinstance(kind, list):
         return draw_value(rng, rng.choice(kind))
     if isinstance(kind, str):

@@ -1,4 +1,4 @@
-"""What a read gives, and how two reads differ."""
+"""Results of reads, and the differences between two reads."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ NOT_COMPARED = ("__topic", "__messageId")
 
 @dataclass(frozen=True)
 class Difference:
-    """How a read differs from that of the broker, where it may not."""
+    """A forbidden difference between a read and the broker's."""
 
     kind: str
     text: str
 
 
 def outcome_of(read: Callable[[], pa.Table]) -> pa.Table | Exception:
-    """The rows, or the error."""
+    """Return the rows of a read, or its error."""
     try:
         return read()
     except Exception as fault:  # noqa: BLE001 - an error of any class is what is compared
@@ -35,7 +35,7 @@ def outcome_of(read: Callable[[], pa.Table]) -> pa.Table | Exception:
 
 
 def is_named(outcome: object) -> bool:
-    """Whether an error is one that a user is meant to see."""
+    """Return whether users are meant to see the error."""
     return isinstance(outcome, PulsarError) and not isinstance(outcome, TieringFailed)
 
 
@@ -46,10 +46,10 @@ def difference(
     *,
     is_json: bool = False,
 ) -> Difference | None:
-    """What `found` says otherwise than `expected`; an error in place of rows is no difference if it has a name.
+    """Return how `found` differs from `expected`; a named error instead of rows is no difference.
 
-    With `is_json` it is enough that both have a text of a message that does not decode: a table has the members and
-    values of a JSON message that was good when it was tiered, and not its text.
+    With `is_json` the texts of messages that do not decode may differ. A table keeps the members and values of a JSON
+    message that was good when it was tiered, but not its text.
     """
     for outcome, whose in ((expected, "broker"), (found, "union")):
         if isinstance(outcome, Exception) and not is_named(outcome):
@@ -95,7 +95,7 @@ def _of_cells(
 
 
 def _canonical(cell: Any) -> Any:
-    """A cell as something that equals itself, where it is NaN, and a time of any zone."""
+    """Convert a cell so that NaN equals itself, and so do times of any zone."""
     match cell:
         case dict():
             return {key: _canonical(value) for key, value in cell.items()}
@@ -107,11 +107,11 @@ def _canonical(cell: Any) -> Any:
 
 
 def numbers_of(table: pa.Table) -> list[int]:
-    """The numbers of the messages, in the order of rows."""
+    """Return the numbers of the messages, in the order of rows."""
     return [int(dict(properties)[NUMBER]) for properties in table["__messageProperties"].to_pylist()]
 
 
 def sorted_by_position(table: pa.Table) -> pa.Table:
-    """The rows of a query in SQL, which have no order."""
+    """Sort the rows of a query in SQL, which have no order."""
     order: list[tuple[Any, ...]] = [tuple(each.values())[:3] for each in table["__messageId"].to_pylist()]
     return table.take(pa.array(sorted(range(len(order)), key=order.__getitem__), pa.int64()))

@@ -1,4 +1,4 @@
-"""The controls: harm to the data files of a table, which the comparison must find."""
+"""Damages to the data files of a table, as controls that the comparison must find."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PAYLOAD = "__payload"
 
 
 def swap_columns(twins: Twins) -> None:
-    """Swap the values of every two neighbours that have the same type."""
+    """Swap the values of every two adjacent columns with the same type."""
 
     def swapped(table: pa.Table) -> pa.Table:
         arrays, place = table.columns, 0
@@ -28,7 +28,7 @@ def swap_columns(twins: Twins) -> None:
 
 
 def forget_payloads(twins: Twins) -> None:
-    """Make the payloads null that the table keeps of some messages."""
+    """Replace the kept payloads of some messages with null."""
 
     def forgotten(table: pa.Table) -> pa.Table:
         if _PAYLOAD not in table.column_names:
@@ -42,7 +42,7 @@ def forget_payloads(twins: Twins) -> None:
 
 
 def _rewrite(twins: Twins, changed: Callable[[pa.Table], pa.Table]) -> None:
-    """Rewrite the files that no damage was done to."""
+    """Rewrite the files that have no damage yet."""
     for file in twins.data_files():
         if file not in twins.damaged:
             table = pq.ParquetFile(file).read()

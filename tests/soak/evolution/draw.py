@@ -1,4 +1,4 @@
-"""Draws a whole evolution from one seed."""
+"""Whole evolutions, each drawn from one seed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Versions(Protocol):
 
 
 def draw_evolution(seed: int) -> Evolution:
-    """The evolution of a seed, which is always the same."""
+    """Return the evolution of a seed, which is always the same."""
     rng = random.Random(seed)
     kind = rng.choice([AVRO, AVRO, JSON, PROTOBUF])
     count = rng.choice([2, 2, 2, 3, 3, 4])
@@ -60,7 +60,7 @@ class _Steps:
             steps += self._between(version)
             steps.append(Register(version))
             steps += [self._send(version)] if self._rng.random() < 0.7 else []
-            # A producer that nobody has updated.
+            # A producer that still uses an earlier version.
             steps += [self._send(self._rng.randrange(version))] if self._rng.random() < 0.5 else []
         return steps + self._end(count)
 
@@ -78,7 +78,7 @@ class _Steps:
         return steps
 
     def _end(self, count: int) -> list[Step]:
-        """Read the table beside the ledgers, and then alone."""
+        """Return steps that read the table with the ledgers, and then alone."""
         rng = self._rng
         steps: list[Step] = [Close(), Tier(), Trim(), Read()]
         if rng.random() < 0.5:

@@ -1,4 +1,4 @@
-"""Sends entries that name any version of a topic's schema, whatever the topic's latest one is."""
+"""Entries that name any version of a topic's schema, whatever the topic's latest version is."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Sent:
-    """A message of a topic: its number, its payload, and the version that it names, if it names one."""
+    """A message of a topic: its number, its payload, and the version that it names, or None if it names none."""
 
     number: int
     payload: bytes | None
@@ -56,7 +56,7 @@ class _Receipts:
 
 
 class EntrySender:
-    """Sends messages to any topic of a server."""
+    """A sender of messages to any topic of a server."""
 
     def __init__(self, service_url: str) -> None:
         self._client = BrokerClient(ReadOptions(service_url=service_url, topic="any"))

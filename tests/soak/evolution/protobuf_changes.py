@@ -1,4 +1,4 @@
-"""Draws Protobuf files, and what the next version of a file changes."""
+"""Random Protobuf files, and random changes for their next versions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ALIKE = [
 
 @dataclass
 class ProtobufChanges:
-    """Changes files in place. Each change returns what it did in words, or None where it could do nothing."""
+    """Changes of files in place. Each change returns a description, or None if the file does not allow it."""
 
     rng: random.Random
     given: int = 0
@@ -30,7 +30,7 @@ class ProtobufChanges:
     """The fields that messages no longer have."""
 
     def first(self) -> File:
-        """A file of some messages, each of which refers to later ones only."""
+        """Return a file of some messages; each refers to later messages only."""
         rng = self.rng
         file = File(rng.choice(["proto2", "proto3", "proto3"]))
         file.enums["E"] = [("ZERO", 0), ("ONE", 1), ("MINUS", -3), ("FAR", 1000)][: rng.randrange(2, 5)]
@@ -42,7 +42,7 @@ class ProtobufChanges:
         return file
 
     def next_version(self, file: File) -> tuple[File, tuple[str, ...]]:
-        """The next version of a file, and what was changed."""
+        """Return the next version of a file, and descriptions of its changes."""
         later, words = copy.deepcopy(file), []
         wanted = self.rng.choice([1, 1, 1, 2, 3])
         while len(words) < wanted:
@@ -74,7 +74,7 @@ class ProtobufChanges:
         return self.rng.choice(fields) if fields else None
 
     def add(self, file: File, message: str) -> str | None:
-        """A new field, or a former name under another number, or a former number under another name."""
+        """Add a new field, or an earlier name with another number, or an earlier number with another name."""
         if len(file.messages[message]) > 8:
             return None
         added = self._field(file, message)
@@ -124,7 +124,7 @@ class ProtobufChanges:
         return f"moves {moved.name} to number {moved.number}"
 
     def swap(self, file: File, message: str) -> str | None:
-        """Two fields have each other's names, which is the same as each other's numbers and types."""
+        """Swap the names of two fields, which has the same effect as swapping their numbers and types."""
         fields = file.messages[message]
         if len(fields) < 2:
             return None

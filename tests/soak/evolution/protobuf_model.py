@@ -64,7 +64,7 @@ class File:
         return f"{self.syntax} " + " ".join([*messages, *enums])
 
     def descriptor(self, version: int) -> descriptor_pb2.FileDescriptorProto:
-        """The file as `protoc` describes it. A message without use makes each version another one."""
+        """Return the descriptor that `protoc` would write. An unused message makes each version different."""
         file = descriptor_pb2.FileDescriptorProto(
             name=f"{_PACKAGE}.proto", package=_PACKAGE, syntax=self.syntax
         )
@@ -78,7 +78,7 @@ class File:
         return file
 
     def document(self, version: int) -> str:
-        """The schema as the registry takes it."""
+        """Return the schema in the form that the registry accepts."""
         files = descriptor_pb2.FileDescriptorSet(file=[self.descriptor(version)])
         return json.dumps({
             "fileDescriptorSet": base64.b64encode(files.SerializeToString()).decode(),
@@ -92,12 +92,12 @@ class File:
         return GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{_ROOT}"))()
 
     def fields(self) -> Iterator[tuple[str, Field]]:
-        """All fields, with the names of their messages."""
+        """Yield all fields, with the names of their messages."""
         for name, fields in self.messages.items():
             yield from ((name, each) for each in fields)
 
     def _add_message(self, message: descriptor_pb2.DescriptorProto, fields: list[Field]) -> None:
-        # A oneof that is made of a field's presence must follow the others.
+        # Oneofs made for the presence of fields must follow the other oneofs.
         for oneof in dict.fromkeys(each.oneof for each in fields if each.oneof):
             message.oneof_decl.add(name=oneof)
         declared = [each.name for each in message.oneof_decl]
@@ -119,7 +119,7 @@ class File:
                 described.default_value = each.default
 
     def has_default(self, each: Field) -> bool:
-        """Whether a default that the file states counts for the field."""
+        """Return whether a default in the file applies to the field."""
         is_single = each.label in (ONE, OPTIONAL) and not each.oneof
         return self.syntax == "proto2" and is_single and each.kind in ("int32", "int64", "string")
 

@@ -1,4 +1,4 @@
-"""Draws versions of a Protobuf file, and messages that the official library encodes by them."""
+"""Random versions of a Protobuf file, and messages that the official library encodes by them."""
 
 from __future__ import annotations
 

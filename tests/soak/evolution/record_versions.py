@@ -1,4 +1,4 @@
-"""Draws versions of records for topics with Avro and with JSON schemas, and messages that are encoded by them."""
+"""Random versions of records for topics with Avro and with JSON schemas, and messages encoded by them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class RecordVersions:
         return Message(encoded(document, value), f"{value}")
 
     def _members(self, record: dict[str, Any], value: dict[str, Any]) -> dict[str, Any]:
-        """The value as an object in which members may be null or absent, and others may be there."""
+        """Return the value as an object with members that may be null or absent, and perhaps further members."""
         rng = self._rng
         members = {each["name"]: self._nested(each["type"], value[each["name"]]) for each in record["fields"]}
         for name in list(members):
@@ -75,7 +75,7 @@ class RecordVersions:
 
 
 def encoded(document: dict[str, Any], value: dict[str, Any]) -> bytes:
-    """A value in Avro's binary encoding."""
+    """Return a value in Avro's binary encoding."""
     sink = io.BytesIO()
     fastavro.schemaless_writer(sink, fastavro.parse_schema(document), value)
     return sink.getvalue()
@@ -86,5 +86,5 @@ def _json_text(value: Any) -> Any:
 
 
 def _version(number: int, document: dict[str, Any], changes: tuple[str, ...]) -> Version:
-    # The registry takes two documents for one version where they differ in aliases alone.
+    # The registry treats two documents as one version if they differ in aliases alone.
     return Version(json.dumps(document | {"version": number}), type_words(document), changes)

@@ -1,4 +1,4 @@
-"""Makes an evolution that shows a difference as short as it can be."""
+"""Shrinking of an evolution that shows a difference."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ShowsIt = Callable[[Evolution], bool]
 
 
 def shrunk(evolution: Evolution, shows_it: ShowsIt, most_tries: int = 30) -> Evolution:
-    """Drop steps, and then messages, as long as the rest shows the difference. `most_tries`: how often it is played."""
+    """Drop steps, and then messages, while the rest shows the difference; play at most `most_tries` evolutions."""
     tries = 0
     while True:
         for shorter in _shorter(evolution):
@@ -26,7 +26,7 @@ def shrunk(evolution: Evolution, shows_it: ShowsIt, most_tries: int = 30) -> Evo
 
 
 def _shorter(evolution: Evolution) -> Iterator[Evolution]:
-    """Evolutions with half of the steps, with one step less, and with one message less; the shortest first."""
+    """Yield evolutions with half of the steps, with one step less, and with one message less; the shortest first."""
     steps = evolution.steps
     for size in sorted({len(steps) // 2, len(steps) // 4, 1} - {0}, reverse=True):
         for start in range(len(steps) - size, -1, -size):

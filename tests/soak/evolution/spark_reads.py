@@ -32,7 +32,7 @@ _METADATA = ["__messageId", "__messageProperties", "__key", "__eventTime", "__sc
 
 @contextmanager
 def spark_session(folder: Path) -> Iterator[SparkSession]:
-    """A session of a soak."""
+    """Yield a Spark session for a soak."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     settings = {
         "spark.jars": str(catalog_jar()),
@@ -51,26 +51,26 @@ def spark_session(folder: Path) -> Iterator[SparkSession]:
 
 
 class SparkReads:
-    """Compares what Spark reads of a topic at the end of its evolution with the broker's rows."""
+    """A comparison of Spark's reads at the end of an evolution with the broker's rows."""
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
-        """`folder`: for checkpoints."""
+        """Prepare the comparison; `folder` is for checkpoints."""
         self._spark = spark
         self._folder = folder
         self._catalogs: dict[str, str] = {}
 
     def __call__(self, play: Play) -> None:
-        """Read by each way of Spark, up to the first difference."""
+        """Read in each way of Spark, up to the first difference."""
         twins, read = play.twins, Read(FAILFAST)
         plain = outcome_of(lambda: rows(twins.options(twins.kept, read, None)))
         if isinstance(plain, Exception):
             read = Read(DROPMALFORMED)
             plain = outcome_of(lambda: rows(twins.options(twins.kept, read, None)))
         if isinstance(plain, Exception):
-            return  # The topic has no columns to ask for.
+            return  # The topic has no value columns.
         values = [name for name in plain.column_names if name not in FIELDS]
         if len({name.lower() for name in values}) < len(values):
-            return  # Spark takes such columns for one.
+            return  # Spark treats such columns as one.
         plain = plain.select([*values, *_METADATA])
         for how, expected, read_by_spark in self._ways(twins, read, plain):
             play.compare(expected, outcome_of(read_by_spark), how)
@@ -78,14 +78,14 @@ class SparkReads:
                 return
 
     def _ways(self, twins: Twins, read: Read, plain: pa.Table) -> Iterator[tuple[str, pa.Table, Way]]:
-        """Each way of reading, by its name, with the rows that it must give."""
+        """Yield each way of reading, by its name, with its expected rows."""
         names = [f"`{name}`" for name in plain.column_names]
         yield "Spark batch", plain, lambda: _arrow(self._batch(twins, read).selectExpr(*names))
         yield "SQL", plain, lambda: _arrow(self._in_sql(twins, read).selectExpr(*names))
         for word, is_kept in (("is null", pc.is_null), ("is not null", pc.is_valid)):
             wanted, condition = plain.filter(is_kept(plain.column(0))), f"{names[0]} {word}"
             yield f"SQL {word}", wanted, partial(self._filtered, twins, read, condition, names)
-        # Spark streams no times of day unless it is told to.
+        # Spark streams times of day only with this setting.
         self._spark.conf.set(_TIMES, "true")
         try:
             yield "Spark stream", plain, lambda: self._stream(twins, read, names)
@@ -104,7 +104,7 @@ class SparkReads:
         return self._spark.read.options(mode=read.mode, columnNameOfCorruptRecord=BAD_ROWS).table(name)
 
     def _stream(self, twins: Twins, read: Read, names: list[str]) -> pa.Table:
-        """The rows of all micro-batches, in order."""
+        """Return the rows of all micro-batches, in order."""
         options = twins.options(twins.topic, read, None) | {"startingOffsets": "earliest"}
         frame = self._spark.readStream.format("pulsar").options(**options).load().selectExpr(*names)
         tables: list[pa.Table] = []
@@ -121,7 +121,7 @@ class SparkReads:
         return pa.concat_tables(tables) if tables else _arrow(self._spark.createDataFrame([], frame.schema))
 
     def _catalog(self, twins: Twins) -> str:
-        """The name of a catalog whose tables are topics of the server and have tables of this format."""
+        """Return the name of a catalog for the server's topics, with tables of this format."""
         texts = {key: text for key, text in twins.texts(twins.topic).items() if key != "topic"}
         known = self._catalogs.get(texts["tierCatalog"])
         if known is None:
@@ -134,7 +134,7 @@ class SparkReads:
 
 
 def _arrow(frame: DataFrame) -> pa.Table:
-    """The rows of a query in the order of positions, which SQL does not keep."""
+    """Return the rows of a query in the order of positions, which SQL does not keep."""
     try:
         return sorted_by_position(frame.toArrow())
     except PySparkException as fault:
@@ -142,7 +142,7 @@ def _arrow(frame: DataFrame) -> pa.Table:
 
 
 def _named(fault: PySparkException) -> Exception:
-    """The error of this package that Spark shows, or else Spark's own."""
+    """Return this package's error if Spark shows one, and otherwise Spark's own."""
     kinds, text = _subclasses(errors.PulsarError), str(fault)
     found = [kind for kind in kinds if re.search(rf"\b{kind.__name__}\b", text)]
     return found[0](text) if found else fault

@@ -1,4 +1,4 @@
-"""A schema evolution of a topic as data: its versions, and what is done in which order. It prints in words."""
+"""A schema evolution of a topic as data: its versions and its steps, which can be printed in words."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Version:
 
 @dataclass(frozen=True)
 class Message:
-    """A message's payload, as a producer of some version encodes it. None is a tombstone."""
+    """A message's payload, encoded by a producer of some version. None is a tombstone."""
 
     payload: bytes | None
     text: str
@@ -58,7 +58,7 @@ class Send:
 
 @dataclass(frozen=True)
 class Close:
-    """Close the ledger that is written to."""
+    """Close the open ledger."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Trim:
 
 @dataclass(frozen=True)
 class Read:
-    """Read table and topic together, and compare them with the topic of which no ledger is removed."""
+    """Read table and topic together, and compare them with the topic that keeps all ledgers."""
 
     mode: str = PERMISSIVE
     share: float = 1.0
@@ -88,7 +88,7 @@ Step = Register | Send | Close | Tier | Trim | Read
 
 @dataclass(frozen=True)
 class Evolution:
-    """What happens to one topic and its table."""
+    """The events of one topic and its table."""
 
     seed: int
     kind: str
@@ -97,12 +97,12 @@ class Evolution:
     steps: tuple[Step, ...]
 
     def lines(self) -> Iterator[str]:
-        """The evolution in words, a line for each step."""
+        """Yield the evolution in words, a line for each step."""
         yield f"seed {self.seed}: {self.kind} topic, {self.table_format} table"
         known: set[int] = set()
         for step in self.steps:
             if isinstance(step, Register):
-                # Of a version whose predecessor was left out, changes say nothing.
+                # The changes describe a version only if its predecessor was not left out.
                 words = self.versions[step.version].changes if step.version - 1 in known else ()
                 known.add(step.version)
                 changed = f" ({'; '.join(words)})" if words else ""

@@ -1,4 +1,4 @@
-"""A topic whose ledgers are removed, and its twin, which keeps all ledgers: what the broker would give at any time."""
+"""A topic whose ledgers are removed, and its twin with all ledgers, as the broker's view at any time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _FOR_EVER = {"retentionTimeInMinutes": -1, "retentionSizeInMB": -1}
 
 @dataclass(frozen=True)
 class Place:
-    """A server, a folder for tables, and connections. Used by one thread."""
+    """A server, a folder for tables, and connections, for one thread."""
 
     service_url: str
     admin_url: str
@@ -53,7 +53,7 @@ class Place:
 
     @property
     def namespace(self) -> str:
-        """The namespace of topics whose ledgers are removed. It has the topic of one evolution at a time."""
+        """Return the namespace of topics whose ledgers are removed. It has the topic of one evolution at a time."""
         return f"public/{self.name}"
 
     def _make_namespace(self, name: str) -> None:
@@ -95,7 +95,7 @@ class Twins:
         return tables_in(self.place.folder, self.table_format)
 
     def texts(self, topic: str) -> dict[str, str]:
-        """Options as Spark takes them."""
+        """Return options as texts, the form that Spark accepts."""
         texts = {"service.url": self.place.service_url, "admin.url": self.place.admin_url, "topic": topic}
         if topic == self.topic:
             texts["tierCatalog"] = json.dumps(self.catalog)
@@ -109,7 +109,7 @@ class Twins:
         (self.registered[version],) = numbers
 
     def _registered(self, topic: str, kind: str, document: str) -> int:
-        """The number of a version that is new to the registry."""
+        """Register a version, which must be new to the registry, and return its number."""
         path = f"schemas/{topic.removeprefix('persistent://')}/schema"
         body = {"type": kind, "schema": document, "properties": {}}
         answer = self.place.admin.request("POST", path, body)
@@ -130,7 +130,7 @@ class Twins:
         self.place.admin.unload(self.topic)
 
     def tier(self) -> Exception | None:
-        """Tier what is complete. Return why nothing was committed."""
+        """Tier all complete ledgers. Returns the reason if nothing was committed."""
         tier_round = TierRound(self.read_options(), TableSettings(), ProcessWriters(1))
         (outcome,) = tier_topics(tier_round, [TopicName.parse(self.topic)], 1)
         return outcome.fault
@@ -150,16 +150,16 @@ class Twins:
         admin.keep_for(self.topic, minutes=-1)
 
     def data_files(self) -> list[Path]:
-        """The data files of the table."""
+        """List the data files of the table."""
         table = TopicTables(self.read_options()).load(TopicName.parse(self.topic))
         return [] if table is None else [Path(urlsplit(file.url).path) for file in table.files()]
 
     def delete(self) -> None:
-        """Delete the topic that changes of its namespace's retention would reach. Its twin costs nothing."""
+        """Delete the topic, because a change of its namespace's retention would affect it. Its twin may stay."""
         self.place.admin.delete(self.topic)
 
     def options(self, topic: str, read: Read, columns: Sequence[str] | None) -> dict[str, str]:
-        """The options of a read of one of the topics."""
+        """Return the options of a read of one of the topics."""
         shown = [*(["*"] if columns is None else columns), *([BAD_ROWS] if read.mode == "PERMISSIVE" else [])]
         return {
             **self.texts(topic),
@@ -171,7 +171,7 @@ class Twins:
 
 
 def rows(texts: dict[str, str], columns: pa.Schema | None = None) -> pa.Table:
-    """The rows of a batch, without Spark. `columns`: as `.schema(...)` takes them."""
+    """Read the rows of a batch, without Spark. `columns` have the form that `.schema(...)` accepts."""
     options = parse_options(ReadOptions, texts)
     schema = resolve_source_schema(options, columns)
     batches = [batch for split in plan_batch(options).splits for batch in read_split(options, schema, split)]
@@ -180,7 +180,7 @@ def rows(texts: dict[str, str], columns: pa.Schema | None = None) -> pa.Table:
 
 @dataclass(frozen=True)
 class _Options:
-    """What `Query` wants of a tier."""
+    """The part of a tier that `Query` needs."""
 
     texts: dict[str, str]
 
@@ -189,7 +189,7 @@ class _Options:
 
 
 def stream_rows(texts: dict[str, str]) -> pa.Table:
-    """The rows of all micro-batches of a stream from the beginning, without Spark."""
+    """Read the rows of all micro-batches of a stream from the beginning, without Spark."""
     query = Query(_Options(texts))  # type: ignore[arg-type]
     try:
         tables = list(query.rest())

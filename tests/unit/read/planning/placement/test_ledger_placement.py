@@ -60,7 +60,9 @@ def test_an_offloaded_ledger_without_a_readable_copy_is_read_from_bookies_that_k
     """The striping alone proves nothing: bookies that accept connections may have deleted the ledger."""
     striped = replace(OFFLOADED, metadata=STRIPED)
     for ledger in (OFFLOADED, striped):
-        location = Placement(read_from, BOOKIES, frozenset(BOOKIES), kept=frozenset(held)).location_of(A, ledger)
+        location = Placement(read_from, BOOKIES, frozenset(BOOKIES), kept=frozenset(held)).location_of(
+            A, ledger
+        )
         assert location.name == found
     if held == {6}:
         assert isinstance(location, FromBookies)
