@@ -14,7 +14,7 @@ NAVIGATION = "#pst-header .navbar-nav a, #pst-primary-sidebar .bd-links a"
 
 @dataclass
 class Visit:
-    """What one walk over all pages has found; it is most of the time that these tests take."""
+    """Faults that one walk over all pages has found; the walk needs most of the time of these tests."""
 
     pages: list[str]
     faults: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Rounds over ledgers that come, fill, vanish when they are empty, and are removed from the front."""
+"""Rounds over ledgers that are opened, fill, vanish when they are empty, and are removed from the front."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Topic:
         self.ledgers[-1] = replace(last, entries=last.entries + entries, size=100 * (last.entries + entries))
 
     def roll(self) -> None:
-        """A ledger is full, or the topic is loaded anew: an empty one is deleted."""
+        """Close a full ledger, or load the topic again; an empty ledger is deleted."""
         last = self.ledgers.pop()
         if last.entries:
             self.ledgers.append(replace(last, closed_ms=self.now))
@@ -84,7 +84,7 @@ class Topic:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the rows are the messages from the first one on, each once and in order."""
+        """Return whether the rows are the messages from the first one on, each once and in order."""
         return self.rows == self.written[self.first : self.first + len(self.rows)]
 
 
@@ -116,12 +116,13 @@ def test_what_is_tiered_is_all_there_was_in_order_and_nothing_is_lost_in_silence
             try:
                 topic.tier(readable)
             except DataLossError:
-                # Something may be gone that was not tiered: at most told too often, when all has gone.
+                # A message that was not tiered may be removed. If all messages are removed, a loss may be
+                # reported needlessly.
                 tiered = set(topic.rows)
                 assert topic.removed - tiered or topic.tiered is None or topic.tiered.seen_at is not None
                 return
         assert topic.is_exact
-    # Nothing that is tiered comes again, and all that is closed is tiered in the end.
+    # No tiered message is tiered twice, and every closed ledger is tiered in the end.
     try:
         for _ in range(60):
             topic.tier(None)

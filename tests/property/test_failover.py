@@ -1,4 +1,6 @@
-"""Whatever two clusters produce, and wherever a query stands: at the other one it goes on before all that is unread."""
+"""A query that fails over continues before all unread messages, whatever two clusters produce, wherever it
+is.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Clusters:
-    """What lies in each, and when it came, when `east` fails."""
+    """The messages in each cluster, with their times of arrival, when `east` fails."""
 
     east: list[tuple[int, Message]]
     west: list[tuple[int, Message]]

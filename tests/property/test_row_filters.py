@@ -1,4 +1,4 @@
-"""A filtered read gives the rows that the filter takes from a full read, whatever the entries are."""
+"""A filtered read returns the rows that the filter selects from a full read, whatever the entries are."""
 
 from __future__ import annotations
 

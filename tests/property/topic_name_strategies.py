@@ -1,4 +1,4 @@
-"""Names as producers make them: any letters, and those that mean something to a URL, a terminal or Pulsar."""
+"""Names as producers make them: any letters, and characters with a meaning in a URL, a terminal or Pulsar."""
 
 from hypothesis import strategies as st
 

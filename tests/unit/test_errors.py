@@ -40,7 +40,7 @@ def test_printable_text(text: str) -> None:
 
 
 def leading_text(node: ast.expr) -> str:
-    """How a text begins that an expression makes."""
+    """Return the beginning of the text that an expression makes."""
     while not isinstance(node, ast.Constant):
         if isinstance(node, ast.JoinedStr) and node.values:
             node = node.values[0]

@@ -249,9 +249,11 @@ def test_an_admin_api_that_is_away_does_not_hang(pulsar: LocalPulsar, filled: st
 def test_rights(secured: SecuredPulsar) -> None:
     """Who may consume can query a table, with its key column, and list; who may nothing is told so."""
     table = f"rights-{time.monotonic_ns()}"
-    secured.ask("PUT", f"persistent/{NAMESPACE}/{table}")
-    secured.ask("PUT", f"persistent/{NAMESPACE}/{table}/properties", {"pyspark-pulsar.key_column": "value"})
-    secured.ask("POST", f"namespaces/{NAMESPACE}/permissions/reader", ["consume"])
+    secured.request("PUT", f"persistent/{NAMESPACE}/{table}")
+    secured.request(
+        "PUT", f"persistent/{NAMESPACE}/{table}/properties", {"pyspark-pulsar.key_column": "value"}
+    )
+    secured.request("POST", f"namespaces/{NAMESPACE}/permissions/reader", ["consume"])
     of_table = {"namespace": [NAMESPACE], "table": table}
 
     for admin in (True, False):

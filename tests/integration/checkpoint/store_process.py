@@ -20,12 +20,12 @@ class StoreProcess(ServiceProcess):
 
     def content(self, path: str) -> bytes:
         """A whole file, as the JVM reads it."""
-        opened, body = self.ask("open", path=path)
+        opened, body = self.request("open", path=path)
         if opened["inline"]:
             return body
         parts, length = [], 0
         while length < opened["length"]:
-            part = self.ask("read", file=opened["file"], path=path, offset=length, length=1 << 20)[1]
+            part = self.request("read", file=opened["file"], path=path, offset=length, length=1 << 20)[1]
             assert part
             parts.append(part)
             length += len(part)

@@ -50,12 +50,12 @@ def test_files_and_folders_by_two_processes(store: Store, place: str, rng: rando
     opened = second.call("open", path=name)
     for _ in range(20):
         offset, length = rng.randrange(sizes[-1]), rng.randrange(1, MIB)
-        piece = second.ask("read", file=opened["file"], path=name, offset=offset, length=length)[1]
+        piece = second.request("read", file=opened["file"], path=name, offset=offset, length=length)[1]
         assert piece == contents[f"state/{sizes[-1]}"][offset : offset + length]
     # What is replaced or deleted stays readable to whoever has it open.
     first.put(name, b"short", "a")
     assert second.content(name) == b"short"
-    piece = second.ask("read", file=opened["file"], path=name, offset=5, length=9)[1]
+    piece = second.request("read", file=opened["file"], path=name, offset=5, length=9)[1]
     assert piece == contents[f"state/{sizes[-1]}"][5:14]
     # Folders, and every refusal.
     first.call("mkdirs", path=f"{place}/a/b/c", owner="a")

@@ -1,5 +1,5 @@
 """Rows of every kind in transactions, in one topic and in those that rows name: none of an aborted attempt is seen,
-each of a committed one once. Seen by the official client, in front of a plain message that is sent last."""
+each of a committed one once. SeenCommand by the official client, in front of a plain message that is sent last."""
 
 from __future__ import annotations
 

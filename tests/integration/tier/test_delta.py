@@ -25,10 +25,10 @@ from fixtures.cluster import object_store
 from fixtures.columnar import (
     IDENTIFIER,
     add_ledger,
-    behind,
     definition,
     ledgers,
     loaded,
+    positions_after,
     rows_of,
     written,
 )
@@ -292,7 +292,7 @@ def test_a_tierer_is_killed_in_the_middle_of_a_commit(
     add_ledger(table, 1)
     job = tmp_path / "job"
     through_gate = {"type": "delta", "path": path, **s3_settings(gate.endpoint)}
-    job.write_bytes(pickle.dumps((through_gate, IDENTIFIER, written(table, rows_of(2)), behind(2))))
+    job.write_bytes(pickle.dumps((through_gate, IDENTIFIER, written(table, rows_of(2)), positions_after(2))))
     reached, is_dead = threading.Event(), threading.Event()
 
     def watch(request: Request) -> None:
@@ -308,7 +308,7 @@ def test_a_tierer_is_killed_in_the_middle_of_a_commit(
         tierer.wait(60)
         is_dead.set()
     after = loaded(folder)
-    assert after.positions == behind(2 if is_answered else 1)
+    assert after.positions == positions_after(2 if is_answered else 1)
     assert s3_values(after) == ledgers(1, 2) if is_answered else ledgers(1)
     if not is_answered:
         add_ledger(after, 2)
@@ -331,7 +331,7 @@ def test_two_commits_come_to_the_store_at_once(gate: HttpGate, endpoint: str) ->
 
     def commit(number: int) -> None:
         try:
-            tables[number].commit(files[number], behind(2))
+            tables[number].commit(files[number], positions_after(2))
             outcomes.put("done")
         except TableMoved:
             outcomes.put("moved")
@@ -362,7 +362,7 @@ def test_an_answer_is_lost_on_the_way(gate: HttpGate, endpoint: str) -> None:
     gate.watch = watch
     add_ledger(table, 1)
     assert len(lost) == 1
-    assert table.positions == behind(1)
+    assert table.positions == positions_after(1)
     add_ledger(table, 2)
     direct = DeltaFolder.open({"type": "delta", "path": path, **s3_settings(endpoint)})
     assert s3_values(loaded(direct)) == ledgers(1, 2)

@@ -1,4 +1,4 @@
-"""What a session says under `spark.sql.catalog.<name>.`."""
+"""The settings of a session under `spark.sql.catalog.<name>.`."""
 
 import pytest
 

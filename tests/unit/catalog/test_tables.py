@@ -1,4 +1,4 @@
-"""Which namespaces and tables are shown, and what a query is told of a table."""
+"""The namespaces and tables that are listed, and the description of a table that a query gets."""
 
 import json
 
@@ -164,7 +164,7 @@ def test_a_role_that_may_only_consume(admin: Admin | None) -> None:
     assert found["comment"] is None
 
 
-def test_an_admin_api_that_is_away_is_told() -> None:
+def test_an_admin_api_that_is_away_is_reported() -> None:
     """Rows would be written without keys."""
     admin = Admin(refuses={"topic_properties": ConnectionFailed("away")})
     with pytest.raises(ConnectionFailed):
@@ -175,7 +175,7 @@ def test_an_admin_api_that_is_away_is_told() -> None:
     "whole", ["persistent://public/default/x", "persistent://public/default/x-partition-3"]
 )
 def test_the_key_column_of_a_partition(whole: str) -> None:
-    """Also of a topic that is only called like one."""
+    """The same holds for a topic whose name only looks like such a name."""
     name = "persistent://public/default/x-partition-3"
     admin = Admin(properties={whole: {"pyspark-pulsar.key_column": "id"}})
     there = {name: (0, None), "persistent://public/default/x": (0, AVRO)}

@@ -150,7 +150,7 @@ def test_json_message_older_than_a_required_field() -> None:
 
 
 @pytest.mark.parametrize("version", [b"1", b"\0" * 7, b"\0" * 9, b"\xff" * 200])
-def test_what_is_no_version_is_not_asked_for(version: bytes) -> None:
+def test_bytes_that_are_no_version_are_not_looked_up(version: bytes) -> None:
     info = SchemaInfo("x", SchemaType.AVRO, NEW.encode())
     with pytest.raises(SchemaError, match=rf"schema version {version.hex()}, which messages name, got none"):
         list(decoder(info, fetch=no_fetch).decode(pushed(entry(b"\2\0", (16, version)))))
@@ -213,7 +213,7 @@ def test_error_within_a_batch_names_the_batch_index() -> None:
 
 
 def test_messages_without_a_version_are_read_by_the_topics_own_document() -> None:
-    """Not by the document that the query reads by, which `.schema()` may have changed."""
+    """The decoder does not use the query's document, because `.schema()` may have changed that."""
     document = avro_info(
         '{"type":"record","name":"R","fields":[{"name":"a","type":"float"},{"name":"b","type":"int"}]}'
     )
@@ -238,7 +238,7 @@ def test_messages_without_a_version_are_read_by_the_topics_own_document() -> Non
     assert rows == [{"b": 7, "c": None}, {"b": 7, "c": None}, {"b": 8, "c": "x"}]
 
 
-def test_what_is_not_asked_for_is_not_decoded() -> None:
+def test_columns_that_are_not_selected_are_not_decoded() -> None:
     for info in (JSON_INFO, avro_info(NEW), SchemaInfo("x", SchemaType.INT64)):
         assert rows_of(decoder(info, ["__messageSize"]), entry(b"\xff")) == [{"__messageSize": 1}]
     assert rows_of(decoder(JSON_INFO, ["tag"]), entry(b'{"id":"no number","tag":"x"}')) == [{"tag": "x"}]
@@ -292,7 +292,7 @@ def test_a_decoder_that_knows_many_versions_does_not_come_back() -> None:
     assert taken[0] is not taken[1]
 
 
-def test_a_decoder_that_failed_serves_nobody() -> None:
+def test_a_decoder_that_failed_refuses_further_calls() -> None:
     asked: list[bytes] = []
 
     def fetch(version: bytes) -> SchemaInfo | None:

@@ -1,6 +1,8 @@
-"""Entries that Pulsar's own Java classes made, decoded by us and compared with what Java read from them.
+"""Entries that Pulsar's own Java classes made, decoded by the kernel and compared with what Java read from
+them.
 
-`make golden` writes the file anew; tests/integration/schema/test_golden_is_current.py checks that it would not change.
+`make golden` writes the file again. tests/integration/schema/test_golden_is_current.py checks that the
+file would not change.
 """
 
 from __future__ import annotations

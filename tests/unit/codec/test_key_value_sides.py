@@ -72,7 +72,7 @@ def test_records_come_back(value_format: str, encoding: str) -> None:
 
 
 @each_form
-def test_structs_are_restricted_to_what_is_asked_for(value_format: str, encoding: str) -> None:
+def test_structs_are_restricted_to_the_selected_fields(value_format: str, encoding: str) -> None:
     info, frames = sent(value_format, encoding)
     value = pa.struct([("inner", pa.struct([("b", pa.string())])), ("amount", pa.float64())])
     wanted = pa.schema([("value", value), ("key", pa.struct([("id", pa.int64())]))])

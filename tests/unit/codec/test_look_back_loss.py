@@ -17,7 +17,7 @@ from pyspark_pulsar.schema.read_schema import resolve_read_schema
 
 
 def rows(*, trimmed_is_loss: bool) -> list[dict[str, Any]]:
-    """Of the last of two chunks and a message behind it."""
+    """Return the entries of the last of two chunks and of a message after it."""
 
     def earlier(_ledger: int, _entry: int, _chunks: int) -> EarlierRanges:
         raise DataLossError("the topic now ends before it")

@@ -1,4 +1,4 @@
-"""What options make of rows, decoded again: tombstones, chunks, encryption with real key pairs."""
+"""Rows that are encoded with options and decoded again: tombstones, chunks, encryption with real key pairs."""
 
 from __future__ import annotations
 

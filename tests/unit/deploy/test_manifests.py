@@ -1,4 +1,6 @@
-"""The manifests of deploy/kubernetes against Kubernetes' schemas, and against what else says the same."""
+"""The manifests of deploy/kubernetes, compared with Kubernetes' schemas and with other files that repeat the
+same values.
+"""
 
 import tomllib
 from pathlib import Path
@@ -44,7 +46,7 @@ def test_a_wrong_name_is_seen() -> None:
 
 
 def test_all_pods_are_those_of_the_template() -> None:
-    """The operator asks for the names of Spark's own containers; a job has more of everything."""
+    """The operator requires the names of Spark's own containers; a job has more of everything."""
     template = one("pod-template.yaml")["spec"]
     application = one("spark-application.yaml")["spec"]
     for role in ("driver", "executor"):

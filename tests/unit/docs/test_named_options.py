@@ -1,4 +1,4 @@
-"""Options in docs/tuning.md, and those that docs/coming-from-kafka.md names in place of Kafka's, exist."""
+"""The options that docs/tuning.md and docs/coming-from-kafka.md name exist."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Files and folders that CONTRIBUTING.md and docs/where-to-change.md send a reader to are there."""
+"""The files and folders that CONTRIBUTING.md and docs/where-to-change.md name exist."""
 
 import re
 from pathlib import Path

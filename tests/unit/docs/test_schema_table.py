@@ -75,7 +75,7 @@ def test_the_table_has_every_type_of_protobuf() -> None:
 
 
 def _leaf_types(kind: type[spark.DataType] = spark.DataType) -> Iterator[str]:
-    """Spark's types by the names of their classes, without those that only group others."""
+    """Return Spark's types by the names of their classes, without the classes that only group others."""
     for each in kind.__subclasses__():
         if each.__module__ == spark.__name__:
             yield from _leaf_types(each) if each.__subclasses__() else [each.__name__]

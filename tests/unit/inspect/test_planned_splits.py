@@ -114,7 +114,7 @@ def test_rows_of_a_table_in_numbers() -> None:
         ("columns", None, 85, 2),
         ("bookie", 20, None, None),
     ]
-    # Where no admin REST API says which ledgers there are, a table still knows its rows.
+    # If no admin REST API lists the ledgers, a table still knows its rows.
     alone = Split(PARTITION, EARLIEST, Position(3, 25), split.ranges[:1])
     unknown_ledgers = plan_of(PartitionPlan(PARTITION, EARLIEST, Position(3, 25), None, (alone,)))
     assert unknown(unknown_ledgers) == []

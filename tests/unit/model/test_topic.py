@@ -124,7 +124,7 @@ def test_system_topics(local: str, system: bool) -> None:
     assert TopicName("persistent", Namespace("a", "b"), local).is_system is system
 
 
-def test_a_scalable_topic_is_refused_where_nobody_asks_for_it() -> None:
+def test_a_scalable_topic_is_refused_unless_it_is_expected() -> None:
     text = "topic://public/default/orders"
     with pytest.raises(TopicNameError, match=r"got a scalable topic of Pulsar 5.* can be read"):
         TopicName.parse(text)

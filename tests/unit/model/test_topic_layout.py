@@ -1,4 +1,4 @@
-"""What brokers list as the segments of a scalable topic, and what is refused of it."""
+"""The segments of a scalable topic as brokers list them, and lists that are refused."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def test_all_unknown_options_at_once() -> None:
 
 
 def test_names_are_shown_as_the_page_has_them() -> None:
-    """Spark gives them in small letters."""
+    """Spark passes the keys in lower case."""
     with pytest.raises(OptionError, match="options 'topicsPattern' and 'subscribePattern' mean the same"):
         parse_options(ReadOptions, {**SERVICE, "topicspattern": "a", "subscribepattern": "b"})
     with pytest.raises(OptionError, match="option 'batchRows' is 'x': expected a whole number"):

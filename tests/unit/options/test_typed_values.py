@@ -1,4 +1,4 @@
-"""What options about topics, positions and times become: types that are parsed once and go to executors as they are."""
+"""Values of options about topics, positions and times: types that are parsed once and pickled to executors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a wheel must hold: whatever the package reads while it runs, and the licences."""
+"""The contents that a wheel needs: everything that the package reads while it runs, and the licenses."""
 
 from __future__ import annotations
 

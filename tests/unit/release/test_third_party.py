@@ -1,4 +1,4 @@
-"""What a wheel says of others' work is what is linked into it and what pip brings along."""
+"""The list of third-party work in a wheel: everything that is linked into it and that pip installs with it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_the_files_are_what_the_dependencies_say() -> None:
 
 
 def test_every_crate_of_the_kernel_is_there() -> None:
-    """Those that kernel/Cargo.toml names, by another way than the script goes."""
+    """The crates that kernel/Cargo.toml names, found by another way than the script's."""
     cargo = tomllib.loads((ROOT / "kernel" / "Cargo.toml").read_text())
     named = set(cargo["dependencies"])
     assert named <= {crate.name for crate in THIRD_PARTY.linked_crates()}

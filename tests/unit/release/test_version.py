@@ -1,4 +1,4 @@
-"""The version stands in one place, and all that repeats it says the same."""
+"""The version is defined in one place, and all copies agree with it."""
 
 from __future__ import annotations
 

@@ -198,18 +198,20 @@ def test_topics_share_a_pair_by_its_sides_and_encoding() -> None:
     spaced = plain.replace(b",", b" , ").replace(b'"type":"record"', b'"doc": "x", "type": "record"')
     record, same_record = (SchemaInfo("", SchemaType.AVRO, each) for each in (plain, spaced))
 
-    def of(key: SchemaInfo, value: SchemaInfo, *, separated: bool = False) -> SchemaInfo:
+    def joined(key: SchemaInfo, value: SchemaInfo, *, separated: bool = False) -> SchemaInfo:
         return join(KeyValueSchemas(key, value, separated))
 
-    assert identity(of(text, record)) == identity(of(text, same_record))
-    silent = tuple(each for each in of(text, record).properties if each[0] != "kv.encoding.type")
-    assert identity(replace(of(text, record), properties=silent)) == identity(of(text, record))
+    assert identity(joined(text, record)) == identity(joined(text, same_record))
+    silent = tuple(each for each in joined(text, record).properties if each[0] != "kv.encoding.type")
+    assert identity(replace(joined(text, record), properties=silent)) == identity(joined(text, record))
     different = [
-        of(text, record),
-        of(number, record),
-        of(text, record, separated=True),
-        of(record, text),
+        joined(text, record),
+        joined(number, record),
+        joined(text, record, separated=True),
+        joined(record, text),
         pair(b""),
     ]
     assert len({identity(each) for each in different}) == len(different)
-    assert schema_text(of(number, record, separated=True)) == "KEY_VALUE, separated, of INT32 and AVRO R(id)"
+    assert (
+        schema_text(joined(number, record, separated=True)) == "KEY_VALUE, separated, of INT32 and AVRO R(id)"
+    )

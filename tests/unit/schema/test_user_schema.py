@@ -115,7 +115,7 @@ def test_primitives_can_be_wider() -> None:
 
 
 @pytest.mark.parametrize("kind", [SchemaType.AVRO, SchemaType.JSON])
-def test_fields_that_only_a_former_version_has(kind: SchemaType) -> None:
+def test_fields_that_only_an_earlier_version_has(kind: SchemaType) -> None:
     point = pa.struct([pa.field("x", pa.int32()), pa.field("y", pa.float32())])
     found = restricted(
         pa.field("gone", pa.string()),
@@ -133,7 +133,7 @@ def test_fields_that_only_a_former_version_has(kind: SchemaType) -> None:
     assert found.info == info(DOCUMENT, kind)
 
 
-def test_former_versions_are_asked_for_only_when_needed() -> None:
+def test_earlier_versions_are_requested_only_when_needed() -> None:
     def unasked() -> list[SchemaInfo]:
         raise AssertionError("asked")
 

@@ -1,4 +1,4 @@
-"""Which Avro schemas have columns that hold all that messages say."""
+"""Avro schemas whose columns hold everything that is in messages."""
 
 import json
 from typing import Any

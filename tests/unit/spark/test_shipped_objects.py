@@ -1,4 +1,4 @@
-"""What a worker's collector looks at after each task."""
+"""Objects that a worker's garbage collector visits after each task."""
 
 from __future__ import annotations
 

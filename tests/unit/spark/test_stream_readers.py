@@ -20,7 +20,7 @@ COLUMNS = StructType().add("id", "long")
 
 
 class Reader:
-    """Answers with what it was asked."""
+    """A reader that answers with the arguments of the call."""
 
     stopped = False
 

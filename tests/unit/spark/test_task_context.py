@@ -29,7 +29,7 @@ def test_counts_go_into_the_file_that_waits(folder: Path) -> None:
     ]
 
 
-def test_nobody_waits(folder: Path) -> None:
+def test_no_one_waits(folder: Path) -> None:
     hand_over({"readBytes.broker": 3})
     assert not list(folder.iterdir())
 

@@ -1,4 +1,4 @@
-"""Which ledgers a CALL of offload moves."""
+"""The choice of ledgers that a CALL of offload moves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Spark is told of the procedures, and what is refused without a server."""
+"""Procedures as Spark sees them, and calls that are refused without a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What changes of columns make of a registered document. What brokers say of it is in tests/integration."""
+"""Changes of columns, applied to a registered document.
+
+The answers of brokers to such changes are tested in tests/integration.
+"""
 
 from __future__ import annotations
 
@@ -166,7 +169,7 @@ def test_only_records_in_avro_or_json_change_by_column(kind: SchemaType) -> None
 @pytest.mark.parametrize(
     ("answers", "is_alone"), [((5,), True), ((3, 5), True), ((6,), False), ((3, 7), False)]
 )
-def test_a_change_that_undoes_another_is_told(answers: tuple[int, ...], is_alone: bool) -> None:
+def test_a_change_that_undoes_another_is_reported(answers: tuple[int, ...], is_alone: bool) -> None:
     """The versions that the registry answers with, of a topic whose newest was 4."""
     info = SchemaInfo("x", SchemaType.AVRO, json.dumps(DOCUMENT).encode(), version=(4).to_bytes(8, "big"))
     record = _edit_record(TOPIC, info, [add("new")])
@@ -182,7 +185,9 @@ def test_a_change_that_undoes_another_is_told(answers: tuple[int, ...], is_alone
 
 
 def test_a_list_of_dates_of_a_java_class_is_no_hurdle() -> None:
-    """Java's client describes a date by a record without fields, of which no column holds a list in Avro."""
+    """Java's client describes a date by a record without fields. No column holds a list of such records in
+    Avro.
+    """
     dates = {
         "type": "array",
         "items": {"type": "record", "name": "Date", "namespace": "java.util", "fields": []},

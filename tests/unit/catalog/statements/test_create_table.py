@@ -1,4 +1,4 @@
-"""What CREATE TABLE refuses before it asks a server anything: the address below is nobody's."""
+"""CREATE TABLE statements that are refused before any request: no server listens at the address below."""
 
 from __future__ import annotations
 

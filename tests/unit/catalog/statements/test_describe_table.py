@@ -1,4 +1,4 @@
-"""What DESCRIBE EXTENDED shows, as far as a role may see it."""
+"""The output of DESCRIBE EXTENDED, as far as a role may see it."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -46,7 +46,7 @@ class Stats(Admin):
 
 @pytest.fixture
 def stored(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """What the write side's properties are, or the error with which they are refused."""
+    """Return the write side's properties, or the error that refuses them."""
 
     def give(found: dict[str, str] | Exception) -> None:
         def properties(admin: Any, topic: TopicName, partitions: int) -> dict[str, str]:

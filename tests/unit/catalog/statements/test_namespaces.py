@@ -1,4 +1,6 @@
-"""What CREATE and ALTER NAMESPACE refuse before they ask a server anything: the address below is nobody's."""
+"""CREATE and ALTER NAMESPACE statements that are refused before any request: no server listens at the address
+below.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who holds which entry, known or guessed."""
+"""The bookies that hold an entry, known or guessed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_striping_as_bookkeeper_does_it() -> None:
 
 
 @given(ensemble=st.integers(1, 7), copies=st.integers(1, 7), first=st.integers(0, 50))
-def test_as_many_entries_in_a_row_as_there_are_copies_lie_on_one_bookie(
+def test_one_bookie_holds_as_many_consecutive_entries_as_there_are_copies(
     ensemble: int, copies: int, first: int
 ) -> None:
     write_set = write_set_of(Ensemble(0, BOOKIES[:ensemble]), copies)
@@ -76,7 +76,7 @@ def test_a_guess_from_all_holders_is_right(size: int, copies: int, first: int, e
     probes=st.integers(1, 14),
     missing=st.sets(st.sampled_from(BOOKIES), max_size=2),
 )
-def test_every_bookie_is_asked_in_the_end_whatever_was_guessed(
+def test_every_bookie_is_tried_in_the_end_whatever_was_guessed(
     size: int, copies: int, first: int, probes: int, missing: set[str]
 ) -> None:
     truth = write_set_of(Ensemble(0, BOOKIES[:size]), min(copies, size))

@@ -1,4 +1,4 @@
-"""Clients connect when they are first asked something, so none of these reaches a broker."""
+"""The pool of clients; a client connects at its first request, so none of these tests reaches a broker."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_what_is_idle_is_closed_in_time(closed: list[BrokerClient]) -> None:
         while closed[-1:] != [client]:
             assert time.monotonic() < deadline
             time.sleep(0.001)
-    # The thread ends with the last client, and comes again with the next.
+    # The thread ends with the last client, and the next client starts another thread.
     while pool._closer is not None:
         assert time.monotonic() < deadline
         time.sleep(0.001)

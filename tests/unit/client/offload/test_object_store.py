@@ -46,7 +46,7 @@ def test_pieces_are_in_order_and_one_is_fetched_ahead() -> None:
     assert not [thread for thread in threading.enumerate() if thread.name == "pulsar-tiered"]
 
 
-def test_a_failure_comes_behind_the_pieces_before_it() -> None:
+def test_a_failure_is_raised_after_the_pieces_before_it() -> None:
     def read(start: int, _: int) -> bytes:
         if start:
             raise LedgerUnavailable("gone")

@@ -1,4 +1,4 @@
-"""What the plugins make of `authParams`, and that nothing secret is shown."""
+"""Credentials that the plugins make of `authParams`, without secrets in any output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the history of a table's schemas says of names."""
+"""Names of columns in the history of a table's schemas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How Spark is asked for a column, and which columns it cannot give."""
+"""Spark's expressions for columns, and the columns that Spark cannot return."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The note in which a topic says where its table is."""
+"""The note in which a topic names its table."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_ends_of_a_note_never_go_back(table: Any) -> None:
     assert TierNote("ns.t", table.id, {}, {0: Position(9, 0)}).of_table(table, "ns.t", {}).ends == {
         0: Position(9, 0)
     }
-    # Those of another table are of no use.
+    # The positions of another table are of no use.
     assert TierNote("ns.t", "id-1", {}, {0: Position(9, 0)}).of_table(table, "ns.t", {}) == later
 
 

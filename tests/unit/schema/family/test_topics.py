@@ -39,7 +39,7 @@ def together(*documents: dict[str, Any], kind: str = "AVRO") -> dict[str, Any]:
     found = family(*(info(document, kind) for document in documents))
     assert found.info is not None
     fields = {member["name"]: member for member in json.loads(found.info.text)["fields"]}
-    # In whatever order they come, except that of columns.
+    # The order of the documents decides only the order of columns.
     again = family(*(info(document, kind) for document in reversed(documents)))
     assert again.info is not None
     assert {member["name"] for member in json.loads(again.info.text)["fields"]} == set(fields)
@@ -361,7 +361,7 @@ def test_thousands_of_topics_named_after_themselves() -> None:
     assert took < 10, f"{took:.1f} s of processor time: schemas were compared pairwise"
 
 
-def test_the_digest_tells_of_every_topic() -> None:
+def test_the_digest_depends_on_every_topic() -> None:
     first, second = info(record(("id", "int"))), info(record(("id", "long")))
     digests = {
         family(first, second).digest,

@@ -1,4 +1,4 @@
-"""What a write registers as Protobuf, and what it refuses."""
+"""Protobuf schemas that a write registers, and columns that it refuses."""
 
 import pyarrow as pa
 import pytest

@@ -1,4 +1,4 @@
-"""Protobuf schemas of both kinds, and descriptors that users give: to columns, or a clear error."""
+"""Columns for Protobuf schemas of both kinds and for users' descriptors, or a clear error."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""What Spark has written down of a query, and the copy with which it goes on."""
+"""The offsets that Spark has recorded for a query, and the copy with which the query continues."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_the_offset_of_a_progress_will_do(tmp_path: Path) -> None:
         copy_moved(file, tmp_path / "copy", committed_offset(file), {})
 
 
-def test_sources_are_told_apart(checkpoint: Path) -> None:
+def test_sources_are_distinguished(checkpoint: Path) -> None:
     text = f"v2\n{HEAD}\n0:{offset('1:1')}\nfiles:{{}}\nmine:{offset('2:2', OTHER)}"
     (checkpoint / "offsets" / "10").write_text(text)
     with pytest.raises(CheckpointError, match=r"got 2; choose one with --source: 0: .*/t; 1: .*/u"):

@@ -30,13 +30,13 @@ _NUMBER = re.compile(
 )
 
 
-def _known(made: Estimate) -> dict[str, Quantity]:
+def _quantities(made: Estimate) -> dict[str, Quantity]:
     named = [*made.given.all(), *(cost for cost, _ in made.costs.all()), *made.figures().values()]
     return {each.name: each for each in named}
 
 
 def _computed(formula: str, known: dict[str, Quantity]) -> float:
-    """What a reader gets who puts the numbers in."""
+    """Return the result of a formula after replacing the names by their numbers."""
     values: list[float] = []
 
     def put(value: float) -> str:
@@ -62,7 +62,7 @@ def _computed(formula: str, known: dict[str, Quantity]) -> float:
 
 def test_a_reader_who_computes_a_formula_gets_the_figure() -> None:
     made = estimate(CASE, default_costs())
-    known = _known(made)
+    known = _quantities(made)
     for name, figure in made.figures().items():
         others = {key: each for key, each in known.items() if key != name}
         assert _computed(figure.formula, others) == pytest.approx(figure.value, rel=2e-3), (

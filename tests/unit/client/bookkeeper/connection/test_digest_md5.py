@@ -1,4 +1,6 @@
-"""DIGEST-MD5 against the example of RFC 2831, section 4; that Java's server takes it is tested with a bookie."""
+"""DIGEST-MD5, compared with the example of RFC 2831, section 4; a test with a bookie shows that Java accepts
+it.
+"""
 
 from __future__ import annotations
 

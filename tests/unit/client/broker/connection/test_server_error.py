@@ -1,4 +1,4 @@
-"""Broker error codes become errors that say who has to act."""
+"""Errors made of broker error codes, which name the person who has to act."""
 
 import pytest
 

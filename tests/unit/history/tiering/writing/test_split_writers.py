@@ -1,4 +1,4 @@
-"""What becomes of splits when a process that writes them is killed."""
+"""Splits whose writing process is killed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyspark_pulsar.history.tiering.writing.split_writers import ProcessWriters
 
 
 class Task:
-    """Calls a function in the process that takes it, and is a task that cannot be written."""
+    """A task that cannot be written; the process that unpickles it calls a function."""
 
     def __init__(self, function: Callable[..., Any], *arguments: Any) -> None:
         self._call = function, arguments

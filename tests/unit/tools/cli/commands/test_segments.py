@@ -1,4 +1,4 @@
-"""Tables, JSON and picture of a topic's ledgers: every ledger is there, with its numbers."""
+"""Tables, JSON and picture of a topic's ledgers: every ledger is shown, with its numbers."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_every_ledger_is_drawn_inside_the_picture(topics: list[tuple[Ledger, ...
         assert 0 <= x <= x + wide <= width
 
 
-def test_times_are_inside_the_picture_and_each_is_told_once() -> None:
+def test_times_are_inside_the_picture_and_each_is_shown_once() -> None:
     lone = Survey((Segment(ZERO, Ledger(7, 2, 132, None, None), OPEN, reader="broker"),))
     for survey in (SURVEY, lone):
         labels = [each for each in ET.fromstring(picture(survey, NOW)).iter() if each.get("class") == "time"]
@@ -293,7 +293,7 @@ def test_why_a_read_would_fail_is_in_every_row() -> None:
     assert faults == ["ledger 7 is not offloaded"] * len(SURVEY.segments)
 
 
-def test_a_closing_time_that_nobody_says() -> None:
+def test_an_unknown_closing_time() -> None:
     closed = Segment(ZERO, Ledger(3, 10, 100, None, 0), CLOSED, None, "bookie")
     assert "closed at an unknown time" in tip(closed)
     (row,) = (json.loads(line) for line in json_lines(Survey((closed,))))

@@ -1,4 +1,4 @@
-"""`pyspark-pulsar size`: what it takes, what it prints, what it refuses."""
+"""`pyspark-pulsar size`: its arguments, its output, and its errors."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_bytes_a_day_are_bytes_of_all_messages() -> None:
     assert told["given"]["bytes a message"]["value"] == 500
 
 
-def test_what_was_measured_of_a_topic_stands_behind_what_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arguments_take_precedence_over_measurements_of_a_topic(monkeypatch: pytest.MonkeyPatch) -> None:
     sample = TopicSample(1000, 321.0, 77.0, 4e-6, "JSON", 12)
     monkeypatch.setattr("pyspark_pulsar.tools.sizing.own_topic.sample_topic", lambda _: sample)
     told = _json(
