@@ -44,8 +44,9 @@ class Admin:
         return self._http.request(method, f"{self._url}/admin/v2/{path}", json=body, redirect=True)
 
     def _must(self, method: str, path: str, body: Any = None) -> Any:
-        """Asks again where a broker cannot answer: the topic moves or loads, or a request of the broker's own has taken
-        too long."""
+        """Repeat a request that a broker cannot answer yet: the topic moves or loads, or a request by the
+        broker timed out.
+        """
         deadline, expected = time.monotonic() + _WAIT_SECONDS, set(range(200, 300))
         while (answer := self.request(method, path, body)).status in _PASSING and time.monotonic() < deadline:
             # It may be done, whatever the broker has answered: then the next answer is that it is there already.
@@ -82,7 +83,7 @@ class Admin:
         self._must("DELETE", _path("persistent", topic) + "/truncate")
 
     def make_namespace(self, namespace: str) -> None:
-        """With the server's default policies."""
+        """Create the namespace with the server's default policies."""
         self._must("PUT", f"namespaces/{namespace}")
 
     def retain_nothing(self, topic: str) -> None:
@@ -94,13 +95,15 @@ class Admin:
         self._must("POST", path + "/trim")
 
     def keep_for(self, topic: str, minutes: int) -> None:
-        """Let the topic's namespace keep what is acknowledged for so long."""
+        """Let the topic's namespace keep acknowledged messages for this duration."""
         namespace = "/".join(_path("persistent", topic).split("/")[1:3])
         kept = {"retentionTimeInMinutes": minutes, "retentionSizeInMB": -1}
         self._must("POST", f"namespaces/{namespace}/retention", kept)
 
     def trim(self, topic: str, *, to_ledgers: int) -> None:
-        """Let the retention of the topic's namespace keep nothing; wait until only so many ledgers are left."""
+        """Set the retention of the topic's namespace to nothing; wait until only this number of ledgers is
+        left.
+        """
         path = _path("persistent", topic)
         self.retain_nothing(topic)
 
@@ -117,11 +120,11 @@ class Admin:
         await_true("compaction", lambda: self._must("GET", path)["status"] == "SUCCESS")
 
     def terminate(self, topic: str) -> None:
-        """Let the topic take no more messages."""
+        """Let the topic accept no more messages."""
         self._must("POST", _path("persistent", topic) + "/terminate")
 
     def topics(self, namespace: str = "public/default") -> set[str]:
-        """All of a namespace, partitions and partitioned topics alike."""
+        """Return all topics of a namespace, partitions and partitioned topics alike."""
         plain = self._must("GET", f"persistent/{namespace}")
         return set(plain) | set(self._must("GET", f"persistent/{namespace}/partitioned"))
 
@@ -131,7 +134,9 @@ class Admin:
         return int(stats["numberOfEntries"])
 
     def stats(self, topic: str) -> dict[str, Any]:
-        """Of one topic partition, with the exact backlog of each subscription in entries."""
+        """Return the statistics of one topic partition, with the exact backlog of each subscription in
+        entries.
+        """
         return dict(self._must("GET", _path("persistent", topic) + "/stats?getPreciseBacklog=true"))
 
     def subscriptions(self, topic: str) -> list[str]:
@@ -152,7 +157,7 @@ def _path(kind: str, topic: str) -> str:
 
 
 class JavaServer(Protocol):
-    """Where it is reached, and where its distribution lies."""
+    """The addresses of the server, and the folder of its distribution."""
 
     @property
     def service_url(self) -> str: ...
@@ -209,8 +214,10 @@ def messages_of(
 
 
 def _has_message(reader: official_client.Reader) -> bool:
-    """Asked a second time where the official client gives up: it does not repeat a question that was lost when its
-    topic moved to another connection."""
+    """Return whether there is a message; repeat the request once.
+
+    The official client gives up if its request was lost when its topic moved to another connection.
+    """
     try:
         return reader.has_message_available()
     except official_client.Timeout:

@@ -1,4 +1,4 @@
-"""Actions that fail in a task, as against those that fail before any ran (fixture `refused`)."""
+"""Actions that fail in a task; actions that fail before any task use the fixture `refused`."""
 
 from __future__ import annotations
 

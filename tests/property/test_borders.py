@@ -157,7 +157,7 @@ def test_messages_of_one_producer_whatever_the_slack(
 def test_ledgers_far_outside_the_window_are_left_out(
     gaps: list[int], lengths: list[int], window: TimeWindow
 ) -> None:
-    """If the slack holds, nothing is read beyond it."""
+    """No message beyond the slack is read."""
     stored = sorted(gaps)
     topic = topic_of(stored, stored, lengths, [False] * len(stored))
     first, behind = WindowEdges(topic.first_entries, 100).spans(

@@ -158,7 +158,7 @@ def entries_of(ledgers: tuple[Ledger, ...], split: Split) -> tuple[int, float]:
     return entries, size
 
 
-# Half of the ranges are empty and show nothing here. Hypothesis draws others, and must not give up for this
+# Half of the ranges are empty and show nothing here. Hypothesis draws others, and must not stop for this
 # reason.
 @settings(unhurried, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(made=ranges(), least=st.integers(1, 60))

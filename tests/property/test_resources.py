@@ -24,7 +24,7 @@ TOPICS = st.builds(TopicName, st.just("persistent"), NAMESPACES, LOCALS)
 
 
 def _arrives(path: str) -> list[str]:
-    """Return the names that a server gets, which decodes a path once, from the URL that urllib3 sends."""
+    """Return the names in the URL that urllib3 sends, as a server gets them, which decodes a path once."""
     check_path(path, "asking")
     url = parse_url(f"http://host:1/admin/v2/{path}")
     assert url.host == "host"

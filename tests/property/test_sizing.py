@@ -125,8 +125,8 @@ def test_no_figure_is_below_zero_and_no_executors_are_none(workload: Workload, c
 
 
 @pytest.mark.parametrize("field", _DIRECTIONS)
-# The parameters share the model. A workload that cannot be estimated shows nothing here. Hypothesis draws
-# others, and must not give up for this reason.
+# The parameters share the model. A workload without an estimate shows nothing here. Hypothesis draws others,
+# and must not stop for this reason.
 @settings(max_examples=40, suppress_health_check=[HealthCheck.filter_too_much])
 @given(workload=workloads(), costs=COSTS, factor=_numbers(1.01, 50))
 def test_figures_go_one_way(field: str, workload: Workload, costs: Costs, factor: float) -> None:

@@ -1,4 +1,6 @@
-"""Tables and namespaces made, changed and dropped on a real server, and what the server then says of them."""
+"""Tables and namespaces that are created, changed and dropped on a real server, and the server's view of
+them.
+"""
 
 from __future__ import annotations
 

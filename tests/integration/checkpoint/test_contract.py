@@ -26,7 +26,7 @@ UNSUPPORTED = {
 def test_hadoops_contract_holds(pulsar: LocalPulsar, tmp_path: Path) -> None:
     jars = Path(pyspark.__file__).parent / "jars"
     libraries = maven_libraries(_SOURCES / "pom.xml")
-    # What the tests were compiled against comes first.
+    # The libraries with which the tests were compiled are first.
     classpath = f"{tmp_path}:{catalog_jar()}:{libraries}/*:{jars}/*"
     source = str(_SOURCES / "CheckpointContract.java")
     compiled = ["javac", "-nowarn", "-proc:none", "-d", str(tmp_path), "-cp", classpath, source]

@@ -1,4 +1,4 @@
-"""Reads straight from bookies: what the broker gives, cell by cell, whatever bookies and wires do to it."""
+"""Reads from bookies, compared with the broker's rows cell by cell, whatever bookies and wires do to them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _fresh_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def wires(cluster: PulsarCluster) -> Iterator[list[Wire]]:
-    """One for each bookie."""
+    """The wires, one for each bookie."""
     made = [Wire(bookie.address) for bookie in cluster.bookies]
     yield made
     for wire in made:
@@ -70,7 +70,7 @@ def wires(cluster: PulsarCluster) -> Iterator[list[Wire]]:
 
 
 class Reading:
-    """Of one topic, through wires where there are some."""
+    """Reads of one topic, through wires if there are any."""
 
     def __init__(self, cluster: PulsarCluster, topic: str, wires: list[Wire]) -> None:
         self.options = ReadOptions(
@@ -174,7 +174,7 @@ def test_equal_to_the_broker(
 
 
 def striping_forgotten(splits: list[Split], cluster: PulsarCluster) -> list[Split]:
-    """The same splits, as planned where the admin REST API does not tell the ensembles."""
+    """Return the same splits as a plan if the admin REST API does not report the ensembles."""
     bookies = tuple(bookie.address for bookie in cluster.bookies)
 
     def forgotten(split_range: SplitRange) -> SplitRange:
@@ -284,7 +284,9 @@ def test_an_executor_that_is_cut_off_tries_once(
     assert len(warnings) == 1
 
 
-def test_a_driver_that_is_cut_off_asks_once(cluster: PulsarCluster, wires: list[Wire], make: Any) -> None:
+def test_a_driver_that_is_cut_off_sends_one_request(
+    cluster: PulsarCluster, wires: list[Wire], make: Any
+) -> None:
     """A stream plans again and again; the bookies that did not answer are not waited for each time."""
     topic = make(3, 2, ledgers=2, messages=10)
     reading = Reading(cluster, topic, wires)
@@ -402,7 +404,7 @@ def test_too_many_requests(
         reading.rows(splits, read_from="bookie", bookie_timeout_ms=5_000)
 
 
-def test_nothing_behind_the_piece_is_asked_for_and_nothing_is_fenced(
+def test_no_entry_after_the_range_is_requested_and_nothing_is_fenced(
     cluster: PulsarCluster, wires: list[Wire], make: Any
 ) -> None:
     for ensemble in (2, 3):

@@ -143,7 +143,7 @@ def test_no_message_crosses_in_plain_text(reading: Reading, secured: dict[str, A
 def test_without_tls_that_holds_nothing_is_read_from_bookies(
     fault: str, words: str, cluster: PulsarCluster, reading: Reading, secured: dict[str, Any], taps: list[Tap]
 ) -> None:
-    """`auto` reads elsewhere and says why; `bookie` is an error when it is planned."""
+    """With `auto`, the task reads from another location and logs the reason; with `bookie`, planning fails."""
     options = dict(secured)
     if fault == "another authority":
         options["bookie_trust_certs"] = Authority(cluster.data, "others").trust
@@ -177,7 +177,9 @@ def test_a_missing_file_is_named(reading: Reading, secured: dict[str, Any]) -> N
 
 @pytest.fixture(scope="module")
 def strict(cluster: PulsarCluster) -> Iterator[dict[str, Server]]:
-    """Bookies that ask more of their clients. They take no entries, so that the broker has nothing to do with them."""
+    """Bookies that demand more of their clients. They accept no entries, so that the broker does not use
+    them.
+    """
     authority = cluster.authority
     own = authority.server("strict", ("127.0.0.1",))
     expired = authority.server("expired", ("127.0.0.1",), expired=True)
@@ -210,21 +212,23 @@ def strict(cluster: PulsarCluster) -> Iterator[dict[str, Server]]:
 
 
 def await_refusal(bookie: Server) -> None:
-    """Return once it refuses a stranger: its port takes connections some seconds before it answers any."""
+    """Return once the bookie refuses a stranger: its port accepts connections some seconds before it answers
+    any.
+    """
     give_up = time.monotonic() + _START_SECONDS
-    # What it took then it may never answer: asked again soon.
-    while (lost := asked(bookie, BookieSecurity(), 5.0)) is None or lost.fault is None:
+    # The bookie may never answer a connection that it accepted too early, so the read is repeated soon.
+    while (lost := read_fault(bookie, BookieSecurity(), 5.0)) is None or lost.fault is None:
         assert time.monotonic() < give_up, f"{bookie.name} does not answer: {lost}"
         time.sleep(0.1)
 
 
-def asked(bookie: Server, security: BookieSecurity, seconds: float = 30.0) -> ConnectionLost | None:
-    """Why the bookie does not answer a read; None where it does."""
+def read_fault(bookie: Server, security: BookieSecurity, seconds: float = 30.0) -> ConnectionLost | None:
+    """Return the reason why the bookie does not answer a read, or None if it answers."""
     return ask_bookies({"b": bookie_address(bookie.address, {})}, seconds, security).get("b")
 
 
 def refused(bookie: Server, security: BookieSecurity, kind: type[PulsarError], words: str) -> None:
-    lost = asked(bookie, security)
+    lost = read_fault(bookie, security)
     assert lost is not None
     assert isinstance(lost.fault, kind), lost
     assert words in str(lost.fault)
@@ -243,7 +247,7 @@ def login(password: str = PASSWORD, user: str = USER) -> Any:
 
 def test_roles_in_certificates(cluster: PulsarCluster, strict: dict[str, Server]) -> None:
     bookie, authority = strict["roles"], cluster.authority
-    assert asked(bookie, BookieSecurity(tls_of(authority, "a", "0:reader;1:c"))) is None
+    assert read_fault(bookie, BookieSecurity(tls_of(authority, "a", "0:reader;1:c"))) is None
     other = BookieSecurity(tls_of(authority, "b", "0:writer"))
     refused(bookie, other, PermissionDenied, "authorizedRoles")
     refused(bookie, BookieSecurity(tls_of(authority, "c")), PermissionDenied, "authorizedRoles")
@@ -254,19 +258,21 @@ def test_roles_in_certificates(cluster: PulsarCluster, strict: dict[str, Server]
 
 def test_passwords(cluster: PulsarCluster, strict: dict[str, Server]) -> None:
     bookie = strict["password"]
-    assert asked(bookie, BookieSecurity(login=login())) is None
+    assert read_fault(bookie, BookieSecurity(login=login())) is None
     for wrong in (login("no"), login(user="bookkeeper-nobody")):
         refused(bookie, BookieSecurity(login=wrong), PermissionDenied, "did not believe user and password")
     refused(bookie, BookieSecurity(), PermissionDenied, "demands authentication")
     refused(bookie, BookieSecurity(tls_of(cluster.authority)), TlsFailed, "TLS is not set up there")
-    assert asked(cluster.bookies[0], BookieSecurity(login=login())) is None, "a bookie that asks for none"
+    assert read_fault(cluster.bookies[0], BookieSecurity(login=login())) is None, (
+        "a bookie that asks for none"
+    )
 
 
 def test_passwords_over_tls(cluster: PulsarCluster, strict: dict[str, Server]) -> None:
     bookie, authority = strict["password and TLS"], cluster.authority
     refused(bookie, BookieSecurity(tls_of(authority), login()), TlsFailed, "expired; have it renewed")
     anyone = tls_of(authority, insecure=True)
-    assert asked(bookie, BookieSecurity(anyone, login())) is None
+    assert read_fault(bookie, BookieSecurity(anyone, login())) is None
     refused(
         bookie, BookieSecurity(anyone, login("no")), PermissionDenied, "did not believe user and password"
     )

@@ -1,4 +1,4 @@
-"""A bad wire between a reader and a real bookie: what cannot be asked of the bookie itself."""
+"""A bad wire between a reader and a real bookie, for faults that the bookie itself cannot produce."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def refusal(request: bytes, code: int) -> bytes:
 
 
 class Wire:
-    """Listens for one bookie. `requests` are the frames that were asked so far, of all connections."""
+    """A listener for one bookie. `requests` are the frames that were received so far, of all connections."""
 
     def __init__(self, bookie: str) -> None:
         self.bookie = bookie
@@ -68,7 +68,7 @@ class Wire:
         self.on_request = self.on_answer = pass_on
 
     def cut(self) -> None:
-        """As if the bookie were killed: connections end, new ones are refused."""
+        """Behave like a killed bookie: connections end, new ones are refused."""
         for each in (self._listening, *self._open):
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)

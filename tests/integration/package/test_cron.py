@@ -1,4 +1,4 @@
-"""The recipe of docs/cookbook-operations.md for streams that a scheduler starts, run as it stands there."""
+"""The recipe of docs/cookbook-operations.md for streams that a scheduler starts, run unchanged."""
 
 import fcntl
 import os
@@ -20,7 +20,7 @@ _BLOCK = re.compile(r"^<!-- run: cron -->\n```bash\n(?P<text>.*?)^```$", re.MULT
 
 
 class Job:
-    """The recipe in a folder of its own. `run` gives its exit code and what it wrote to standard error."""
+    """The recipe in a folder of its own. `run` returns its exit code and its standard error."""
 
     def __init__(self, folder: Path, service_url: str, topic: str) -> None:
         self.folder = folder

@@ -1,4 +1,4 @@
-"""`pyspark-pulsar doctor`: each fault is made, and its line says what to do."""
+"""`pyspark-pulsar doctor`: the tests cause each fault, and its line has the remedy."""
 
 from __future__ import annotations
 

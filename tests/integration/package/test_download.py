@@ -33,7 +33,7 @@ _FETCH = (
 
 @pytest.fixture(scope="module")
 def fetched(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache into which two processes fetch at once: one downloads, the other waits for it."""
+    """A cache into which two processes fetch at the same time: one downloads, the other waits for it."""
     cache = tmp_path_factory.mktemp("cache")
     command = [sys.executable, "-c", _FETCH, str(cache)]
     both = [

@@ -1,5 +1,6 @@
-"""Through a Pulsar proxy that asks for tokens itself and tells the broker whose they are; driver and tasks without
-Spark."""
+"""A Pulsar proxy that authenticates tokens and passes the role to the broker; driver and tasks run without
+Spark.
+"""
 
 from __future__ import annotations
 

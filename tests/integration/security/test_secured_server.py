@@ -1,4 +1,6 @@
-"""Every way to say who one is, against a Pulsar that asks; what a role may do through the broker, and what not."""
+"""Every kind of authentication against a Pulsar that requires it, and a role's permissions through the
+broker.
+"""
 
 from __future__ import annotations
 

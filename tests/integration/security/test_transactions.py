@@ -1,5 +1,8 @@
-"""Exactly-once against a Pulsar that asks who one is: transaction coordinators are asked over the same protected
-connections, and the right that they need is named."""
+"""Exactly-once against a Pulsar with authentication.
+
+Requests to transaction coordinators use the same protected connections, and errors name the needed
+permission.
+"""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Results:
         self._checks[name] = PASSED if report.passed else _failed(report)
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
-        # What was interrupted says nothing.
+        # An interrupted test shows nothing.
         if not self._checks or exitstatus not in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED}:
             return
         run = {

@@ -21,7 +21,7 @@ from pyspark_pulsar.tools.standalone import LocalPulsar
 
 
 class Order(Record):  # type: ignore[misc]
-    """As the official client registers it."""
+    """The schema as the official client registers it."""
 
     id = Integer(required=True)
     name = String()

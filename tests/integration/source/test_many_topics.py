@@ -21,7 +21,7 @@ from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.read.batch.batch_plan import plan_batch
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.planning.splits.tasks import LEAST_OF_TINY, LEAST_TASKS
-from pyspark_pulsar.read.sources import ahead, broker
+from pyspark_pulsar.read.sources import broker, consumers_ahead
 from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.read.task.split_reader import read_splits
 from pyspark_pulsar.schema.read_schema import ReadSchema
@@ -195,7 +195,7 @@ def test_a_task_subscribes_ahead_and_reads_on_whatever_moves(
     pulsar: LocalPulsar, admin: Admin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # What is answered later is read too, but not ahead.
-    monkeypatch.setattr(ahead, "_LOOKUP_SECONDS", 60.0)
+    monkeypatch.setattr(consumers_ahead, "_LOOKUP_SECONDS", 60.0)
     namespace = "public/many-ahead"
     admin.make_namespace(namespace)
     sent = produce(pulsar, namespace, 0)
@@ -212,7 +212,7 @@ def test_a_task_subscribes_ahead_and_reads_on_whatever_moves(
         waited.append(topic)
         return subscribe(client, topic, *rest, **named)
 
-    monkeypatch.setattr(ahead, "begin_subscribe", counted)
+    monkeypatch.setattr(consumers_ahead, "begin_subscribe", counted)
     monkeypatch.setattr(broker, "subscribe", alone)
     schema = resolve_source_schema(options)
     assert read(options, schema, splits) == sent

@@ -41,7 +41,7 @@ Start = Callable[..., StreamingQuery]
 
 
 @dataclass
-class SeenCommand:
+class ReadRows:
     """What micro-batches gave: a list of rows each, as tasks gave them, with `task` the number of the task."""
 
     batches: list[list[Row]] = field(default_factory=list)
@@ -63,12 +63,12 @@ class SeenCommand:
 
 
 @pytest.fixture
-def seen() -> SeenCommand:
-    return SeenCommand()
+def seen() -> ReadRows:
+    return ReadRows()
 
 
 @pytest.fixture
-def start(stream: Stream, seen: SeenCommand, tmp_path: Path) -> Iterator[Start]:
+def start(stream: Stream, seen: ReadRows, tmp_path: Path) -> Iterator[Start]:
     """`start(trigger, **options)`: a query whose rows come to `seen`; one checkpoint for the whole test."""
     queries: list[StreamingQuery] = []
 
@@ -117,7 +117,7 @@ def test_available_now_takes_batches_in_exact_portions(
     partitions: int,
     topic: str,
     start: Start,
-    seen: SeenCommand,
+    seen: ReadRows,
     tmp_path: Path,
     official: official_client.Client,
     admin: Admin,
@@ -174,7 +174,7 @@ def test_restarts_with_other_limits_neither_lose_nor_repeat(
 
 
 def test_a_limit_below_the_number_of_partitions_serves_each_in_turn(
-    topic: str, start: Start, seen: SeenCommand, official: official_client.Client, admin: Admin
+    topic: str, start: Start, seen: ReadRows, official: official_client.Client, admin: Admin
 ) -> None:
     admin.create_partitioned(topic, 4)
     send_numbers(official, topic, range(28))
@@ -186,7 +186,7 @@ def test_a_limit_below_the_number_of_partitions_serves_each_in_turn(
 
 
 def test_bytes_are_limited_but_one_message_always_comes(
-    topic: str, start: Start, seen: SeenCommand, official: official_client.Client
+    topic: str, start: Start, seen: ReadRows, official: official_client.Client
 ) -> None:
     producer = official.create_producer(topic, batching_enabled=False)
     for number in range(6):
@@ -206,7 +206,7 @@ def test_bytes_are_limited_but_one_message_always_comes(
 
 
 def test_a_micro_batch_waits_for_enough_but_not_for_ever(
-    topic: str, start: Start, seen: SeenCommand, official: official_client.Client, tmp_path: Path
+    topic: str, start: Start, seen: ReadRows, official: official_client.Client, tmp_path: Path
 ) -> None:
     send_numbers(official, topic, range(10))
     options = {"topic": topic, "startingOffsets": "earliest", "minOffsetsPerTrigger": 50}
@@ -232,7 +232,7 @@ def test_a_micro_batch_waits_for_enough_but_not_for_ever(
 
 
 def test_limits_count_from_the_starting_time_on(
-    topic: str, start: Start, seen: SeenCommand, official: official_client.Client, read_topic: ReadTopic
+    topic: str, start: Start, seen: ReadRows, official: official_client.Client, read_topic: ReadTopic
 ) -> None:
     send_numbers(official, topic, range(100))
     await_true("a later millisecond", lambda: True)
@@ -251,7 +251,7 @@ def test_limits_count_from_the_starting_time_on(
 
 
 def test_trigger_once_knows_no_limit(
-    topic: str, start: Start, seen: SeenCommand, official: official_client.Client
+    topic: str, start: Start, seen: ReadRows, official: official_client.Client
 ) -> None:
     send_numbers(official, topic, range(50))
     end(start({"once": True}, topic=topic, startingOffsets="earliest", maxRecordsPerTrigger=7))
@@ -302,7 +302,7 @@ def test_five_partitions_and_ten_tasks_keep_each_key_in_one_task_in_order(
     topic: str,
     rng: random.Random,
     start: Start,
-    seen: SeenCommand,
+    seen: ReadRows,
     official: official_client.Client,
     admin: Admin,
     read_topic: ReadTopic,
@@ -323,7 +323,7 @@ def test_splits_by_key_and_limits_go_together(
     topic: str,
     rng: random.Random,
     start: Start,
-    seen: SeenCommand,
+    seen: ReadRows,
     official: official_client.Client,
     admin: Admin,
 ) -> None:
@@ -396,7 +396,7 @@ def numbers_until_silence(consumer: official_client.Consumer) -> Iterator[int]:
 def test_splits_by_position_are_more_than_partitions_and_hold_each_row_once(
     topic: str,
     start: Start,
-    seen: SeenCommand,
+    seen: ReadRows,
     pulsar: LocalPulsar,
     official: official_client.Client,
     admin: Admin,
