@@ -216,7 +216,8 @@ def messages_of(
 def _has_message(reader: official_client.Reader) -> bool:
     """Return whether there is a message; repeat the request once.
 
-    The official client gives up if its request was lost when its topic moved to another connection.
+    The official client loses a request when its topic moves to another connection, and gives up after a
+    timeout.
     """
     try:
         return reader.has_message_available()

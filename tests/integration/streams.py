@@ -95,7 +95,7 @@ def send_numbers(client: official_client.Client, topic: str, numbers: range) -> 
         topic,
         batching_enabled=True,
         batching_max_messages=7,
-        # The delay is so long that only a full batch or a flush is sent, however long this sender pauses.
+        # The delay is very long, so only a full batch or a flush is sent, however long this sender pauses.
         batching_max_publish_delay_ms=600_000,
     )
     for number in numbers:

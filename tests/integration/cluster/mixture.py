@@ -81,7 +81,7 @@ def produce_encrypted(client: official_client.Client, topic: str, pair: KeyPair,
 
 
 def transactions(topic: str, rng: random.Random) -> Job:
-    """Send committed and aborted transactions; one of each is so long that its end is in a later ledger."""
+    """Send committed and aborted transactions; one of each is long, and its end is in a later ledger."""
     plain = [_message(b"beside", rng) for _ in range(210)]
     steps: list[dict[str, Any]] = []
     for number, end in enumerate(("commit", "abort", "abort", "commit") * 3):

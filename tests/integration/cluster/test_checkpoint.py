@@ -68,7 +68,7 @@ def test_a_bookie_is_killed_in_the_middle_of_commits(
     namespace: str,
     rng: random.Random,
 ) -> None:
-    """One of three bookies fails, each ledger is on two, and the third bookie replaces it.
+    """Each ledger is on two of three bookies; when one of them fails, the third bookie replaces it.
 
     Files, offsets and commits continue, each once, and all content is whole.
     """

@@ -143,7 +143,7 @@ def test_no_message_crosses_in_plain_text(reading: Reading, secured: dict[str, A
 def test_without_tls_that_holds_nothing_is_read_from_bookies(
     fault: str, words: str, cluster: PulsarCluster, reading: Reading, secured: dict[str, Any], taps: list[Tap]
 ) -> None:
-    """With `auto`, the task reads from another location and logs the reason; with `bookie`, planning fails."""
+    """The task reads from another location with `auto`, and logs the reason; planning fails with `bookie`."""
     options = dict(secured)
     if fault == "another authority":
         options["bookie_trust_certs"] = Authority(cluster.data, "others").trust

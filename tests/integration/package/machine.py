@@ -45,7 +45,7 @@ LOCAL = {
 
 @dataclass(frozen=True)
 class Run:
-    """One run of an interpreter, and its path. `container` is YARN's id of the container, otherwise empty."""
+    """A run of an interpreter, and its path. `container` is YARN's id of the container, otherwise empty."""
 
     container: str
     python: str

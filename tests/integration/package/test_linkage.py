@@ -1,4 +1,4 @@
-"""One jar works with all supported versions of Spark: each version has the classes to which the jar refers."""
+"""The jar works with all supported versions of Spark: each version has the classes to which the jar refers."""
 
 from __future__ import annotations
 

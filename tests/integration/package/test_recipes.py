@@ -61,7 +61,7 @@ def test_a_server_of_spark_connect(machine: Machine) -> None:
 
 
 def test_an_interpreter_without_the_package_is_named(machine: Machine) -> None:
-    """Nothing configures the interpreter that has the package, so Spark uses `python3`, which can run only
+    """Spark is not configured to use the interpreter that has the package, so it runs `python3`, with only
     PySpark itself.
     """
     (machine.home / "program.py").write_text(

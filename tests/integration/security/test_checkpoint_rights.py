@@ -13,7 +13,7 @@ BIG = bytes(range(256)) * 4096 * 3
 
 @pytest.mark.parametrize("admin", [False, True])
 def test_who_may_produce_and_consume_may_do_all(secured: SecuredPulsar, admin: bool) -> None:
-    """Such a role may not see policies or bookies with `admin.url`, and everything works without them."""
+    """The role may not see policies or bookies with `admin.url`, and everything works without them."""
     place = f"pulsar+checkpoint://{NAMESPACE}/secured-{uuid.uuid4().hex[:8]}"
     with (
         StoreProcess(**secured.options(WORKER, tls=True, admin=admin)) as driver,

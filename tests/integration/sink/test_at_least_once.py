@@ -1,5 +1,7 @@
-"""At-least-once, seen at the wire: a task ends with the last receipt, fails without it, and holds a bounded number of
-bytes that are not confirmed."""
+"""At-least-once, observed at the wire.
+
+A task ends with the last receipt, fails without it, and holds a bounded number of unconfirmed bytes.
+"""
 
 from __future__ import annotations
 

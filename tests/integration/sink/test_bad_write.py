@@ -1,4 +1,4 @@
-"""What a writing user can do wrong: each is refused before any row is sent, in words that say what to do."""
+"""Mistakes of a writing user: each is refused before any row is sent, with an error that names the remedy."""
 
 from __future__ import annotations
 

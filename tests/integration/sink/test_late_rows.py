@@ -1,7 +1,8 @@
-"""Rows that reach the broker when their transaction is aborted already hold no reader up, whoever has aborted it.
+"""Rows that reach the broker after the abort of their transaction delay no reader, whatever process has
+aborted it.
 
-The topics never had a transaction, so their transaction buffers remember nothing yet. What is open shows by a plain
-message, which ends no transaction.
+The topics never had a transaction, so their transaction buffers remember nothing yet. A plain message,
+which ends no transaction, shows whether one is open.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def by_hand(sink: Sink, service_url: str) -> None:
 
 
 def begin(sink: Sink, partitions: list[str]) -> TransactionId:
-    """As a task does before its first row."""
+    """Begin a transaction as a task does before its first row."""
     transaction = sink.coordinators.begin(600_000)
     sink.journal.write_begun(BegunTransaction(transaction, WRITER, 0, tuple(partitions)))
     sink.coordinators.add_partitions(transaction, [sink.journal.marker_partition, *partitions])
@@ -117,7 +118,7 @@ def test_a_topic_that_is_taken_in_while_others_are_made_ready(
     topic: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """By a task whose rows name topics, and that runs on when its job has failed."""
+    """A task whose rows name topics, and which continues after its job has failed, sends the rows."""
     second = f"{topic}-second"
     for name in (topic, second):
         admin.create(name)
@@ -186,7 +187,7 @@ def test_a_buffer_that_is_not_ready_remembers_nothing(
             assert not reader.has_message_available()
             reader.close()
             still_open = begin(sink, [f"{topic}-other"])
-        # There is a command that ends it at once, and nothing that is open.
+        # The command ends the block immediately, and ends no open transaction.
         arguments = ["transactions", "unblock", topic, "--service-url", pulsar.service_url]
         assert CliRunner().invoke(cli, arguments, catch_exceptions=False).output.startswith(f"{topic}: rows")
         assert read(official, topic) == {"plain": 1}
@@ -219,7 +220,7 @@ def test_a_topic_that_was_deleted_or_made_again_stays_so(
 def test_a_task_ends_when_its_transaction_has_timed_out(
     pulsar: LocalPulsar, official: official_client.Client, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its rows would come late too, at partitions that it has sent nothing to before."""
+    """Its rows would arrive late too, at partitions to which it has sent nothing before."""
     given = options(pulsar, topic)
     rows = pa.record_batch({"value": ["a"]})
     transactions: list[OpenTransaction] = []
@@ -305,7 +306,7 @@ def test_an_attempt_that_begins_when_its_job_is_committed(
 def test_a_job_that_fails_before_any_of_its_tasks_begins(
     pulsar: LocalPulsar, official: official_client.Client, topic: str
 ) -> None:
-    """In the journal of another job, which goes on; in that of a query nothing changes."""
+    """The rows are in the journal of another job, which continues; in a query's journal nothing changes."""
     given = options(pulsar, topic)
     rows = pa.record_batch({"value": ["a"]})
     target, name = settle_target(given, rows.schema), JournalName(topic, f"{topic}-journal")
@@ -322,7 +323,7 @@ def test_a_job_that_fails_before_any_of_its_tasks_begins(
         state = take_over(sink, WRITER)
         ExactlyOnce(given, JournalName(topic, sink.journal.prefix), failed).abort(0, [None])
         assert sink.journal.state() == state
-        # What nobody has begun with is anybody's afterwards.
+        # A journal that no query has used belongs to the next user.
         nobodys = f"{topic}-of-nobody"
         ExactlyOnce(given, JournalName(topic, nobodys), failed).abort(0, [None])
         with pytest.raises(WriterFenced, match="the job has failed"):
@@ -333,7 +334,7 @@ def test_a_job_that_fails_before_any_of_its_tasks_begins(
 def test_a_namespace_that_demands_schemas_and_encryption(
     pulsar: LocalPulsar, admin: Admin, topic: str, pair: KeyPair, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its buffers become ready all the same."""
+    """The buffers of the task's partitions become ready nevertheless."""
     namespace = f"public/strict-{topic[-12:]}"
     admin.make_namespace(namespace)
     for demand in ("encryptionRequired", "schemaValidationEnforced"):

@@ -1,4 +1,4 @@
-"""What a reading user can do wrong: each is refused before any task starts, in words that say what to do."""
+"""Mistakes of a reading user: each is refused before any task starts, with an error that names the remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What brokers with interceptors add to entries, and what replicators do, as the official Java client gives it."""
+"""Metadata that brokers with interceptors, and replicators, add to entries, as the official Java client
+returns it.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ def rows_of(spark: SparkSession, server: LocalPulsar, topic: str, **options: str
 
 
 def at_utc(row: dict[str, Any]) -> dt.datetime:
-    """Spark gives times in the zone of this process."""
+    """Return the time in UTC; Spark returns times in the zone of this process."""
     published: dt.datetime = row["__brokerPublishTime"]
     return published.astimezone(dt.UTC)
 
@@ -84,7 +86,7 @@ def test_without_interceptors_there_is_none(pulsar: LocalPulsar, filled: str, sp
 
 
 def test_what_was_read_can_be_written_back(server: LocalPulsar, topic: str, spark: SparkSession) -> None:
-    """And the clusters of a row, which there must be none of here, are stored with it."""
+    """The clusters of a row, which must not exist here, are stored with it."""
     frame = spark.range(4).selectExpr(
         "cast(id as string) value",
         "7L __index", "timestamp'2026-01-01' __brokerPublishTime", "'west' __replicatedFrom",

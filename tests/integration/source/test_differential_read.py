@@ -59,7 +59,7 @@ def reference(client: official_client.Client, topic: str) -> Rows:
 
 
 def rows_of(frame: DataFrame) -> Rows:
-    """Ours: partition's full name to its rows, in the order in which Spark gives them."""
+    """Return this package's rows by the partition's full name, in Spark's order."""
     rows: Rows = defaultdict(list)
     columns = [
         "value",
@@ -155,8 +155,9 @@ def java_messages(rng: random.Random) -> list[dict[str, Any]]:
 
 
 def finish(client: official_client.Client, topic: str, partitions: int) -> None:
-    """One message with bytes at the end of each partition: the Reader waits for ever for a last message
-    that it then drops."""
+    """Send one message with bytes at the end of each partition: the Reader waits forever for a last message
+    that it drops.
+    """
     names = [f"{topic}-partition-{index}" for index in range(partitions)] or [topic]
     for name in names:
         producer = client.create_producer(name)
@@ -196,12 +197,13 @@ def test_every_cell_equals_the_official_reader(
     for name, rows in expected.items():
         extra[name].subtract(map(_hashable, rows))
         assert all(times in (0, 1) for times in extra[name].values()), name
-        # Order, of all messages and so of those of each key: ours without the extra rows are theirs.
+        # The order of all messages, and so of each key: this package's rows without the extra rows equal the
+        # Reader's.
         assert [row for row in found[name] if not extra[name][_hashable(row)]] == rows
     assert found.keys() == expected.keys()
     assert len(found) == max(1, partitions)
 
-    # The official reader takes unbatched ZLIB messages without bytes for corrupt and drops them.
+    # The official reader regards unbatched ZLIB messages without bytes as corrupt, and drops them.
     dropped = [row for name, rows in found.items() for row in rows if extra[name][_hashable(row)]]
     assert {row[6][NUMBER] for row in dropped} == without_bytes.keys()
     assert len(dropped) == len(without_bytes)
@@ -240,7 +242,7 @@ def test_keys_equal_those_of_the_java_reader(
     ]
 
 
-def test_reading_leaves_no_subscription_behind(
+def test_reading_leaves_no_subscription(
     topic: str, official: official_client.Client, admin: Admin, read_topic: ReadTopic
 ) -> None:
     producer = official.create_producer(topic)

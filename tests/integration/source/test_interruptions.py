@@ -110,7 +110,7 @@ def test_reading_while_connections_break(pulsar: LocalPulsar, topic: str) -> Non
 
 
 def test_tasks_of_one_process_share_a_connection(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
-    """Also when the topic has moved in between; one that breaks while it is idle is replaced."""
+    """The topic may have moved in between; a connection that breaks while it is idle is replaced."""
     commands: list[SeenCommand] = []
     with Forwarder(pulsar.service_url, commands.append) as forwarder:
         options = ReadOptions(service_url=forwarder.service_url, topic=topic, consumers_per_split=1)
@@ -130,21 +130,21 @@ def test_tasks_of_one_process_share_a_connection(pulsar: LocalPulsar, topic: str
         admin.unload(topic)
         assert connections_of(3) == first
         forwarder.cut()
-        # One that asks for the owner, one to it.
+        # One connection is for the lookup, and one is to the owner.
         second = connections_of(3)
         assert max(len(first), len(second)) <= 2
         assert not first & second
 
 
 def test_writing_while_the_topic_moves(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
-    """At-least-once: everything is there, first occurrences in order, and what was sent twice says so."""
+    """At-least-once: every row is written, first occurrences are in order, and rows may be repeated."""
     assert write(pulsar, topic, lambda index: admin.unload(topic) if index in (5, 17, 30) else None) == ROWS
     found = read(pulsar, topic, lambda *_: None)
     assert list(dict.fromkeys(found)) == list(range(ROWS))
 
 
 def test_a_topic_that_takes_no_more_fails_the_task(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
-    """The broker says so at once, or keeps the topic fenced until the time to send is over."""
+    """The broker refuses immediately, or keeps the topic fenced until the time to send is over."""
     with pytest.raises(SendError, match=r"counts as written|terminated"):
         write(pulsar, topic, lambda index: admin.terminate(topic) if index == 10 else None, timeout_ms=25_000)
 

@@ -95,7 +95,7 @@ def test_batch_and_stream(
     everything = {topic: sent[topic] + further[topic] for topic in sent}
     read = texts_of(spark.read.parquet(target))
     assert {topic: sorted(texts) for topic, texts in read.items()} == everything
-    # Where ledgers are not known, positions in one ledger say how little it is.
+    # If ledgers are unknown, positions in one ledger show how small the topic is.
     assert len(list(Path(target).glob("*.parquet"))) - files <= 2 * LEAST_TASKS
 
 
@@ -156,10 +156,10 @@ def test_a_plan_says_which_task_reads_a_split(pulsar: LocalPulsar, admin: Admin)
     assert [split for task in plan.tasks for split in task] == plan.splits
 
 
-def test_of_many_small_topics_no_ledger_is_asked_for(
+def test_ledgers_of_many_small_topics_are_not_requested(
     pulsar: LocalPulsar, admin: Admin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Brokers tell in one answer where a topic begins and ends."""
+    """Brokers report the beginning and the end of a topic in one answer."""
     namespace = "public/many-untold"
     admin.make_namespace(namespace)
     sent = produce(pulsar, namespace, 0)
@@ -243,7 +243,7 @@ def read(
     splits: list[Split],
     between: Callable[[int], None] = lambda _: None,
 ) -> Texts:
-    """As one task."""
+    """Return the rows that one task reads."""
     texts: Texts = defaultdict(list)
     for number, batch in enumerate(read_splits(options, schema, splits)):
         between(number)

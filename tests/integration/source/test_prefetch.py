@@ -1,5 +1,7 @@
-"""Several consumers at a time on one range (option consumersPerSplit): the same rows in the same order, whatever the
-topic is like and whatever happens to them."""
+"""Several consumers at a time on one range (option consumersPerSplit).
+
+They return the same rows in the same order, whatever the topic contains and whatever happens to them.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +40,8 @@ ENTRIES = 3_000
 
 
 @pytest.fixture
-def begun(monkeypatch: pytest.MonkeyPatch) -> list[Position]:
-    """Where consumers began ahead of another; parts are short."""
+def prefetch_starts(monkeypatch: pytest.MonkeyPatch) -> list[Position]:
+    """Return the positions at which consumers began ahead of another; parts are short."""
     monkeypatch.setattr(ahead_module, "LEAST_ENTRIES", 5)
     monkeypatch.setattr(ahead_module, "MOST_ENTRIES", 40)
     starts: list[Position] = []
@@ -61,8 +63,11 @@ def read(
     between: Callable[[int], None] = lambda _: None,
     **options: Any,
 ) -> list[tuple[Place, bytes]]:
-    """As a task reads, calling `between` with the number of batches so far. By default a broker may send it little at
-    a time: what all waits for a task that stands still for a moment, nobody needs to read ahead."""
+    """Read as a task does, calling `between` with the number of batches so far.
+
+    By default, a broker may send few messages at a time. If all messages already waited for a task that
+    pauses, no consumer would need to read ahead.
+    """
     chosen = ReadOptions(
         service_url=server.service_url,
         topic=topic,
@@ -104,7 +109,7 @@ def test_any_range_of_any_topic(
     pulsar: LocalPulsar,
     admin: Admin,
     rng: random.Random,
-    begun: list[Position],
+    prefetch_starts: list[Position],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Three ledgers with markers and aborted transactions, against the official Java Reader."""
@@ -116,7 +121,7 @@ def test_any_range_of_any_topic(
     (theirs,) = java.run({"do": "read", "topic": topic})
     places = [(each["ledger"], each["entry"], each["batchIndex"]) for each in theirs]
     assert read(pulsar, topic, consumers_per_split=1)
-    assert not begun
+    assert not prefetch_starts
     for _ in range(12):
         monkeypatch.setattr(ahead_module, "MOST_ENTRIES", rng.choice((6, 20, 80, 400)))
         first, last = sorted(rng.sample(range(len(places)), 2))
@@ -131,7 +136,7 @@ def test_any_range_of_any_topic(
             receiver_queue_size=rng.choice((10, 50, 20_000)),
         )
         assert [place for place, _ in found] == places[first:last]
-    assert begun
+    assert prefetch_starts
 
 
 def _at(place: Place) -> Position:
@@ -144,7 +149,11 @@ def numbers(rows: list[tuple[Place, bytes]]) -> list[int]:
 
 
 def test_topics_that_move_and_connections_that_break(
-    topic: str, pulsar: LocalPulsar, admin: Admin, begun: list[Position], monkeypatch: pytest.MonkeyPatch
+    topic: str,
+    pulsar: LocalPulsar,
+    admin: Admin,
+    prefetch_starts: list[Position],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     send_entries(pulsar.service_url, topic, range(ENTRIES))
     opened: list[Connection] = []
@@ -158,7 +167,7 @@ def test_topics_that_move_and_connections_that_break(
 
     def disturb(number: int) -> None:
         if number % 12 == 2:
-            # A topic that is unloaded again at once may never show its messages (4.0.8).
+            # A topic that is unloaded again immediately may never show its messages (4.0.8).
             time.sleep(0.5)
             admin.unload(topic)
         elif number % 12 == 8:
@@ -166,14 +175,14 @@ def test_topics_that_move_and_connections_that_break(
                 if each.is_open:
                     each._transport._stream.shutdown(socket.SHUT_RDWR)
 
-    # Other options than those of tasks before, whose connections it would take over.
+    # The options differ from earlier tasks' options, so that their connections are not reused.
     assert numbers(read(pulsar, topic, between=disturb, connection_timeout_ms=9_999)) == list(range(ENTRIES))
     assert len(opened) > 4
-    assert len(begun) > 10
+    assert len(prefetch_starts) > 10
 
 
-def test_those_ahead_never_stand_in_the_way(
-    topic: str, pulsar: LocalPulsar, begun: list[Position], monkeypatch: pytest.MonkeyPatch
+def test_prefetching_consumers_never_delay_the_first_one(
+    topic: str, pulsar: LocalPulsar, prefetch_starts: list[Position], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Entries grow, and what waits for the consumers ahead is more than a connection keeps."""
     monkeypatch.setattr(ahead_module, "MOST_ENTRIES", 100)
@@ -182,17 +191,17 @@ def test_those_ahead_never_stand_in_the_way(
     send_entries(pulsar.service_url, topic, range(150), size=100)
     send_entries(pulsar.service_url, topic, range(150, 600), size=10_000)
     assert numbers(read(pulsar, topic, poll_timeout_ms=20_000)) == list(range(600))
-    assert begun
+    assert prefetch_starts
 
 
 def test_short_ledgers_are_not_read_many_times(
-    topic: str, pulsar: LocalPulsar, admin: Admin, begun: list[Position]
+    topic: str, pulsar: LocalPulsar, admin: Admin, prefetch_starts: list[Position]
 ) -> None:
     for ledger in range(8):
         send_entries(pulsar.service_url, topic, range(ledger * 100, ledger * 100 + 100))
         admin.unload(topic)
     assert numbers(read(pulsar, topic)) == list(range(800))
-    assert 1 <= len({each.ledger for each in begun}) <= 2
+    assert 1 <= len({each.ledger for each in prefetch_starts}) <= 2
 
 
 @contextmanager
@@ -205,9 +214,13 @@ def limited_subscriptions(admin: Admin, namespace: str, most: int) -> Iterator[N
 
 @pytest.mark.parametrize("is_early", [True, False], ids=["told early", "told when a part is read"])
 def test_a_limit_of_subscriptions_leaves_one(
-    pulsar: LocalPulsar, admin: Admin, begun: list[Position], monkeypatch: pytest.MonkeyPatch, is_early: bool
+    pulsar: LocalPulsar,
+    admin: Admin,
+    prefetch_starts: list[Position],
+    monkeypatch: pytest.MonkeyPatch,
+    is_early: bool,
 ) -> None:
-    # The answer is a refusal, however long it takes.
+    # The answer is a refusal, however long it needs.
     monkeypatch.setattr(ahead_module, "_SETTLE_SECONDS", 60.0)
     if not is_early:
         monkeypatch.setattr(Subscribing, "is_answered", False)
@@ -223,7 +236,7 @@ def test_a_limit_of_subscriptions_leaves_one(
             end = first.end()
         await_true("no subscription", lambda: not admin.subscriptions(topic))
         assert numbers(read(pulsar, topic, EARLIEST, end)) == list(range(ENTRIES))
-    assert 1 <= len(begun) <= 3
+    assert 1 <= len(prefetch_starts) <= 3
 
 
 def _is_refused(client: BrokerClient, topic: str) -> bool:
@@ -234,7 +247,9 @@ def _is_refused(client: BrokerClient, topic: str) -> bool:
     return False
 
 
-def test_nothing_is_left_behind(topic: str, pulsar: LocalPulsar, admin: Admin, begun: list[Position]) -> None:
+def test_no_consumers_or_threads_are_left(
+    topic: str, pulsar: LocalPulsar, admin: Admin, prefetch_starts: list[Position]
+) -> None:
     send_entries(pulsar.service_url, topic, range(ENTRIES))
 
     class Enough(Exception):
@@ -246,5 +261,5 @@ def test_nothing_is_left_behind(topic: str, pulsar: LocalPulsar, admin: Admin, b
 
     with pytest.raises(Enough):
         read(pulsar, topic, between=stop)
-    assert begun
+    assert prefetch_starts
     await_true("no subscription", lambda: not admin.subscriptions(topic))
