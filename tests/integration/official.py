@@ -214,10 +214,9 @@ def messages_of(
 
 
 def _has_message(reader: official_client.Reader) -> bool:
-    """Return whether there is a message; repeat the request once.
+    """Return whether there is a message; repeat the request after a timeout.
 
-    The official client loses a request when its topic moves to another connection, and gives up after a
-    timeout.
+    The official client loses a request when its topic moves to another connection.
     """
     try:
         return reader.has_message_available()

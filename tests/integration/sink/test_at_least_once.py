@@ -1,4 +1,4 @@
-"""At-least-once, observed at the wire.
+"""The guarantee at-least-once, observed at the wire.
 
 A task ends with the last receipt, fails without it, and holds a bounded number of unconfirmed bytes.
 """

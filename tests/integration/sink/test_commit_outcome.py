@@ -52,10 +52,9 @@ def prepared(given: WriteOptions, journal: str, job: Writer) -> list[RowsPrepare
 def run_job(
     given: WriteOptions, journal: str, at_commit: Callable[[], WriteOptions] | None = None
 ) -> PulsarError | None:
-    """Run a job as Spark does, which aborts after a failed commit.
+    """Run a job as Spark does, which aborts after a failed commit, and return the user's error, if any.
 
-    `at_commit` returns the options for the commit. The result is the error that the user sees, or None for
-    a success.
+    `at_commit` returns the options for the commit.
     """
     name = uuid.uuid4().hex
     job = Writer(name, name, given.topic)

@@ -186,8 +186,8 @@ def test_many_tasks_take_over_at_once(
 
 
 def test_a_run_that_was_taken_over_from_leaves_the_next_one_alone(pulsar: LocalPulsar, topic: str) -> None:
-    """All tasks of the epoch fail, so Spark passes no message to `abort`, while the next run writes the same
-    epoch.
+    """Every task of the epoch fails, so Spark passes no message to `abort`, while the next run writes the
+    same epoch.
     """
     journal = f"{topic}-journal"
     former, now = Writer("owner", "former"), Writer("owner", "now")

@@ -220,7 +220,7 @@ def test_a_topic_that_was_deleted_or_made_again_stays_so(
 def test_a_task_ends_when_its_transaction_has_timed_out(
     pulsar: LocalPulsar, official: official_client.Client, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its rows would arrive late too, at partitions to which it has sent nothing before."""
+    """The task's rows would arrive late too, at partitions to which it has sent nothing before."""
     given = options(pulsar, topic)
     rows = pa.record_batch({"value": ["a"]})
     transactions: list[OpenTransaction] = []
@@ -252,7 +252,7 @@ def test_a_task_that_begins_when_its_job_has_failed(
     behind: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Spark ends tasks of a failed job a moment after it has told the driver to abort."""
+    """Spark ends tasks of a failed job a moment after it has called the driver's `abort`."""
     given = options(pulsar, topic)
     rows = pa.record_batch({"value": ["a"]})
     target, name = settle_target(given, rows.schema), JournalName(topic, f"{topic}-journal")
@@ -362,7 +362,7 @@ def test_rows_of_a_job_that_fails(
     topic: str,
     tmp_path: Path,
 ) -> None:
-    """One task fails while the first rows of another are on their way."""
+    """The other task fails while the first rows of this one are on their way."""
     on_their_way, job_has_failed = tmp_path / "on-their-way", threading.Event()
     writing: set[int] = set()
 

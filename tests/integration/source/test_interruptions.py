@@ -1,4 +1,4 @@
-"""A topic that moves, a connection that breaks and a receipt that is refused, in the middle of the work."""
+"""Topics that move, connections that break and receipts that are refused, in the middle of the work."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_tasks_of_one_process_share_a_connection(pulsar: LocalPulsar, topic: str
 
 
 def test_writing_while_the_topic_moves(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
-    """At-least-once: every row is written, first occurrences are in order, and rows may be repeated."""
+    """Every row is written at least once, first occurrences are in order, and rows may be repeated."""
     assert write(pulsar, topic, lambda index: admin.unload(topic) if index in (5, 17, 30) else None) == ROWS
     found = read(pulsar, topic, lambda *_: None)
     assert list(dict.fromkeys(found)) == list(range(ROWS))

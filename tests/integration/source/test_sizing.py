@@ -83,8 +83,8 @@ def test_a_sample_of_a_topic_measures_its_messages(written: str, pulsar: LocalPu
     assert (sample.format, sample.messages) == ("AVRO", ROWS)
     assert sample.columns == 8 + 6
     assert 500 < sample.entry_messages <= 1000
-    # Four longs of up to 6 bytes, four texts of 12 bytes and their lengths, and 3 to 5 bytes that mark the
-    # end of a message.
+    # A message has four longs of up to 6 bytes, and four texts of 12 bytes with their lengths. Its end has 3
+    # to 5 bytes.
     assert 60 < sample.message_bytes < 100
     assert sample.message_cpu is not None
     assert 0 < sample.message_cpu < 1e-4

@@ -1,4 +1,4 @@
-"""A stream's subscription follows what Spark has committed, and the stream tells how far it is behind."""
+"""Progress of a stream: its subscription follows Spark's commits, and the stream reports its lag."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ def backlog(admin: Admin, topic: str, partitions: int = 0, name: str = NAME) -> 
 
 @pytest.fixture
 def reader(pulsar: LocalPulsar) -> Callable[..., PulsarStreamReader]:
-    """What Spark makes in a query's driver process, here in that of the test."""
+    """Return a function that makes Spark's reader of a query, in the test's process instead of a driver
+    process.
+    """
     made: list[PulsarStreamReader] = []
 
     def make(**options: Any) -> PulsarStreamReader:
@@ -94,11 +96,11 @@ def test_pulsars_own_backlog_falls_to_0_on_all_partitions(
     assert query.exception() is None
     assert values_in(spark, tmp_path) == Counter(range(800))
 
-    def left() -> set[str]:
+    def subscriptions() -> set[str]:
         return {each for n in range(3) for each in admin.subscriptions(f"{topic}-partition-{n}")}
 
-    # A broker removes those of readers a moment after they have closed them.
-    await_true("no other subscription", lambda: left() == {NAME})
+    # A broker removes the readers' subscriptions a moment after the readers have closed them.
+    await_true("no other subscription", lambda: subscriptions() == {NAME})
 
 
 def test_a_micro_batch_that_fails_is_not_acknowledged_and_kept(
@@ -109,7 +111,7 @@ def test_a_micro_batch_that_fails_is_not_acknowledged_and_kept(
     official: official_client.Client,
     admin: Admin,
 ) -> None:
-    """With a retention that keeps nothing, the subscription alone keeps what Spark has not committed."""
+    """The retention keeps nothing, so only the subscription keeps the messages that Spark has not committed."""
     namespace = f"public/{uuid.uuid4().hex[:8]}"
     admin.make_namespace(namespace)
     topic = f"persistent://{namespace}/t"
@@ -183,7 +185,7 @@ def test_a_cursor_survives_that_the_topic_moves(
     await_true("no backlog", lambda: backlog(admin, filled) == 0)
 
 
-def test_a_cursor_ahead_of_the_checkpoint_is_told_and_stays(
+def test_a_cursor_ahead_of_the_checkpoint_is_reported_and_stays(
     filled: str,
     official: official_client.Client,
     admin: Admin,
@@ -237,7 +239,7 @@ def test_a_namespace_without_automatic_subscriptions_says_what_to_do(
     assert admin.request("POST", f"namespaces/{namespace}/autoSubscriptionCreation", policy).status < 300
 
     def is_refused() -> bool:
-        # It takes the refusal for a passing fault, for as long as it is told to.
+        # The client treats the refusal as a passing fault, until its timeout.
         with python_client(pulsar.service_url, seconds=2) as client:
             try:
                 client.subscribe(topic, uuid.uuid4().hex).close()
@@ -258,7 +260,7 @@ def test_a_batch_has_no_subscription(
     refused(lambda: frame.option("subscriptionName", NAME).load().count(), "OptionError")
 
 
-def test_without_a_name_nothing_is_left_behind(
+def test_without_a_name_no_subscription_is_left(
     topic: str,
     tmp_path: Path,
     pulsar: LocalPulsar,
@@ -284,10 +286,10 @@ def test_without_a_name_nothing_is_left_behind(
     await_true("no subscription", lambda: not admin.subscriptions(topic))
 
 
-# What it tells
+# The reports
 
 
-def test_progress_and_listener_tell_the_lag(
+def test_progress_and_listener_report_the_lag(
     topic: str, tmp_path: Path, spark: SparkSession, pulsar: LocalPulsar, stream: Stream,
     official: official_client.Client, admin: Admin,
 ) -> None:  # fmt: skip
@@ -385,7 +387,7 @@ def test_lag_without_the_admin_rest_api(
     assert stream.reportLatestOffset()["lag"]["partitions"] == {}
 
 
-def test_a_namespace_that_retains_nothing_is_told_of(
+def test_a_namespace_that_retains_nothing_is_reported(
     official: official_client.Client, admin: Admin, pulsar: LocalPulsar,
     reader: Callable[..., PulsarStreamReader], caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
@@ -411,7 +413,7 @@ def test_a_namespace_that_retains_nothing_is_told_of(
     assert not warnings(subscription_name=NAME)
 
 
-def test_an_idle_stream_that_may_not_see_ledgers_asks_ahead_for_them_once(
+def test_an_idle_stream_that_may_not_see_ledgers_requests_them_once(
     filled: str,
     pulsar: LocalPulsar,
     reader: Callable[..., PulsarStreamReader],

@@ -1,4 +1,6 @@
-"""Tables in the Delta format: what other engines see and do, two tierers at once, and tierers that are killed."""
+"""Tables in the Delta format: the view and the commits of other engines, two tierers at once, and killed
+tierers.
+"""
 
 from __future__ import annotations
 
@@ -199,11 +201,11 @@ def test_upkeep_by_others_between_runs(tier: Tier, same: Same) -> None:
     assert tier.rows().equals(everything)
 
 
-# Two at once
+# Two tierers at the same time
 
 
 class Meeting(ProcessWriters):
-    """Waits for the other tierer when files are written, so that both commit upon one state."""
+    """A writer that waits for the other tierer, so that both commit after the same state."""
 
     def __init__(self, barrier: threading.Barrier) -> None:
         super().__init__(1)
@@ -216,7 +218,7 @@ class Meeting(ProcessWriters):
 
 
 def meet(tier: Tier) -> list[RoundResult]:
-    """One round of each of two tierers."""
+    """Run one round of each of two tierers."""
     barrier, results = threading.Barrier(2), queue.Queue[RoundResult | Exception]()
 
     def run() -> None:
@@ -285,7 +287,9 @@ def is_commit(request: Request, *, is_answered: bool) -> bool:
 def test_a_tierer_is_killed_in_the_middle_of_a_commit(
     is_answered: bool, gate: HttpGate, endpoint: str, tmp_path: Path
 ) -> None:
-    """Before the store has its commit, or after: files and positions are there together, or are not."""
+    """The tierer dies before or after the store has its commit: files and positions are both committed, or
+    neither is.
+    """
     path = f"s3://{object_store.BUCKET}/killed-{is_answered}"
     folder = DeltaFolder.open({"type": "delta", "path": path, **s3_settings(endpoint)})
     table = folder.create(IDENTIFIER, definition())
@@ -317,7 +321,7 @@ def test_a_tierer_is_killed_in_the_middle_of_a_commit(
 
 
 def test_two_commits_come_to_the_store_at_once(gate: HttpGate, endpoint: str) -> None:
-    """Both have seen that nobody was first; the store lets one have the place in the log."""
+    """Both tierers have seen no other commit; the store accepts only one at that position of the log."""
     path = f"s3://{object_store.BUCKET}/at-once"
     folder = DeltaFolder.open({"type": "delta", "path": path, **s3_settings(gate.endpoint)})
     add_ledger(folder.create(IDENTIFIER, definition()), 1)
@@ -348,7 +352,7 @@ def test_two_commits_come_to_the_store_at_once(gate: HttpGate, endpoint: str) ->
 
 
 def test_an_answer_is_lost_on_the_way(gate: HttpGate, endpoint: str) -> None:
-    """delta-rs sends the commit again, is told that it is there, and takes it for that of somebody else."""
+    """delta-rs sends the commit again, gets the answer that it exists, and mistakes it for another writer's."""
     path = f"s3://{object_store.BUCKET}/lost"
     folder = DeltaFolder.open({"type": "delta", "path": path, **s3_settings(gate.endpoint)})
     table = folder.create(IDENTIFIER, definition())

@@ -1,4 +1,4 @@
-"""Rounds that die, rounds at once, and what must not be cut: nothing is lost, nothing is there twice."""
+"""Rounds that die, rounds at the same time, and ranges that must stay whole: no row is lost or repeated."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ PROGRAM = Path(__file__).parents[2] / "programs" / "tier_topic.py"
 
 
 def test_an_open_transaction_over_the_end_of_a_ledger(tier: Tier, same: Same) -> None:
-    """What is before it is tiered, what is from its first message on is not; an aborted one is no row."""
+    """Messages before the transaction are tiered, messages from its first one on are not; an aborted one is
+    no row.
+    """
     options = parse_options(
         WriteOptions,
         {
@@ -93,7 +95,7 @@ def test_a_chunked_message_over_the_end_of_a_ledger(
     assert tier.run().rows == 2 * ENTRIES + 1
     tier.trim()
     assert tier.rows()["value"].to_pylist()[-1] == b"first last."
-    # One whose producer has died is not waited for for ever.
+    # A round does not wait forever for a transaction whose producer has died.
     with RawProducer(tier.server.service_url, tier.topic) as producer:
         producer.send(b"first ", (26, b"dead"), (27, 2), (28, 11), (29, 0))
     tier.roll()
@@ -125,7 +127,9 @@ def test_two_tierers_at_once(tier: Tier, same: Same) -> None:
 
 
 def test_commits_that_are_tried_again_would_repeat_rows(tier: Tier, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The negative control: with pyiceberg's own retries on, two rounds that look at the same state both land."""
+    """The negative control: with pyiceberg's own retries on, two rounds that read the same state are both
+    committed.
+    """
     monkeypatch.setitem(iceberg._PROPERTIES, "commit.retry.num-retries", "4")
     tier.send(range(4 * ENTRIES), batching_enabled=False)
     tier.roll()
@@ -164,7 +168,7 @@ def test_a_commit_that_comes_too_late(tier: Tier, same: Same, monkeypatch: pytes
 
 @pytest.mark.parametrize(("seed", "catalog"), [(0, ICEBERG), (1, DELTA)], indirect=["catalog"])
 def test_a_tierer_that_is_killed(seed: int, tier: Tier, same: Same) -> None:
-    """At random moments, by kill -9, while messages come and another one runs."""
+    """The tierer dies at random moments, by kill -9, while messages arrive and another tierer runs."""
     rng = random.Random(seed)
     tier.send(range(5 * ENTRIES), batching_enabled=False)
     sent = 5 * ENTRIES

@@ -1,4 +1,6 @@
-"""Catalog tables in SQL: Spark's own Parquet scan of what a topic's table holds gives what the data source gives."""
+"""Catalog tables in SQL: Spark's own Parquet scan of a topic's table returns the same rows as the data
+source.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ EVERYTHING = ["*", *METADATA]
 def days(
     small_ledgers: LocalPulsar, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SqlTable]:
-    """Four days in two partitions, tiered, and some rows behind the end of the table. To be left as it is."""
+    """A table with four days in two partitions, and some rows after its end. Tests must not change it."""
     with (
         pytest.MonkeyPatch.context() as monkeypatch,
         new_tier(small_ledgers, tmp_path_factory.mktemp("days")) as tier,
@@ -69,7 +71,7 @@ def test_every_cell(days: SqlTable) -> None:
 
 
 FILTERS = {
-    # From a condition to how many of the files are read; None where that does not matter.
+    # Each condition has the number of files that are read; None if that does not matter.
     "id >= 600": 2, "id = 3": 2, "3 = id": 2, "id <= 150": 2, "id < 0": 0, "id is null": 0,
     f"id in ({', '.join(map(str, range(0, 60, 2)))})": 2, "not id = 3": FILES,
     "id < 100 or id > 700": 4, "id < 100 or line.a > 700": FILES, "id > 100 and number = 7": None,
@@ -95,7 +97,7 @@ FILTERS = {
 
 
 def test_filters_of_all_kinds(days: SqlTable) -> None:
-    """Of the tier alone, as filters of the data source are tested elsewhere."""
+    """The query reads the tier alone, because other tests cover filters of the data source."""
     told = [f"({condition}) AS c{number}" for number, condition in enumerate(FILTERS)]
     plain = days.frame(readFrom="broker").where(f"id < {TIERED}").selectExpr("id", *told).collect()
     alone = days.spark.table(days.columns)
@@ -218,7 +220,7 @@ def test_shapes_of_queries(days: SqlTable) -> None:
 
 
 def test_a_table_that_holds_all(sql: SqlTable, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is planned beside the scan of files; what is written later is read all the same."""
+    """The plan has only the scan of files; rows that are written later are read nevertheless."""
     sql.tier.admin.create_partitioned(sql.tier.topic, 3)
     write_on(monkeypatch, sql.tier, DAYS[0], numbered(range(2)))
     sql.tier.roll()
@@ -231,7 +233,7 @@ def test_a_table_that_holds_all(sql: SqlTable, monkeypatch: pytest.MonkeyPatch) 
     write(sql.tier, numbered(range(2, 5)))
     assert "BatchScan" in plan(sql.frame().select("id"))
     assert frame.count() == 5
-    # Emptied before the new rows were tiered: lost, and told.
+    # The topic was emptied before the new rows were tiered: the loss is reported.
     for index in range(3):
         sql.tier.admin.truncate(f"{sql.tier.topic}-partition-{index}")
     sql.tier.roll()
@@ -388,7 +390,7 @@ def test_a_data_file_that_is_gone_or_damaged_is_named(sql: SqlTable) -> None:
         pytest.raises(Py4JJavaError, match=gone.name),
     ):
         sql.frame().select("name").collect()
-    # From the ledgers, which are still there.
+    # These rows are from the ledgers, which still exist.
     assert sql.frame(readFrom="broker").count() == 200
     gone.write_bytes(kept)
     damaged.write_bytes(damaged.read_bytes()[:-100])

@@ -140,7 +140,7 @@ ASKING: dict[str, Callable[[BrokerClient], object]] = {
         *((asking, "asking") for asking in ("log ends", "unseen entries", "a durable subscription")),
     ],
 )
-def test_no_consumers_or_threads_are_left(asking: str, fails: str, fault: PulsarError) -> None:
+def test_nothing_is_left_behind(asking: str, fails: str, fault: PulsarError) -> None:
     broker = Broker(fails, fault)
     with pytest.raises(type(fault)):
         ASKING[asking](cast(BrokerClient, Client(broker)))
