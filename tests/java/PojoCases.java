@@ -16,7 +16,7 @@ import org.apache.pulsar.client.api.schema.SchemaDefinition;
 final class PojoCases {
     private PojoCases() {}
 
-    /** What a shop may send. */
+    /** A message that a shop may send. */
     public static class Order {
         public long id;
         public Integer units;

@@ -1,4 +1,6 @@
-"""What a user runs by spark-submit or over Spark Connect: batch, SQL, sink and stream. `recipe.py topic folder [sc://...]`"""
+"""A user's program for spark-submit or Spark Connect: batch, SQL, sink and stream. `recipe.py topic folder
+[sc://...]`
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
-"""A query with state of its own, over Spark Connect, with its checkpoint in Pulsar: begun, ended, and begun again.
+"""A query with state of its own, over Spark Connect, with its checkpoint in Pulsar: started, ended, and
+started again.
 
     state_over_connect.py SERVICE_URL TOPIC CHECKPOINT
 
-Writes texts to TOPIC, and from each micro-batch the longest text of each key to TOPIC-longest. Prints a JSON object:
-`rows`, what is in there, in order; and `state`, what the source `statestore` says of the variable.
+The program writes texts to TOPIC, and from each micro-batch the longest text of each key to TOPIC-longest.
+It prints a JSON object: `rows` are the rows of TOPIC-longest, in order, and `state` is the variable in the
+source `statestore`.
 """
 
 from __future__ import annotations

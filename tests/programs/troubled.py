@@ -34,12 +34,14 @@ SPECULATION: Final = {
 
 
 class InjectedFailure(Exception):
-    """What a task fails with on purpose."""
+    """A failure of a task on purpose."""
 
 
 def troubled(seed: int) -> Callable[[Column], Column]:
-    """Gives texts as they are. Which attempts fail or rest, and at which row, depends on `seed`, stage, partition and
-    attempt."""
+    """Return texts unchanged, but fail or pause in some attempts.
+
+    The attempt and the row are determined by `seed`, stage, partition and attempt.
+    """
     SparkSession.active().sparkContext.addPyFile(__file__)
     attempts: dict[int, Iterator[None]] = {}
 
@@ -58,7 +60,7 @@ def troubled(seed: int) -> Callable[[Column], Column]:
 
 
 def _trouble(seed: int, context: TaskContext) -> Iterator[None]:
-    """To be advanced at each row."""
+    """An iterator to advance at each row."""
     task = f"{seed} {context.stageId()} {context.partitionId()} {context.attemptNumber()}"
     chance = random.Random(task)
     drawn, row, seconds = chance.random(), chance.randrange(_WITHIN_ROWS), chance.uniform(*_REST_SECONDS)

@@ -1,4 +1,4 @@
-"""What each kind of event of the schedule does."""
+"""The actions for each kind of event in the schedule."""
 
 from __future__ import annotations
 
@@ -64,8 +64,11 @@ class Chaos:
         return actions[event.kind](event.chance())
 
     def _supervise(self) -> None:
-        """A broker gives up its start when the claim to lead of the one that was killed expires at that moment (seen on
-        4.0.8); whoever runs brokers starts such a one again."""
+        """Start the broker again if it has ended, as operators do.
+
+        A broker ends during its start if the leader's claim of the killed broker expires at that moment
+        (observed on 4.0.8).
+        """
         if not self.cluster.broker.running:
             self.cluster.broker.launch()
 
@@ -79,7 +82,7 @@ class Chaos:
         self.cluster.await_healthy()
 
     def _kill_driver(self, chance: random.Random) -> bool:
-        """Mostly once it has come to something, sometimes in the middle of its start."""
+        """Kill the query, usually after its first progress, sometimes in the middle of its start."""
         if chance.random() < 0.75:
             self.query.await_commits(1, _COMMIT_SECONDS)
             self.query.await_epoch(_EPOCH_SECONDS)
@@ -92,7 +95,7 @@ class Chaos:
         return True
 
     def _rest(self, _: random.Random) -> bool:
-        """The query comes back to find what it has not read in tiered storage: the open ledgers are closed first."""
+        """Pause the query until its unread messages are in tiered storage: the open ledgers are closed first."""
         self.query.await_commits(1, _COMMIT_SECONDS)
         if self.query.has_ended:
             return False
@@ -105,7 +108,7 @@ class Chaos:
         return True
 
     def _kill_spark_worker(self, chance: random.Random) -> bool:
-        """Its executors end with it; it comes back as one that knows of none."""
+        """Restart a worker. Its executors end with it, and it does not know of them afterwards."""
         worker = chance.choice(self.workers)
         worker.kill()
         time.sleep(chance.uniform(0.0, _MOST_AWAY_SECONDS))
@@ -128,7 +131,7 @@ class Chaos:
         return True
 
     def _restart_bookie(self, chance: random.Random) -> bool:
-        """One at a time: the ledgers have two copies."""
+        """Restart one bookie at a time, because ledgers have two copies."""
         for each in self.cluster.bookies:
             self.cluster.await_in_service(each)
         bookie = chance.choice(self.cluster.bookies)
@@ -160,8 +163,11 @@ class Chaos:
         return True
 
     def _trim(self, _: random.Random) -> bool:
-        """Behind a query that runs and goes on behind what was removed: one that is stopped meanwhile cannot tell a
-        ledger that it has read to its end from one that had more, and says so (docs/guarantees.md)."""
+        """Remove ledgers that a running query has read, while it continues after them.
+
+        A query that is stopped during the removal cannot distinguish a ledger that it has read to its end
+        from a longer one. Its error reports this (docs/guarantees.md).
+        """
         self.query.await_commits(1, _COMMIT_SECONDS)
         if self.query.has_ended:
             return False

@@ -17,10 +17,10 @@ _LOOK_SECONDS = 5.0
 class Checkpoint(Protocol):
     @property
     def location(self) -> str:
-        """As the query takes it."""
+        """Return the location, as the query needs it."""
 
     def names(self, folder: str) -> list[str]:
-        """Of the files in a folder; none where there is no folder."""
+        """Return the names of the files in a folder; empty if the folder does not exist."""
 
     def text(self, file: str) -> str: ...
 
@@ -38,7 +38,7 @@ class InFolder:
 
 
 class InPulsar:
-    """Takes nothing over. While Pulsar cannot be reached it says what it last saw."""
+    """Read the checkpoint without taking it over. If Pulsar is unreachable, return the last result."""
 
     def __init__(self, service_url: str, location: str) -> None:
         self.location = location

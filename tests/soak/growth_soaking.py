@@ -1,10 +1,12 @@
-"""One session that runs thousands of micro-batches and hundreds of queries, and must not grow.
+"""A session that runs thousands of micro-batches and hundreds of queries, and must not grow.
 
-A stream reads two rows at a time while queries of every kind that hands rows to other threads or processes run beside
-it: TRANSFORM, Python and Arrow functions with a limit, window, sort, broadcast, cache. What the driver's processes hold
-is counted after a fifth of the work, when caches are warm, and at the end.
+A stream reads two rows at a time. Beside it run queries of every kind that passes rows to other threads or
+processes. These are TRANSFORM, Python and Arrow functions with a limit, window, sort, broadcast, cache.
+The objects of the driver's processes are counted after a fifth of the work, when caches are warm, and at
+the end.
 
-A TRANSFORM with a limit is not among them: Spark 4.3 itself abandons its process and two threads, with any source.
+A TRANSFORM with a limit is not among them: Spark 4.3 itself abandons its process and two threads, with any
+source.
 """
 
 from __future__ import annotations
@@ -55,8 +57,8 @@ _SETTINGS = {
 
 
 @dataclass(frozen=True)
-class Held:
-    """What the JVM and its child processes hold at one moment, after a garbage collection."""
+class Footprint:
+    """The objects of the JVM and its child processes at one moment, after a garbage collection."""
 
     heap_mib: int
     direct_mib: int
@@ -69,7 +71,7 @@ class Held:
 
 @dataclass
 class GrowthReport:
-    """What was held after a fifth of the work and at its end, and in `faults` what has grown or was wrong."""
+    """The footprints after a fifth of the work and at its end, and in `faults` what has grown or was wrong."""
 
     epochs: int
     queries: int
@@ -128,12 +130,12 @@ def grow(
                 faults.append(f"{name}: expected {expected}, got {found}")
             _await_epoch(stream, epochs * (number + 1) // queries)
             if warm is None and number >= queries // _WARM:
-                warm = held(spark)
+                warm = footprint(spark)
                 say(f"after {number + 1} queries and {_epoch(stream)} epochs: {warm}")
     finally:
         reached = _epoch(stream)
         stream.stop()
-    last = held(spark)
+    last = footprint(spark)
     say(f"after {queries} queries and {reached} epochs: {last}")
     assert warm is not None
     faults += growth(warm, last)
@@ -142,7 +144,7 @@ def grow(
     )
 
 
-def growth(warm: Held, last: Held) -> list[str]:
+def growth(warm: Footprint, last: Footprint) -> list[str]:
     """Return a line for each count that has grown by more than its margin."""
     before, after = asdict(warm), asdict(last)
     return [
@@ -152,7 +154,7 @@ def growth(warm: Held, last: Held) -> list[str]:
     ]
 
 
-def held(spark: SparkSession) -> Held:
+def footprint(spark: SparkSession) -> Footprint:
     """Count what the driver's JVM and the processes below it hold, after garbage collections of both."""
     gc.collect()
     jvm: Any = spark._jvm
@@ -162,7 +164,7 @@ def held(spark: SparkSession) -> Held:
     management = jvm.java.lang.management.ManagementFactory
     process = int(jvm.java.lang.ProcessHandle.current().pid())
     opened = [link for each in _family(process) for link in _links(each)]
-    return Held(
+    return Footprint(
         heap_mib=management.getMemoryMXBean().getHeapMemoryUsage().getUsed() >> 20,
         direct_mib=max(0, jvm.io.netty.util.internal.PlatformDependent.usedDirectMemory()) >> 20,
         arrow_mib=jvm.org.apache.spark.sql.util.ArrowUtils.rootAllocator().getAllocatedMemory() >> 20,
@@ -176,7 +178,9 @@ def held(spark: SparkSession) -> Held:
 
 
 def _family(process: int) -> list[int]:
-    """The process and all below it; Spark keeps idle Python workers for a minute, and no more than run at once."""
+    """Return the process and all below it; Spark keeps idle Python workers for a minute, at most the number
+    that ran in parallel.
+    """
     family = [process]
     for each in family:
         for task in Path(f"/proc/{each}/task").glob("*/children"):
@@ -188,7 +192,7 @@ def _family(process: int) -> list[int]:
 
 
 def _links(process: int) -> list[str]:
-    """What the open files of a process are; none of a process that has ended."""
+    """Return the kinds of a process's open files; empty for a process that has ended."""
     links: list[str] = []
     with contextlib.suppress(OSError):
         links.extend(str(each.readlink()) for each in Path(f"/proc/{process}/fd").iterdir())

@@ -1,4 +1,6 @@
-"""What is done to a running query and its servers, and when: drawn from a seed, so that it can be done again."""
+"""The events for a running query and its servers, and their times, drawn from a seed so that a run can be
+repeated.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topics that move, connections that break and receipts that are refused, in the middle of the work."""
+"""Moves of topics, breaks of connections and refused receipts, in the middle of the work."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Tables in the Delta format: the view and the commits of other engines, two tierers at once, and killed
-tierers.
-"""
+"""Tables in the Delta format: other engines, two tierers at the same time, and killed tierers."""
 
 from __future__ import annotations
 

@@ -237,7 +237,7 @@ def go_back(tier: Tier, state: int) -> None:
 
 @both_formats
 def test_a_topic_that_was_made_again_is_another(tier: Tier, monkeypatch: pytest.MonkeyPatch) -> None:
-    """This also holds for reads that need no ledgers: columns alone, ranges and streams within the table."""
+    """The same holds for reads that need no ledgers: columns alone, ranges and streams within the table."""
     monkeypatch.setattr(topic_notes, "_LOOK_AGAIN_SECONDS", 0.0)
     fill(tier, 4)
     middle = tier.rows(columns="__messageId").to_pylist()[2 * ENTRIES + 5]["__messageId"]

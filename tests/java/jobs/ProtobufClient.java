@@ -14,8 +14,9 @@ import org.apache.pulsar.client.api.Schema;
 import org.apache.pulsar.client.api.schema.GenericRecord;
 
 /**
- * The official Java client with Protobuf messages: those that Pulsar and BookKeeper bring along, as JSON.
- * Argument: service URL. Standard input: a JSON array of jobs. Standard output: a JSON array of their answers.
+ * Protobuf messages by the official Java client: message classes of Pulsar and BookKeeper, as JSON.
+ *
+ * <p>Argument: service URL. Standard input: a JSON array of jobs. Standard output: a JSON array of their answers.
  */
 public class ProtobufClient {
     private static final ObjectMapper JSON = new ObjectMapper();

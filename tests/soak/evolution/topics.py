@@ -1,4 +1,6 @@
-"""A topic whose ledgers are removed, and its twin, which keeps all ledgers: what the broker would give at any time."""
+"""A topic whose ledgers are removed, and its twin, which keeps all ledgers and shows the broker's rows at any
+time.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +97,7 @@ class Twins:
         return tables_in(self.place.folder, self.table_format)
 
     def texts(self, topic: str) -> dict[str, str]:
-        """Options as Spark takes them."""
+        """Return the options as Spark passes them."""
         texts = {"service.url": self.place.service_url, "admin.url": self.place.admin_url, "topic": topic}
         if topic == self.topic:
             texts["tierCatalog"] = json.dumps(self.catalog)
@@ -171,7 +173,7 @@ class Twins:
 
 
 def rows(texts: dict[str, str], columns: pa.Schema | None = None) -> pa.Table:
-    """The rows of a batch, without Spark. `columns`: as `.schema(...)` takes them."""
+    """Return the rows of a batch, without Spark. `columns` are as in `.schema(...)`."""
     options = parse_options(ReadOptions, texts)
     schema = resolve_source_schema(options, columns)
     batches = [batch for split in plan_batch(options).splits for batch in read_split(options, schema, split)]
@@ -180,7 +182,7 @@ def rows(texts: dict[str, str], columns: pa.Schema | None = None) -> pa.Table:
 
 @dataclass(frozen=True)
 class _Options:
-    """What `Query` wants of a tier."""
+    """The part of a tier that `Query` uses."""
 
     texts: dict[str, str]
 
