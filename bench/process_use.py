@@ -1,4 +1,4 @@
-"""What processes have used, from /proc: CPU of a process and all below it, resident memory of one."""
+"""The use of processes: processor time of a process and all below it, resident memory of one."""
 
 import contextlib
 import os
@@ -32,12 +32,12 @@ def _is_below(process: int, root: int, parents: dict[int, int]) -> bool:
 
 
 def own_cpu_seconds() -> float:
-    """Of this process alone, all threads; finer than the ticks of /proc."""
+    """Return the processor time of this process alone, all threads, in finer steps than the kernel's ticks."""
     return time.process_time()
 
 
 def resident_mebibytes(*, peak: bool) -> float:
-    """Of this process: now, or the most since it began."""
+    """Return the memory of this process: now, or its peak."""
     wanted = "VmHWM:" if peak else "VmRSS:"
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(wanted):
@@ -46,8 +46,10 @@ def resident_mebibytes(*, peak: bool) -> float:
 
 
 def processes_below(root: int, port: int) -> list[dict[str, float | str]]:
-    """Of the process and each one below it: the program's name, resident MiB, and how many TCP connections it has to a
-    `port`. What has ended meanwhile is left out."""
+    """Return the process and each one below it, without processes that end during the call.
+
+    Each has its program's name, resident MiB, and number of TCP connections to a `port`.
+    """
     parents = _parents()
     sockets = _sockets_to(port)
     processes: list[dict[str, float | str]] = []
@@ -67,8 +69,11 @@ def processes_below(root: int, port: int) -> list[dict[str, float | str]]:
 
 
 def memory_below(root: int) -> dict[str, float]:
-    """MiB of the process and all below it, by the program's name. What processes share counts once, in parts to each;
-    of a JVM, which shares little and where that takes long to find out, it is all that is resident."""
+    """Return MiB of the process and all below it, by the program's name.
+
+    Shared memory is divided among the processes that share it. A JVM shares little, and finding that out
+    needs long, so its whole resident memory counts.
+    """
     parents = _parents()
     taken: dict[str, float] = {}
     for process in [root, *(child for child in parents if child != root and _is_below(child, root, parents))]:
@@ -92,7 +97,7 @@ def _parents() -> dict[int, int]:
 
 
 def _sockets_to(port: int) -> set[str]:
-    """Of connections that are established, as /proc/PID/fd names them."""
+    """Count established connections, as /proc/PID/fd names them."""
     sockets = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         for line in Path(table).read_text().splitlines()[1:]:
@@ -103,5 +108,5 @@ def _sockets_to(port: int) -> set[str]:
 
 
 def load_average() -> float:
-    """Of the last minute."""
+    """Return the load of the last minute."""
     return os.getloadavg()[0]

@@ -1,4 +1,6 @@
-"""What reading the past does to the present: the broker's CPU, and how long a tailing consumer waits for messages."""
+"""The effect of reading the past on the present: the broker's CPU, and a tailing consumer's wait for
+messages.
+"""
 
 import json
 import subprocess
@@ -29,7 +31,7 @@ class Tail:
             text=True,
         )
 
-    def tell(self, word: str) -> None:
+    def send_command(self, word: str) -> None:
         assert self._process.stdin is not None
         self._process.stdin.write(word + "\n")
         self._process.stdin.flush()
@@ -74,7 +76,7 @@ def _phase(servers: Servers, tail: Tail, reader: Competitor | None, seconds: flo
     if reader is not None:
         reader.start({"do": "read planned", "seconds": seconds + 1})
         time.sleep(0.5)
-    tail.tell("begin")
+    tail.send_command("begin")
     broker, bookies, begin = servers.broker_cpu(), servers.bookies_cpu(), time.monotonic()
     time.sleep(seconds)
     passed = time.monotonic() - begin
@@ -82,7 +84,7 @@ def _phase(servers: Servers, tail: Tail, reader: Competitor | None, seconds: flo
         "broker_cores": (servers.broker_cpu() - broker) / passed,
         "bookies_cores": (servers.bookies_cpu() - bookies) / passed,
     }
-    tail.tell("end")
+    tail.send_command("end")
     took = reader.finish() if reader is not None else {"rows": 0.0, "seconds": seconds}
     return {**tail.answer(), **used, "rows_per_second": took["rows"] / took["seconds"]}
 

@@ -13,7 +13,7 @@ OFFICIAL, BOOKIE = "official Reader", "bookies, to Arrow"
 
 @dataclass(frozen=True)
 class Topic:
-    """One case: a topic, and how its ledgers lie on bookies."""
+    """A case: a topic, and the layout of its ledgers on bookies."""
 
     case: str
     name: str

@@ -1,4 +1,4 @@
-"""What all measures of bench/peers share."""
+"""Shared parts of all measures of bench/peers."""
 
 from __future__ import annotations
 

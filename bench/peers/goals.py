@@ -1,4 +1,4 @@
-"""What this package was to reach, beside what it has reached."""
+"""The goals of this package, and the results beside them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SMALL_TOPICS_SECONDS: Final = 2.0
 
 
 def goals(measures: Measures) -> list[dict[str, Any]]:
-    """Of those measures that were taken."""
+    """Return the goals of the completed measures."""
     found = [*_batch(measures.get("batch", {})), *_catch_up(measures.get("catch_up", {}))]
     found += [*_tenfold(measures.get("tenfold")), *_latency(measures.get("latency", {}))]
     small = measures.get("small_topics", {}).get(SMALL_TOPICS)

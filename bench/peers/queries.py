@@ -1,4 +1,4 @@
-"""What is asked of each competitor, in the same words."""
+"""The queries for all competitors, in the same words."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def aggregates(value_format: str, which: str) -> list[str]:
 
 
 def aggregation(value_format: str, which: str) -> str:
-    """Over the view `messages`."""
+    """Return a query over the view `messages`."""
     return f"SELECT {', '.join(aggregates(value_format, which))} FROM messages"
 
 
 def columns(value_format: str, which: str) -> list[str]:
-    """Those that the query uses."""
+    """Return the columns that the query uses."""
     chosen = {
         VALUES: list(rows.value_columns(value_format)),
         ALL: list(rows.columns(value_format)),
