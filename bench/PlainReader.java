@@ -6,10 +6,9 @@ import org.apache.pulsar.client.api.PulsarClient;
 import org.apache.pulsar.client.api.Reader;
 
 /**
- * The official Java client's Reader: a process that reads topics on request.
- *
- * <p>Each line on standard input is "serviceUrl topic rows receiverQueueSize". The answer in JSON is its use of
- * resources. It reads each message's data and id.
+ * The official Java client's Reader: a process that reads topics when told to, for each line
+ * "serviceUrl topic rows receiverQueueSize" on standard input, and answers in JSON what it took.
+ * It looks at each message's data and id.
  */
 public final class PlainReader {
     private static long seen;

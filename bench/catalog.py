@@ -1,9 +1,9 @@
-"""The duration of statements of the catalog, in a namespace of thousands of topics.
+"""How long statements of the catalog take, in a namespace of thousands of topics.
 
     make bench        (or: python bench/catalog.py --topics 3000 --repeat 5)
 
-All statements run in one Spark session on a local Pulsar that shares the cores. The results are medians in
-milliseconds. `first` is the first statement, with which the catalog's process starts.
+All of it in one Spark session on a local Pulsar that shares the cores; medians in milliseconds. `first` is the first
+statement, with which the catalog's process starts.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _session(server: StreamServer, scratch: Path) -> SparkSession:
 
 
 def _took(spark: SparkSession, statement: str, repeat: int) -> list[float]:
-    """Return milliseconds. Created objects are dropped between runs, so that each run does the same."""
+    """Milliseconds. What is made is dropped between, so that each run does the same."""
     times = []
     for _ in range(repeat):
         if statement.startswith("DROP"):

@@ -1,18 +1,17 @@
-"""Checkpoints in Pulsar, compared with a local folder and a local S3 server.
+"""Checkpoints in Pulsar against a local folder and a local S3 server.
 
     make bench        (or: python bench/checkpoint.py --only epoch --epochs 20 --repeat 3)
 
-- `epoch`: the duration of a micro-batch of 100,000 rows for 100,000 keys in 4 partitions, RocksDB with
-changelog, format 2.
-- `restart`: a query with 500 MB of state in a new process, from start() to the end of its first
-micro-batch.
-- `partitions`: the duration of a micro-batch with 200 partitions of state on two executors.
+epoch         100,000 rows for 100,000 keys in 4 partitions, RocksDB with changelog, format 2: how long a micro-batch
+              takes
+restart       a query with 500 MB of state starts again in a new process: from start() to the end of its first
+              micro-batch
+partitions    200 partitions of state on two executors: how long a micro-batch takes
 
-The locations take turns, in processes of their own, `--repeat` times. The file of results holds medians
-in milliseconds and their ratios. Hadoop's Java code reads the folder, as pip's PySpark has no native
-library. `memory` is such a folder on a file system in memory, and shows what Spark itself needs. The S3
-server is moto's, which keeps objects in memory, reached by Hadoop's S3A. All servers share the cores: read
-the ratios.
+Each place takes its turn, in a process of its own, `--repeat` times; the file of results holds medians in milliseconds
+and their ratios. The folder is read by Hadoop's Java code, as pip's PySpark has no native library; `memory` is such a
+folder on a file system in memory: what Spark itself needs. The S3 server is moto's, which keeps objects in memory,
+reached by Hadoop's S3A. All servers share the cores: read the ratios.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ _PULSAR, _FOLDER, _MEMORY, _S3 = "pulsar", "folder", "memory", "s3"
 
 @dataclass
 class Places:
-    """The possible locations of a checkpoint: the beginning of each one's paths, and its settings for Spark."""
+    """Where a checkpoint can lie: of each, the beginning of paths, and what Spark must be told."""
 
     service_url: str
     paths: dict[str, str]
@@ -116,7 +115,7 @@ def _partitions(places: Places, given: argparse.Namespace, scratch: Path) -> dic
 def _in_turn(
     places: Places, given: argparse.Namespace, names: list[str], partitions: int, query: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return medians over all epochs of all turns after the warm-up, of the whole and of Spark's parts of it."""
+    """Medians over all epochs of all turns behind the warm-up, of the whole and of Spark's parts of it."""
     found: dict[str, list[dict[str, int]]] = {name: [] for name in names}
     conf = {"spark.sql.shuffle.partitions": str(partitions), "spark.executor.memory": "700m"}
     for _ in range(given.repeat):

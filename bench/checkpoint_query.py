@@ -1,10 +1,9 @@
-"""A query with state, for bench/checkpoint.py, in a process of its own: prints the durations of micro-batches
-as JSON.
+"""A query with state, for bench/checkpoint.py, in a process of its own: prints how long micro-batches took, as JSON.
 
     checkpoint_query.py SETTING
 
-SETTING is a JSON object: `service_url`, `checkpoint`, `master`, `conf`, and the query. The query has
-`epochs` of `rows` rows, with `keys` different keys, each with `value_bytes` bytes of state.
+SETTING is a JSON object: `service_url`, `checkpoint`, `master`, `conf`, and the query: `epochs` of `rows` rows, with
+`keys` different keys, each with `value_bytes` bytes of state.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ def started(spark: SparkSession, setting: dict[str, Any]) -> StreamingQuery:
 
 
 def awaited(query: StreamingQuery, epochs: int) -> float:
-    """Return the moment at which this number of micro-batches of this run had ended."""
+    """The moment at which so many micro-batches of this run had ended."""
     while sum(each["numInputRows"] > 0 for each in query.recentProgress) < epochs:
         if not query.isActive:
             raise RuntimeError(str(query.exception()))

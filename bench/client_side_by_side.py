@@ -72,7 +72,7 @@ def official_read(service_url: str, topic: str, rows: int) -> int:
 
 
 def arrow_read(service_url: str, topic: str, _rows: int) -> int:
-    """Do what a Spark task does, without Spark."""
+    """What a Spark task does, without Spark."""
     options = ReadOptions(service_url=service_url, topic=topic)
     partition = TopicPartition.parse(topic)
     with BrokerClient(options) as client:

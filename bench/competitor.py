@@ -15,7 +15,7 @@ Measures = dict[str, float]
 
 
 class Competitor:
-    """A competitor, whose process lives from `with` to its end."""
+    """Its process lives from `with` to its end."""
 
     def __init__(self, command: Sequence[str] = SEGMENT_READER) -> None:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -45,9 +45,7 @@ class Competitor:
         return dict(json.loads(line))
 
     def run(self, job: Mapping[str, Any] | str, **servers: Callable[[], float]) -> Measures:
-        """Run a job, and return what it used: `cpu` is for the process and all below it, `servers` are
-        further counters.
-        """
+        """What the job took: `cpu` is that of the process and all below it, `servers` are further counters."""
         before = {name: read() for name, read in servers.items()}
         cpu = cpu_seconds(self._process.pid)
         self.start(job)

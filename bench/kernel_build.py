@@ -1,4 +1,4 @@
-"""The build of the kernel that is measured."""
+"""Which build of the kernel is measured."""
 
 import filecmp
 from pathlib import Path
@@ -9,10 +9,8 @@ _OF_WHEEL = Path(__file__).resolve().parents[1] / ".venv" / "wheel-kernel" / "py
 
 
 def kernel_build(of_wheel: Path = _OF_WHEEL) -> str:
-    """Return the target of the Makefile that built this process's kernel; the wheel has the kernel of users.
-
-    `of_wheel` is the package as `make wheel-kernel` unpacked it.
-    """
+    """The target of the Makefile whose kernel this process has: that of users comes with the wheel.
+    `of_wheel`: the package as `make wheel-kernel` unpacked it."""
     own = Path(_kernel.__file__)
     theirs = of_wheel / own.name
     return "make wheel" if theirs.exists() and filecmp.cmp(own, theirs, shallow=False) else "make build"

@@ -1,14 +1,12 @@
-"""The kernel alone, compared with the best Python of `python_codec`: entries to Arrow and back, one thread.
+"""The kernel alone against the best Python of `python_codec`: entries to Arrow and Arrow to entries, one thread.
 
     make bench        (or: python bench/kernel_codec.py --rows 1000000 --repeat 3)
 
-Messages of six fields are in LZ4 batches of 1000. Every fourth has a key and two properties, and all
-fifteen metadata columns are built. Both competitors verify and write checksums. Before the measurements,
-every cell of both is compared. Competitors run in turn, and figures are medians. Read the ratios, since
-absolute figures depend on the machine.
-
-The memory of a decoder is measured too. It is measured by the rows of a batch and by the number of entries, each in a
-process of its own.
+Messages of six fields in LZ4 batches of 1000; every fourth has a key and two properties; all fifteen metadata
+columns are built. Both verify and write checksums. Before anything is timed every cell of both is compared.
+Competitors run in turn, figures are medians; read the ratios, since absolute figures depend on the machine. Also
+measured: how much memory a decoder takes, by the rows of a batch and by the number of entries that it is given, each
+in a process of its own.
 """
 
 from __future__ import annotations
@@ -150,7 +148,7 @@ def batches(
 
 
 def sent_entries(sent: list[SendFrames]) -> list[bytes]:
-    """Return what a broker would store of SEND frames: `total size, command size, command, entry`."""
+    """What a broker would store of SEND frames: `total size, command size, command, entry`."""
     found = []
     for each in sent:
         data, at = each.frames, 0
@@ -173,7 +171,7 @@ def kernel_encode(rows: pa.RecordBatch, info: SchemaInfo) -> list[SendFrames]:
 
 
 def repeated(entries: list[bytes], messages: int) -> list[python.Entry]:
-    """Return the number of entries that `messages` need, at different positions."""
+    """As many entries as `messages` need, at positions of their own."""
     return [(7, number, entries[number % len(entries)]) for number in range(messages // MESSAGES)]
 
 
@@ -250,10 +248,8 @@ def run_encode(
 
 
 def memory(kind: SchemaType, batch_rows: int, entries: int) -> float:
-    """Return the most mebibytes that decoding needs beyond the memory that the process has before.
-
-    The measurement needs a new process, since memory that this one has freed would hide the growth.
-    """
+    """Most mebibytes that decoding takes on top of what the process holds before; in a process of its own, since
+    what this one has freed would hide it."""
     encoded = python.encode(table_of(10 * MESSAGES), PAYLOADS[kind], PUBLISHED, 0, MESSAGES)
     command = [sys.executable, __file__, "--memory-of", kind.name, str(batch_rows), str(entries)]
     text = json.dumps([each.hex() for each in encoded])

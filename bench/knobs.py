@@ -1,16 +1,16 @@
-"""The effect of the main options: each option in turn at two or three values, all others at their defaults.
+"""What the main options change: each option in turn at two or three values, all else as by default.
 
     make bench        (or: python bench/knobs.py --rows 1000000 --repeat 3; then make docs)
 
-- `reading`: batches of all columns to Spark's sink `noop`, unless another one is named. One topic
-partition has `--rows` rows with 10 columns, Avro, LZ4, entries of up to 1000 rows, in ten closed ledgers.
-Another has a twentieth of the rows in entries of 10 rows, in its open ledger.
-- `streams`: the first topic, with Trigger.AvailableNow.
-- `writing`: as many rows of the same columns, made by Spark, to a new topic each time.
+reading    one topic partition of `--rows` rows with 10 columns, Avro, LZ4, entries of up to 1000 rows, in ten closed
+           ledgers; and one of a twentieth of that in entries of 10 rows, in its open ledger. Batches of all columns to
+           Spark's sink `noop`, if not said otherwise
+streams    the first topic, with Trigger.AvailableNow
+writing    as many rows of the same columns, made by Spark, to a new topic each time
 
-The values of an option take turns in one Spark session of two cores. The first round is not counted. The
-result file holds medians of whole queries. Pulsar runs on the same cores: read the ratios, and only large
-ones if the file reports that the machine was loaded. docs/tuning.md shows the file as a table.
+The values of an option take turns in one Spark session of two cores; the first round is not counted. The result file
+holds medians of whole queries. Pulsar runs on the same cores: read the ratios, and only large ones if the file says
+that the machine was loaded. docs/tuning.md shows the file as a table.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Bench:
         return {"service.url": self.server.service_url, "admin.url": self.server.admin_url}
 
     def fill(self) -> datetime:
-        """Write the two topics; return the time at which the last tenth of the large one began."""
+        """The two topics; gives when the last tenth of the large one was begun."""
         for topic in (self.large, self.small):
             self.server.create(topic, 1)
             self.server.keep(topic)
@@ -114,7 +114,7 @@ class Bench:
         _drain(self.load(topic, options, admin=admin).where(where))
 
     def largest_values(self, options: Options) -> None:
-        """Run an aggregate, which uses columns as they are; the sink `noop` does not."""
+        """An aggregate, which takes columns as they are, as the sink `noop` does not."""
         rows = self.load(self.large, options)
         values = [name for name in rows.columns if not name.startswith("__")]
         _drain(rows.agg(dict.fromkeys(values, "max")))
@@ -133,7 +133,7 @@ class Bench:
         query.awaitTermination()
 
     def write(self, options: Options, rows: int) -> Measures:
-        """Write the rows to a new topic; return its stored bytes."""
+        """To a new topic; gives its stored bytes."""
         topic = f"persistent://public/default/knobs-out-{next(self.numbers)}"
         self.server.create(topic, 1)
         self.save(self.made(0, rows), {"topic": topic, **options})
@@ -158,11 +158,11 @@ def reading(bench: Bench, last_tenth: datetime) -> list[Knob]:
     recent = f"__publishTime >= timestamp'{since}'"
     one_task = {"maxBytesPerPartition": 1 << 40}
 
-    def run_with(topic: str, option: str, **more: Any) -> Run:
+    def of(topic: str, option: str, **more: Any) -> Run:
         return lambda value: bench.read(topic, {option: value, **more})
 
     return [
-        Knob("readFrom", "closed ledgers", ("auto", "broker"), run_with(bench.large, "readFrom")),
+        Knob("readFrom", "closed ledgers", ("auto", "broker"), of(bench.large, "readFrom")),
         Knob(
             "admin.url",
             "the last tenth, by startingTimestamp",
@@ -187,25 +187,20 @@ def reading(bench: Bench, last_tenth: datetime) -> list[Knob]:
             ("true", "false"),
             lambda value: bench.largest_values({"columnarReads": value}),
         ),
-        Knob("batchRows", "", ("16384", "1000", "65536"), run_with(bench.large, "batchRows")),
+        Knob("batchRows", "", ("16384", "1000", "65536"), of(bench.large, "batchRows")),
         Knob(
             "minPartitions",
             "two cores, no cuts by size",
             ("1", "2", "16"),
-            run_with(bench.large, "minPartitions", **one_task),
+            of(bench.large, "minPartitions", **one_task),
         ),
-        Knob(
-            "splitBy",
-            "minPartitions=4",
-            ("position", "key"),
-            run_with(bench.large, "splitBy", minPartitions=4),
-        ),
-        Knob("consumersPerSplit", "entries of 10", ("4", "1"), run_with(bench.small, "consumersPerSplit")),
+        Knob("splitBy", "minPartitions=4", ("position", "key"), of(bench.large, "splitBy", minPartitions=4)),
+        Knob("consumersPerSplit", "entries of 10", ("4", "1"), of(bench.small, "consumersPerSplit")),
         Knob(
             "pulsar.consumer.receiverQueueSize",
             "entries of 10",
             ("50000", "1000", "100"),
-            run_with(bench.small, "pulsar.consumer.receiverQueueSize"),
+            of(bench.small, "pulsar.consumer.receiverQueueSize"),
         ),
     ]
 
@@ -228,7 +223,7 @@ def streams(bench: Bench) -> list[Knob]:
 
 
 def writing(bench: Bench) -> list[Knob]:
-    def run_with(option: str, rows: int) -> Run:
+    def of(option: str, rows: int) -> Run:
         return lambda value: bench.write({option: value}, rows)
 
     few = bench.rows // _SMALL
@@ -237,26 +232,26 @@ def writing(bench: Bench) -> list[Knob]:
             "pulsar.producer.compressionType",
             "",
             ("LZ4", "NONE", "SNAPPY", "ZSTD", "ZLIB"),
-            run_with("pulsar.producer.compressionType", bench.rows),
+            of("pulsar.producer.compressionType", bench.rows),
         ),
         Knob(
             "pulsar.producer.batchingMaxMessages",
             "",
             ("1000", "100", "10"),
-            run_with("pulsar.producer.batchingMaxMessages", bench.rows),
+            of("pulsar.producer.batchingMaxMessages", bench.rows),
         ),
         Knob(
             "pulsar.producer.batchingEnabled",
             "a twentieth of the rows",
             ("true", "false"),
-            run_with("pulsar.producer.batchingEnabled", few),
+            of("pulsar.producer.batchingEnabled", few),
         ),
-        Knob("batching", "a twentieth of the rows", ("default", "key"), run_with("batching", few)),
+        Knob("batching", "a twentieth of the rows", ("default", "key"), of("batching", few)),
         Knob(
             "deliveryGuarantee",
             "",
             ("at-least-once", "exactly-once"),
-            run_with("deliveryGuarantee", bench.rows),
+            of("deliveryGuarantee", bench.rows),
         ),
         Knob(
             "spark.sql.execution.arrow.maxRecordsPerBatch",

@@ -1,18 +1,16 @@
-"""Thousands of small topics in one query: the cost of planning, a micro-batch, an idle query and a sink.
+"""Thousands of small topics in one query: what planning, a micro-batch, an idle query and a sink cost.
 
     make bench        (or: python bench/many_topics.py --topics 3000 --namespaces 50)
 
-- `plan`: the first plan of a batch whose topics all have messages, and the next one.
-- `stream`: the first trigger from `latest`; micro-batches in which every topic has ten new messages; a
-minute without news, with a trigger without an interval.
-- `memory`: memory of Spark's JVM and of all Python processes, and connections to the broker, while that
-query runs.
-- `catalog`: SHOW TABLES in each namespace, and the description of one table.
-- `sink`: 30,000 rows that name the topics in column `__topic`, by two tasks; the first time, and once they
-are loaded.
+plan       the first plan of a batch whose topics all have messages, and the next one
+stream     the first trigger from `latest`; micro-batches in which every topic has ten new messages; and a minute
+           without news, of a trigger without an interval
+memory     of Spark's JVM and of all Python processes, and connections to the broker, while that query runs
+catalog    SHOW TABLES in each namespace, and the description of one table
+sink       30,000 rows that name the topics in column `__topic`, by two tasks; the first time, and once they are loaded
 
-Spark runs in a process of its own. `cpu` counts its JVM and all Python processes below it. `server` counts
-the one Pulsar, which shares the cores. The goals are for two cores.
+Spark runs in a process of its own; `cpu` is that of its JVM and all Python processes below it, `server` that of the one
+Pulsar, which shares the cores. Goals are those for two cores.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ from stream_server import StreamServer, stream_server
 
 _READER = (sys.executable, str(Path(__file__).parent / "many_topics_session.py"))
 _GOALS = (
-    # The measure and the name of its number, with the highest allowed value.
+    # what, of which measure, which number, at most
     ("driver CPU seconds of the first plan", "first plan", "driver_cpu", 5.0),
     ("wall seconds of the first trigger", "first trigger", "seconds", 15.0),
     ("client CPU seconds of a micro-batch", "micro-batch", "cpu", 10.0),

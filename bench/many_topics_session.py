@@ -28,7 +28,7 @@ class Session:
         self._folder = ""
 
     def do(self, job: Job) -> dict[str, float]:
-        """Run a job; return its duration in seconds, and other results of interest."""
+        """What the job took in seconds, and what else is of interest."""
         action = getattr(self, job["do"].replace(" ", "_").replace("-", "_"))
         before = time.perf_counter()
         answer = action(job) or {}
@@ -54,7 +54,7 @@ class Session:
         self._spark.range(10).selectExpr("sum(id)").collect()
 
     def plan(self, job: Job) -> dict[str, float]:
-        """Plan as Spark's planning process does."""
+        """As Spark's planning process does it."""
         cpu = time.process_time()
         plan = plan_batch(parse_options(ReadOptions, job["options"]))
         return {
@@ -68,7 +68,7 @@ class Session:
         return {"rows": frame.select("value").count()}
 
     def first_trigger(self, job: Job) -> None:
-        """Run the query until it knows the ends of all topics."""
+        """Until the query knows the ends of all topics."""
         self._query = self._started(job)
         self.query.processAllAvailable()
         self.query.stop()
@@ -85,7 +85,7 @@ class Session:
         )
 
     def micro_batch(self, job: Job) -> dict[str, float]:
-        """Read all new rows in one micro-batch, since nothing is read while they are sent."""
+        """All rows that were sent just now: by one micro-batch, since nothing is read while they are sent."""
         self._query = self._started(job)
         self.query.processAllAvailable()
         self.query.stop()
@@ -95,9 +95,7 @@ class Session:
         return {"rows": rows, "batch_seconds": batch.batchDuration / 1000}
 
     def memory(self, job: Job) -> dict[str, float]:
-        """Measure while a query runs that has just read all topics, and after the JVM has collected its
-        garbage.
-        """
+        """While a query runs that has just read all topics, and after the JVM has collected its garbage."""
         query = self._started(job)
         query.processAllAvailable()
         runtime = self.spark._jvm.java.lang.Runtime.getRuntime()  # noqa: SLF001 - there is no other way
@@ -136,9 +134,7 @@ class Session:
         return [row.tableName for row in self.spark.sql(f"SHOW TABLES IN pulsar.{namespace}").collect()]
 
     def idle(self, job: Job) -> dict[str, float]:
-        """Measure after the first trigger. The processes of the query end with it, so their use is not
-        reported later.
-        """
+        """After the first trigger. The processes of the query end with it, and what they used is not told then."""
         query = self._started(job)
         query.processAllAvailable()
         before = cpu_seconds(os.getpid())

@@ -1,4 +1,4 @@
-"""The use of processes: processor time of a process and all below it, resident memory of one."""
+"""What processes have used, from /proc: CPU of a process and all below it, resident memory of one."""
 
 import contextlib
 import os
@@ -32,12 +32,12 @@ def _is_below(process: int, root: int, parents: dict[int, int]) -> bool:
 
 
 def own_cpu_seconds() -> float:
-    """Return the processor time of this process alone, all threads, in finer steps than the kernel's ticks."""
+    """Of this process alone, all threads; finer than the ticks of /proc."""
     return time.process_time()
 
 
 def resident_mebibytes(*, peak: bool) -> float:
-    """Return the memory of this process: now, or its peak."""
+    """Of this process: now, or the most since it began."""
     wanted = "VmHWM:" if peak else "VmRSS:"
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(wanted):
@@ -46,10 +46,8 @@ def resident_mebibytes(*, peak: bool) -> float:
 
 
 def processes_below(root: int, port: int) -> list[dict[str, float | str]]:
-    """Return the process and each one below it, without processes that end during the call.
-
-    Each has its program's name, resident MiB, and number of TCP connections to a `port`.
-    """
+    """Of the process and each one below it: the program's name, resident MiB, and how many TCP connections it has to a
+    `port`. What has ended meanwhile is left out."""
     parents = _parents()
     sockets = _sockets_to(port)
     processes: list[dict[str, float | str]] = []
@@ -69,11 +67,8 @@ def processes_below(root: int, port: int) -> list[dict[str, float | str]]:
 
 
 def memory_below(root: int) -> dict[str, float]:
-    """Return MiB of the process and all below it, by the program's name.
-
-    Shared memory is divided among the processes that share it. A JVM shares little, and finding that out
-    needs long, so its whole resident memory counts.
-    """
+    """MiB of the process and all below it, by the program's name. What processes share counts once, in parts to each;
+    of a JVM, which shares little and where that takes long to find out, it is all that is resident."""
     parents = _parents()
     taken: dict[str, float] = {}
     for process in [root, *(child for child in parents if child != root and _is_below(child, root, parents))]:
@@ -97,7 +92,7 @@ def _parents() -> dict[int, int]:
 
 
 def _sockets_to(port: int) -> set[str]:
-    """Count established connections, as /proc/PID/fd names them."""
+    """Of connections that are established, as /proc/PID/fd names them."""
     sockets = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         for line in Path(table).read_text().splitlines()[1:]:
@@ -108,5 +103,5 @@ def _sockets_to(port: int) -> set[str]:
 
 
 def load_average() -> float:
-    """Return the load of the last minute."""
+    """Of the last minute."""
     return os.getloadavg()[0]

@@ -1,11 +1,10 @@
-"""The best known decoding and encoding of entries in Python, with native libraries for the parts.
+"""The best decoding and encoding of entries that we know to write in Python, with native libraries for the parts:
+upb for Pulsar's own metadata, lz4, orjson, fastavro (compiled) and protobuf's upb messages; pyarrow makes the
+columns. It verifies and writes CRC32C checksums as the kernel does, by google-crc32c (compiled, with the processor's
+instruction for it).
 
-They are upb for Pulsar's own metadata, lz4, orjson, fastavro (compiled), protobuf's upb messages, and
-pyarrow for the columns. The codec verifies and writes CRC32C checksums as the kernel does, by
-google-crc32c (compiled, with the processor's instruction for it).
-
-All avoidable work is avoided: columns are collected as lists and converted once. Arrow's cast sets logical
-types, not a conversion value by value.
+What can be left out is left out: columns are collected as lists and converted once, logical types are set by
+Arrow's cast and not value by value.
 """
 
 from __future__ import annotations
@@ -107,7 +106,7 @@ def messages_of(
 
 
 def decode(entries: Iterable[Entry], values: Values, schema: pa.Schema, topic: str) -> pa.Table:
-    """Decode all value columns and all metadata columns of batched entries without byte keys or null values."""
+    """All value columns and all metadata columns of batched entries without byte keys or null values."""
     cells: dict[str, list[Any]] = {name: [] for name in METADATA}
     ledgers: list[int] = []
     numbers: list[int] = []
@@ -162,7 +161,7 @@ def json_values(payloads: list[bytes]) -> list[pa.Array]:
 
 
 def joined_json_values(payloads: list[bytes]) -> list[pa.Array]:
-    """Decode all payloads with Arrow's own JSON reader, which is C++; right only for one-line objects."""
+    """All payloads through Arrow's own JSON reader, which is C++; right only for one-line objects."""
     kinds = (pa.int64(), pa.string(), pa.float64(), pa.int64(), pa.string(), pa.bool_())
     schema = pa.schema(list(zip(ORDER_COLUMNS, kinds, strict=True)))
     options = arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")

@@ -1,6 +1,6 @@
-"""A streaming source in Python that has nothing to do: the highest speed that Spark allows any of them.
+"""A streaming source in Python that has nothing to do: the most that Spark lets any of them reach.
 
-It passes ready record batches to Spark, with the same rows that bench/streams.py reads from Pulsar.
+It hands ready record batches of the same rows as those that bench/streams.py reads from Pulsar to Spark.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class ReadyReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"row": 0}
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Do nothing, because all rows exist already."""
+        """All rows are there."""
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         return ReadAllAvailable()
@@ -70,7 +70,7 @@ class ReadyReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             yield batch.slice(0, min(_BATCH_ROWS, partition.count - first))
 
     def commit(self, end: dict[str, int]) -> None:
-        """Do nothing, because nothing is kept."""
+        """Nothing is kept."""
 
 
 def _ids_type() -> pa.DataType:

@@ -1,4 +1,4 @@
-"""Shared parts of the larger benchmarks: their arguments, and the file of their results."""
+"""What the larger benchmarks share: their arguments, and the file of their results."""
 
 import argparse
 import importlib.metadata
@@ -29,9 +29,7 @@ def arguments(document: str | None, sections: str, result: str) -> argparse.Argu
 
 
 def new_report(program: str) -> dict[str, Any]:
-    """Return the circumstances of the run; `program` is the caller's own path. Call before anything is
-    measured.
-    """
+    """How it was run, and where; `program` is the caller's own path. Call before anything is measured."""
     return {
         "command": " ".join([f"python bench/{_name(Path(program).resolve())}", *sys.argv[1:]]),
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -50,7 +48,7 @@ def _name(program: Path) -> Path:
 
 
 def write_report(report: dict[str, Any], result: Path) -> None:
-    """Write the file, and replace an existing one."""
+    """Replaces what is there."""
     report["load_after"] = round(load_average(), 2)
     result.parent.mkdir(exist_ok=True)
     result.write_text(json.dumps(report, indent=2) + "\n")

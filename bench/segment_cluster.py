@@ -1,7 +1,5 @@
-"""The cluster of bench/segments.py, and the topics on it.
-
-It is the cluster of the tests, with the memory and settings that servers need to be fast. A slow broker
-would make every reader beside it look good.
+"""The cluster of bench/segments.py, and the topics on it: that of the tests, with servers that are given what servers
+need to be fast, since a slow broker would make every reader beside it look good.
 """
 
 import contextlib
@@ -104,9 +102,7 @@ def payloads(count: int, mean_bytes: int) -> list[bytes]:
 def fill(
     servers: Servers, topic: str, rows: int, values: list[bytes], *, partitions: int, batched: bool
 ) -> None:
-    """Write with the official client, round robin over the partitions; at the end, all rows are in closed
-    ledgers.
-    """
+    """By the official client, round robin over the partitions; at the end all of it lies in closed ledgers."""
     servers.admin.create_partitioned(topic, partitions)
     client = official.Client(
         servers.cluster.service_url, logger=official.ConsoleLogger(official.LoggerLevel.Error), io_threads=2
@@ -143,11 +139,10 @@ def fill_ledgers(
     seconds: float,
     values: list[bytes],
 ) -> None:
-    """Write this number of ledgers, each with `entries` entries of `rows` rows, and each open for about
-    `seconds`.
+    """So many ledgers, in each so many `entries` of so many `rows`, each open for about so many `seconds`.
 
-    The broker begins a new ledger by itself after `entries` entries. Each entry waits for the receipt of
-    the previous one, so that none is stored long after its publish time.
+    The broker begins a new ledger by itself after `entries` entries. Each entry waits for the receipt of the one
+    before, so that none is stored long after its publish time.
     """
     options = WriteOptions(
         service_url=servers.cluster.service_url,
@@ -172,7 +167,7 @@ def fill_ledgers(
 
 
 def closed_ledgers(servers: Servers, topic: str) -> list[Mapping[str, int]]:
-    """Return the ledgers in order, with `ledgerId`, `entries`, `size`, and `timestamp`, the time of closing."""
+    """With `ledgerId`, `entries`, `size`, and `timestamp`, when it was closed; in their order."""
     path = "persistent/" + topic.removeprefix("persistent://") + "/internal-info"
     found = servers.admin.request("GET", path).json()["ledgers"]
     return sorted((each for each in found if each.get("entries")), key=lambda each: each["ledgerId"])

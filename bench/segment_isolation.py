@@ -1,6 +1,4 @@
-"""The effect of reading the past on the present: the broker's CPU, and a tailing consumer's wait for
-messages.
-"""
+"""What reading the past does to the present: the broker's CPU, and how long a tailing consumer waits for messages."""
 
 import json
 import subprocess
@@ -31,7 +29,7 @@ class Tail:
             text=True,
         )
 
-    def send_command(self, word: str) -> None:
+    def tell(self, word: str) -> None:
         assert self._process.stdin is not None
         self._process.stdin.write(word + "\n")
         self._process.stdin.flush()
@@ -76,7 +74,7 @@ def _phase(servers: Servers, tail: Tail, reader: Competitor | None, seconds: flo
     if reader is not None:
         reader.start({"do": "read planned", "seconds": seconds + 1})
         time.sleep(0.5)
-    tail.send_command("begin")
+    tail.tell("begin")
     broker, bookies, begin = servers.broker_cpu(), servers.bookies_cpu(), time.monotonic()
     time.sleep(seconds)
     passed = time.monotonic() - begin
@@ -84,7 +82,7 @@ def _phase(servers: Servers, tail: Tail, reader: Competitor | None, seconds: flo
         "broker_cores": (servers.broker_cpu() - broker) / passed,
         "bookies_cores": (servers.bookies_cpu() - bookies) / passed,
     }
-    tail.send_command("end")
+    tail.tell("end")
     took = reader.finish() if reader is not None else {"rows": 0.0, "seconds": seconds}
     return {**tail.answer(), **used, "rows_per_second": took["rows"] / took["seconds"]}
 

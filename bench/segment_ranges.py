@@ -1,7 +1,5 @@
-"""The cost of a range of time: bytes received, CPU and time of a reader.
-
-The range is compared with the whole topic, and with the same range in a topic ten times as large.
-"""
+"""What a range of time costs: bytes received, CPU and time of a reader, against those of the whole topic, and against
+those of the same range in a topic ten times as large."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,16 +12,15 @@ _ROWS_PER_ENTRY = 1000
 _VALUE_BYTES = 200
 _LEDGER_SECONDS = 0.1
 _LARGER = 10
-# This is long enough here: an entry is stored some milliseconds after its messages' publish time, and the
-# first one of a ledger later. All clocks are the same machine's. The default is 10 minutes, for the clocks of
-# several machines, whose ledgers are open for hours.
+# Long enough here: an entry is stored some milliseconds after its messages' publish time, the first of a ledger later,
+# and all clocks are one machine's. The default is 10 minutes, for clocks of many; ledgers are then open for hours.
 _CLOCK_SLACK_MS = 80
 _QUANTITIES = ("seconds", "own_cpu", "received_bytes", "broker_cpu", "bookies_cpu")
 
 
 @dataclass(frozen=True)
 class Window:
-    """A range of publish times, in Unix milliseconds: [from_ms, before_ms)."""
+    """Of publish times, in Unix milliseconds: [from_ms, before_ms)."""
 
     from_ms: int
     before_ms: int
@@ -61,14 +58,14 @@ def measure_ranges(servers: Servers, ledgers: int, repeat: int) -> dict[str, Any
 
 
 def _middle(servers: Servers, topic: str, ledgers: int) -> Window:
-    """Return the time of this number of ledgers in the middle of the topic."""
+    """The time of so many ledgers in the middle of the topic."""
     closed = [int(each["timestamp"]) for each in closed_ledgers(servers, topic)]
     middle = len(closed) // 2
     return Window(closed[middle], closed[middle + max(1, ledgers)])
 
 
 def _rows_within(servers: Servers, topic: str, window: Window) -> int:
-    """Find the rows by reading the publish time of every row of the topic."""
+    """By looking at the publish time of every row of the topic."""
     job = servers.read_job(topic, "bookie", columns=("__publishTime",)) | {"do": "count"}
     with Competitor() as reader:
         return int(reader.run(job | {"from_ms": window.from_ms, "before_ms": window.before_ms})["rows"])

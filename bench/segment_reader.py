@@ -1,7 +1,6 @@
-"""A process that reads topics on request: one job for each line of JSON on standard input.
-
-It answers with its use of resources as JSON. The competitors of bench/segments.py run in processes of
-their own. So the use of each can be measured, and none includes the start of another.
+"""A process that reads topics when told to, one job for each line of JSON on standard input, and answers in JSON
+what it took. The competitors of bench/segments.py run in processes of their own, so that what each uses can be told
+apart, and nobody pays for another's start.
 """
 
 import json
@@ -30,7 +29,7 @@ _received = [0]
 
 
 class _CountingSocket(socket.socket):
-    """A socket that counts the bytes that this process receives in Python."""
+    """Counts the bytes that this process receives in Python, whoever asks for them."""
 
     def recv(self, *arguments: Any) -> bytes:
         data = super().recv(*arguments)
@@ -69,7 +68,7 @@ def _options(job: dict[str, Any]) -> ReadOptions:
 
 
 def _batches(options: ReadOptions) -> Iterator[pa.RecordBatch]:
-    """Do what Spark's driver and then its tasks do, without Spark, one split after the other."""
+    """What Spark's driver and then its tasks do, without Spark, one split after the other."""
     splits = plan_batch(options).splits
     schema = resolve_source_schema(options)
     for split in splits:
@@ -81,7 +80,7 @@ def arrow_read(job: dict[str, Any]) -> int:
 
 
 def count_published(job: dict[str, Any]) -> int:
-    """Return rows of the topic published in [from_ms, before_ms), found by reading all of them."""
+    """Rows of the topic published in [from_ms, before_ms), found by looking at all of them."""
     rows = 0
     for batch in _batches(_options(job)):
         times = batch.column("__publishTime").cast(pa.int64())  # microseconds
@@ -113,7 +112,7 @@ class Planned:
 
 
 class SparkReads:
-    """A session for all jobs; the first job includes its start."""
+    """One session for all jobs; the first one pays for it."""
 
     def __init__(self) -> None:
         self._session: SparkSession | None = None

@@ -13,7 +13,7 @@ OFFICIAL, BOOKIE = "official Reader", "bookies, to Arrow"
 
 @dataclass(frozen=True)
 class Topic:
-    """A case: a topic, and the layout of its ledgers on bookies."""
+    """One case: a topic, and how its ledgers lie on bookies."""
 
     case: str
     name: str

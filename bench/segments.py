@@ -1,17 +1,15 @@
-"""Reads of segments past the broker, on a cluster of one broker and three bookies: their gains and costs.
+"""Reading segments past the broker, on a cluster of one broker and three bookies: what it gains and what it costs.
 
     make bench        (or: python bench/segments.py --only speed,ranges --repeat 3)
 
-- `speed`: rows per second and CPU per row of the reading process, from bookies and from the broker. The
-official client's Reader loop is the comparison. The topics have 4 partitions of messages of 100 bytes and
-of 1 KiB, LZ4, two copies.
-- `ranges`: 1 % of the time of a topic of 200 ledgers, and the same range of one of 2000, against all of
-it.
-- `isolation`: the broker's CPU and a tailing consumer's latency while the past is read.
-- `memory`: memory of a reading process, from 1 to 100 ledgers in one split.
+speed      4 partitions of messages of 100 bytes and of 1 KiB, LZ4, two copies: rows per second and CPU per row of the
+           reading process, from bookies and from the broker, against the official client's Reader loop
+ranges     1 % of the time of a topic of 200 ledgers, and the same range of one of 2000, against all of it
+isolation  the broker's CPU and a tailing consumer's latency while the past is read
+memory     of a reading process, from 1 to 100 ledgers in one split
 
-Competitors take turns, in processes of their own; the result file holds medians. All clocks are this
-machine's, and so is the load of all servers: read the ratios.
+Competitors take turns, in processes of their own; the result file holds medians. All clocks are this machine's, and
+so is the load of all servers: read the ratios.
 """
 
 import argparse

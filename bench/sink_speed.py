@@ -27,7 +27,7 @@ STREAM, LARGE = "this package, stream", "this package, stream of 500,000 rows an
 NOOP = "Spark alone, the same stream to its sink noop"
 _TIMES_PERF = {BATCH: 1.5, STREAM: 0.7, LARGE: 1.0}
 _MESSAGES, _BYTES = 1000, 128 * 1024
-# Spark's JVM and the server's compile during this time.
+# Spark's JVM and the server's compile meanwhile.
 _WARM_UP_ROUNDS = 5
 _PERF_SECONDS = 21
 _PERF_INTERVAL = 10
@@ -47,7 +47,7 @@ class Bench:
     repeat: int
 
     def topic(self, name: str) -> str:
-        """Return a new topic each time, so that no competitor writes after another's messages."""
+        """A new one each time: nobody writes behind another's messages."""
         topic = f"persistent://public/default/{name}-{time.time_ns():x}"
         self.server.create(topic, 1)
         return topic
@@ -119,12 +119,8 @@ def _addressed(bench: Bench, job: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _perf(bench: Bench, payloads: list[bytes]) -> tuple[Measures, Measures]:
-    """Run pulsar-perf, which sends for a fixed time, and draws these payloads at random, since LZ4 would
-    compress one to nothing.
-
-    The results are its first ten seconds, in which its JVM compiles, and the next, by the rates that it
-    reports. CPU is for all rows.
-    """
+    """It sends for a fixed time, these payloads at random: one alone, LZ4 would make nothing of. Its first ten seconds,
+    in which its JVM compiles, and the next, by the rates that it reports. CPU is that of all rows."""
     file = bench.scratch / "payload"
     file.write_bytes(b"\n".join(each.translate(_PRINTABLE) for each in payloads))
     command = [

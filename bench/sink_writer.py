@@ -1,5 +1,5 @@
-"""A process that writes on request: one job for each line of JSON on standard input, one answer in JSON about
-its use.
+"""A process that writes when told to, one job for each line of JSON on standard input, and answers in JSON what it
+took.
 """
 
 import io
@@ -145,7 +145,7 @@ def _send(job: Job, schema: Any, content: Callable[[int], Any]) -> Answer:
 
 
 class ToNowhere(DataSource):
-    """Measure what Spark needs to pass rows to a sink in Python, which does nothing with them here."""
+    """What Spark takes to bring rows to a sink in Python, which here does nothing with them."""
 
     @classmethod
     def name(cls) -> str:
@@ -163,7 +163,7 @@ class ThrowsAway(DataSourceArrowWriter):
 
 
 class Session:
-    """A session for all jobs; the first job includes its start."""
+    """One session for all jobs; the first one pays for it."""
 
     def __init__(self) -> None:
         self._made: SparkSession | None = None
@@ -178,9 +178,7 @@ class Session:
         return self._made
 
     def nowhere(self, job: Job) -> Answer:
-        """Run the writer; with `measured`, Spark requests a batch's size after every row, as it does by
-        default.
-        """
+        """`measured`: whether Spark asks a record batch for its size after every row, as it does by default."""
         session = self._session(job)
         if not job["measured"]:
             session.conf.set(_MOST_BYTES, _NOT_MEASURED)

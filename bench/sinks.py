@@ -1,17 +1,16 @@
-"""Writing: rows of six fields to JSON and Avro topics, and the cost of exactly-once.
+"""Writing: rows of six fields to JSON and Avro topics, and what exactly-once costs.
 
     make bench        (or: python bench/sinks.py --only speed --rows 1000000 --repeat 5)
 
-- `speed`: a batch and streams from Parquet files (epochs of 100,000 and of 500,000 rows). One comparison
-is the official Python client's send_async with a callback, with its own schemas, and with bytes of the
-fastest Python encoder. The other is `pulsar-perf produce` in its first ten seconds, without the start of
-its JVM, and in its next ten. It has payloads of the same size, the same batches and codec. A batch's time
-includes everything from save() on. A stream's time includes everything from start() on.
-- `exactly_once`: a stream whose epochs have 100,000 rows, with and without transactions.
+speed         a batch and streams from Parquet files (epochs of 100,000 and of 500,000 rows), against the official
+              Python client's send_async with a callback (with its own schemas, and with bytes of the fastest Python
+              encoder) and against what `pulsar-perf produce` sends in its first ten seconds, without the start of its
+              JVM, and in its next ten, with payloads of the same size, the same batches and codec. A batch's time has
+              everything from save() on, a stream's from start() on
+exactly_once  a stream whose epochs have 100,000 rows, with and without transactions
 
-Competitors take turns, in processes of their own; the result file holds medians. All share the cores with
-the server, whose own CPU per row is in the file too. Absolute figures depend on the machine: read the
-ratios.
+Competitors take turns, in processes of their own; the result file holds medians. All share the cores with the server,
+whose own CPU per row is in the file too. Absolute figures depend on the machine: read the ratios.
 """
 
 import argparse

@@ -1,17 +1,17 @@
-"""The cost of planning with 3,000 topics and a year of ledgers, and the costs for `pyspark-pulsar size`.
+"""What planning costs with 3,000 topics and a year of ledgers, and the costs that `pyspark-pulsar size` counts with.
 
     make bench        (or: python bench/sizing.py)
 
-- `calibration`: CPU of decoding, encoding and planning, as `pyspark-pulsar size --calibrate` measures it.
-- `planning`: the real discovery, planner, admission and admin client, in a driver process of its own. They
-run against a simulated cluster (bench/sizing_cluster.py). Each case has CPU and memory of the driver,
-requests and bytes of answers, and splits.
-- `spark`: what Spark adds, with a real local Pulsar (bench/sizing_spark.py).
+calibration   CPU of decoding, encoding and planning, as `pyspark-pulsar size --calibrate` measures it
+planning      the real discovery, planner, admission and admin client, in a driver process of its own, against a
+              cluster that is not there (bench/sizing_cluster.py): for each case CPU and memory of the driver, requests
+              and bytes of answers, splits
+spark         what Spark adds, with a real local Pulsar (bench/sizing_spark.py)
 
-Each cost is the difference of two cases, and is written to
-src/pyspark_pulsar/tools/sizing/default_costs.json. The plan of a year's last day, which no cost is made
-from, shows how well the costs predict it. The simulated cluster shares the cores, so wall time is longer
-than for a driver with brokers of its own. CPU is the driver's alone.
+From these come the costs, each of the difference of two cases, and into
+src/pyspark_pulsar/tools/sizing/default_costs.json.
+The plan of a year's last day, which no cost is made from, shows how well they foretell it. The fake cluster shares the
+cores, so wall time is more than that of a driver with brokers of its own; CPU is the driver's alone.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def _cluster(**size: int) -> Iterator[dict[str, str]]:
 
 
 def _costs(parts: dict[str, Any]) -> dict[str, float]:
-    """Return the costs that have measurements."""
+    """Those that there are measurements for."""
     costs = dict(parts["calibration"])
     if parts["spark"]:
         costs |= spark_costs(parts["spark"], Costs(parts["calibration"]))
@@ -241,7 +241,7 @@ def _slope(less: Measures, more: Measures, by: str, of: str) -> float:
 
 
 def _foretold(cases: dict[str, Measures], costs: dict[str, float]) -> list[dict[str, Any]]:
-    """Compare cases that no cost was made from with their estimates."""
+    """Cases that no cost was made from, beside what the costs say of them."""
     told = []
     for name in ("a year, its last day",):
         if name not in cases or "plan.topic" not in costs:

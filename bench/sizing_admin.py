@@ -1,6 +1,4 @@
-"""The admin REST API of bench/sizing_cluster.py: the resources that a plan requests, in the forms of Pulsar
-4.0.8.
-"""
+"""The admin REST API of bench/sizing_cluster.py: the resources that a plan asks for, in the shapes of Pulsar 4.0.8."""
 
 from __future__ import annotations
 

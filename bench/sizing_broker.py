@@ -38,7 +38,7 @@ def start_broker(cluster: Cluster) -> int:
 
 @dataclass
 class _Cursor:
-    """The state of a consumer: the next entry, and the first entry that is not acknowledged."""
+    """Of a consumer: the next entry, and the first one that is not acknowledged."""
 
     topic: int
     k: int
@@ -202,7 +202,7 @@ class _Connection(socketserver.BaseRequestHandler):
         inner = place.SerializeToString()
         body = b"\x08" + _varint(consumer) + b"\x12" + _varint(len(inner)) + inner
         told = b"\x08" + _varint(_MESSAGE) + b"\x4a" + _varint(len(body)) + body
-        entry = _ENTRIES.entry_with(cluster.entry_messages, cluster.published_ms(cursor.k, cursor.entry))
+        entry = _ENTRIES.of(cluster.entry_messages, cluster.published_ms(cursor.k, cursor.entry))
         return struct.pack(">II", 4 + len(told) + len(entry), len(told)) + told + entry
 
 
@@ -213,7 +213,7 @@ class _Entries:
         self._made: dict[int, bytes] = {}
         self._lock = threading.Lock()
 
-    def entry_with(self, messages: int, published_ms: int) -> bytes:
+    def of(self, messages: int, published_ms: int) -> bytes:
         second = published_ms // 1000
         with self._lock:
             if second not in self._made:

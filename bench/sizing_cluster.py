@@ -1,14 +1,13 @@
-"""A simulated cluster: it answers as Pulsar 4.0 does for thousands of topics with a year of ledgers each.
+"""A cluster that is not there: it answers as Pulsar 4.0 does for thousands of topics with a year of ledgers each.
 
-Only bench/sizing.py uses it, because filling 3,000 topics for a year is impossible. It holds no messages;
-entries are made up on request.
+Only bench/sizing.py has it: nobody can fill 3,000 topics for a year to measure what planning a read of them costs. It
+holds no messages. Entries are made up when they are asked for.
 
     python bench/sizing_cluster.py '{"topics": 3000, "namespaces": 50, "ledgers": 2190}'
 
-prints its addresses as a line of JSON, and ends with its standard input. Beside the admin REST API, it
-listens as a broker and as a bookie, since a plan uses all three. `POST /bench/advance?entries=N` adds
-entries to each topic. `GET /bench/counts` returns the number of requests and the bytes of answers since
-its last call.
+prints its addresses as a line of JSON, and ends with its standard input. Beside the admin REST API it listens as a
+broker and as a bookie, since a plan asks all three. `POST /bench/advance?entries=N` adds entries to each topic;
+`GET /bench/counts` tells how many requests and bytes of answers there were since it was asked last.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class Cluster:
         return f"persistent://{TENANT}/events-{number % self.namespaces:02}/topic-{number:04}"
 
     def number(self, name: str) -> int | None:
-        """Return the number of a topic, or None if the topic does not exist."""
+        """None for a topic that is not there."""
         digits = name.rpartition("topic-")[2]
         return int(digits) if digits.isdigit() and int(digits) < self.topics else None
 
@@ -70,7 +69,7 @@ class Cluster:
         return self.open_entries if k == self.ledgers - 1 else self.ledger_entries
 
     def closed_ms(self, k: int) -> int:
-        """Return the time at which ledger k was closed: the last but one was closed two hours ago."""
+        """When ledger k was closed: the last but one two hours ago."""
         age = (self.ledgers - 2 - k) * self.ledger_hours + self.ledger_hours / 2
         return self.now_ms - int(age * HOUR_MS)
 
@@ -95,7 +94,7 @@ class Cluster:
 
 
 class _Bookie(socketserver.BaseRequestHandler):
-    """A bookie that answers each read with an error: no such ledger. A driver only checks that the bookie answers."""
+    """Answers reads, which a driver uses to see that a bookie is there: no such ledger."""
 
     def handle(self) -> None:
         while head := self.request.recv(24, 0x100):  # MSG_WAITALL

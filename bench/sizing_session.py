@@ -27,7 +27,7 @@ class Session:
         self._offset: dict[str, Any] = {}
 
     def do(self, job: Job) -> Answer:
-        """Run a job; return its wall seconds, CPU of this process, and its memory at the peak."""
+        """What the job took: wall seconds, CPU of this process, and its memory at the peak."""
         action = getattr(self, "_" + job["do"].replace(" ", "_").replace("-", "_"))
         wall, cpu = time.perf_counter(), time.process_time()
         answer = action(job) or {}
@@ -41,7 +41,7 @@ class Session:
     def _plan(self, job: Job) -> Answer:
         plan = plan_batch(parse_options(ReadOptions, job["options"]))
         began = time.process_time()
-        # A tenth of the splits is a sufficient sample, and needs less memory.
+        # A tenth of them is as good as all, and is not held at once.
         sampled = plan.tasks[::10] or plan.tasks
         sent = sum(len(pickle.dumps(InputPartition(task))) for task in sampled)
         splits = sum(len(task) for task in sampled)
@@ -56,7 +56,7 @@ class Session:
         resolve_source_schema(parse_options(ReadOptions, job["options"]))
 
     def _stream(self, job: Job) -> Answer:
-        """Measure the time from the start of a query to its first offset."""
+        """From the start of a query to its first offset."""
         options = parse_options(ReadOptions, job["options"])
         schema = resolve_source_schema(parse_options(ReadOptions, job["options"]))
         self._reader = PulsarStreamReader(options, schema)
@@ -66,7 +66,7 @@ class Session:
         return {"offset_bytes": len(json.dumps(self._offset)), "tasks": len(tasks)}
 
     def _trigger(self, job: Job) -> Answer:
-        """Run one trigger, with Spark's calls to the driver for it."""
+        """One trigger, with what Spark asks of the driver for it."""
         reader, rows = self._reader, job.get("rows")
         assert reader is not None
         limit = ReadAllAvailable() if rows is None else ReadMaxRows(rows)

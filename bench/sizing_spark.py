@@ -1,8 +1,7 @@
-"""The costs that Spark adds to decoding, for bench/sizing.py: a session of local[2] against one local Pulsar.
+"""What Spark adds to decoding, for bench/sizing.py: a session of local[2] against one local Pulsar.
 
-Each query differs from another one in one thing: messages, bytes, tasks, topics in a task, micro-batches.
-The difference of their CPU (JVM and all Python processes) is the cost of that thing. Each runs once before
-it counts.
+Each query differs from another one in one thing, and the difference of their CPU (JVM and all Python processes) is the
+cost of that thing: messages, bytes, tasks, topics in a task, micro-batches. Each runs once before it counts.
 """
 
 from __future__ import annotations
@@ -48,14 +47,11 @@ def measure_spark(repeat: int) -> dict[str, float]:
 
 
 def spark_costs(measured: dict[str, float], decoding: Costs) -> dict[str, float]:
-    """Return the costs whose keys begin with `spark.`, from the result of `measure_spark`.
-
-    `decoding` is from the same machine.
-    """
+    """The costs whose keys begin with `spark.`, of what `measure_spark` gave. `decoding`: of the same machine."""
     start = measured["few"]
 
     def beside_decoding(name: str, rows: int, entry_messages: int) -> float:
-        """Return the difference for one message."""
+        """Of one message."""
         decoded = _decode_cpu(decoding, measured[f"message_bytes of {name}"], entry_messages)
         return (measured[name] - start) / rows - decoded
 
@@ -155,12 +151,12 @@ def _measure(spark: SparkSession, server: StreamServer, scratch: Path, repeat: i
 
 
 def _client_cpu(server: StreamServer) -> float:
-    """Return the CPU of Spark and all Python processes, without the server, which is below this process too."""
+    """Of Spark and all Python processes: the server is below this process too."""
     return cpu_seconds(os.getpid()) - server.cpu_seconds()
 
 
 def _rows(spark: SparkSession, rows: int, text_bytes: int) -> DataFrame:
-    """Return rows as `made_up_rows` has them."""
+    """As `made_up_rows` has them."""
     # 88 letters each, which no codec makes smaller; `%d` is the column.
     pieces = [
         f"base64(unhex(sha2(cast(rand(%d) + {n} as string), 512)))" for n in range(1 + text_bytes // 88)

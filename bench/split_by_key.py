@@ -1,10 +1,9 @@
-"""The cost of splits by key in the kernel: CPU of a task that needs all keys, a half, a tenth; and of
-counting entries.
+"""What splits by key cost in the kernel: CPU of a task that wants all keys, a half, a tenth; and of counting entries.
 
     python bench/split_by_key.py --rows 1000000 --repeat 3
 
-The messages are from `kernel_codec.py` in LZ4 batches of 1000, here each with a key of its own. One thread
-runs; the figures are medians of CPU time. Read the ratios.
+The messages are those of `kernel_codec.py` in LZ4 batches of 1000, here each with a key of its own. One thread; medians
+of CPU time. Read the ratios.
 """
 
 from __future__ import annotations

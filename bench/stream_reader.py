@@ -1,7 +1,5 @@
-"""A process that reads streams on request: one job for each line of JSON on standard input.
-
-It answers with its use as JSON. The competitors of bench/streams.py run in processes of their own, so that
-none includes the start of another.
+"""A process that reads streams when told to, one job for each line of JSON on standard input, and answers in JSON what
+it took. The competitors of bench/streams.py run in processes of their own, so that nobody pays for another's start.
 """
 
 import json
@@ -61,7 +59,7 @@ def official_read(job: Job) -> Answer:
 
 
 def arrow_read(job: Job) -> Answer:
-    """Do what Spark's driver and then its tasks do, without Spark, one split after the other."""
+    """What Spark's driver and then its tasks do, without Spark, one split after the other."""
     options = ReadOptions(service_url=job["service_url"], topic=job["topic"], columns=tuple(job["columns"]))
     splits = plan_batch(options).splits
     schema = resolve_source_schema(options)
@@ -69,7 +67,7 @@ def arrow_read(job: Job) -> Answer:
 
 
 class Idleness(StreamingQueryListener):
-    """A listener that records the time of each trigger without news, in milliseconds."""
+    """When each trigger of a query began that found nothing new, in milliseconds."""
 
     def __init__(self) -> None:
         self.triggers: list[float] = []
@@ -79,17 +77,17 @@ class Idleness(StreamingQueryListener):
         self.triggers.append(moment.timestamp() * 1000)
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802
-        """Ignore the event."""
+        """Nothing to note."""
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802
-        """Ignore the event."""
+        """Nothing to note."""
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
-        """Ignore the event."""
+        """Nothing to note."""
 
 
 class Streams:
-    """A session for all jobs; the first job includes its start."""
+    """One session for all jobs; the first one pays for it."""
 
     def __init__(self) -> None:
         self._made: SparkSession | None = None
@@ -99,7 +97,7 @@ class Streams:
             builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
             builder = configure(builder, job["service_url"])
             builder = builder.config("spark.ui.showConsoleProgress", "false")
-            # Idle triggers are reported as they happen, and not every 10 s.
+            # Idle triggers are told of as they happen, and not each 10 s.
             builder = builder.config("spark.sql.streaming.noDataProgressEventInterval", "1")
             self._made = builder.getOrCreate()
             self._made.sparkContext.setLogLevel("ERROR")
@@ -110,11 +108,8 @@ class Streams:
         return reader.option("topic", job["topic"]).options(**job.get("options", {}))
 
     def catch_up(self, job: Job) -> Answer:
-        """Read all messages with Trigger.AvailableNow, to the sink that drops them.
-
-        `micro_batches` is the time in triggers, without the time of starting the query. `source` "ready"
-        is a source that has nothing to do.
-        """
+        """All that is there, with Trigger.AvailableNow, to the sink that drops it. `micro_batches` is the time in
+        triggers, without that of starting the query. `source` "ready" is a source that has nothing to do."""
         if job.get("source") == "ready":
             # Workers cannot import it.
             cloudpickle.register_pickle_by_value(sys.modules[ReadySource.__module__])
@@ -133,10 +128,8 @@ class Streams:
         }
 
     def idle(self, job: Job) -> Answer:
-        """Return the milliseconds from one trigger to the next while no message arrives, including the pause.
-
-        The source is this package on a silent topic, or Spark's rate source between its seconds.
-        """
+        """Milliseconds from one trigger to the next while nothing comes, the pause between them included: of this
+        package on a topic that is silent, or of Spark's rate source in between its seconds."""
         if job["source"] == "rate":
             frame = self._session(job).readStream.format("rate").option("rowsPerSecond", 1).load()
         else:
@@ -175,12 +168,8 @@ class Streams:
         return frame.writeStream.format("noop").trigger(processingTime="0 seconds").start()
 
     def latency(self, job: Job) -> Answer:
-        """Return the milliseconds from a message's sending to its row in foreachBatch, once the query has
-        caught up.
-
-        The messages are sent within this number of seconds. Values begin with the time of sending in
-        nanoseconds since 1970.
-        """
+        """Milliseconds from a message's send to its row in the hands of foreachBatch, of what was sent in so many
+        seconds, once the query has caught up; values begin with the time of sending in nanoseconds since 1970."""
         arrived: list[tuple[int, int]] = []
         epochs: list[int] = []
 

@@ -1,4 +1,4 @@
-"""The server of bench/streams.py: one local Pulsar that shares the cores with its readers."""
+"""The server of bench/streams.py: one local Pulsar that shares the cores with those who read from it."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class StreamServer:
         return Admin(self.admin_url)
 
     def create(self, topic: str, partitions: int) -> None:
-        """Create a topic; one partition means that it is not partitioned."""
+        """One partition is a topic that is not partitioned."""
         if partitions > 1:
             self.admin.create_partitioned(topic, partitions)
         else:
             self.admin.create(topic)
 
     def keep(self, topic: str) -> None:
-        """Keep everything that is sent to the topics of its namespace."""
+        """All that is sent to the topics of its namespace."""
         self.admin.keep_for(topic, minutes=-1)
 
     def close_ledger(self, topic: str) -> None:
@@ -58,5 +58,5 @@ def stream_server(data: Path) -> Iterator[StreamServer]:
     with LocalPulsar(data=data) as running:
         pid = running.status().pid
         assert pid is not None
-        time.sleep(2.0)  # The server's work after its start counts for no competitor.
+        time.sleep(2.0)  # What it does after its start is nobody's.
         yield StreamServer(running.service_url, running.admin_url, running.home, pid)

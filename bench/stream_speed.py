@@ -20,7 +20,7 @@ STREAM_DIRECT, STREAM_WIDE = f"{STREAM}, from bookies", f"{STREAM}, seven column
 _QUEUE = 20_000
 _KEYS = 1000
 _PAYLOAD = b"0123456789" * 10
-# The competitors' loops read these.
+# What the loops of the others look at.
 _SAME = {"columns": "value,__messageId"}
 
 
@@ -33,7 +33,7 @@ class Case:
     batch: int
     """Messages in an entry."""
     goals: tuple[tuple[str, str, float], ...]
-    """Pairs of competitors, and the lowest factor by which the first is faster than the second."""
+    """(who, against whom, at least how many times as fast)"""
 
     @property
     def full_name(self) -> str:

@@ -1,4 +1,4 @@
-"""The cost of a trigger that finds nothing or little, and the time from a message to its row."""
+"""What a trigger costs that finds nothing or little, and how long a message takes to its row."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def measure_triggers(server: StreamServer, seconds: float, repeat: int) -> dict[
 
 
 def measure_latency(server: StreamServer, seconds: float) -> dict[str, Any]:
-    """Return the times from publish to row, with processingTime 0, in milliseconds."""
+    """From publish to row, with processingTime 0, in milliseconds."""
     topic = "persistent://public/default/latency"
     server.create(topic, 1)
     job = {"service_url": server.service_url, "topic": topic, "seconds": seconds, "warm_up_seconds": 15.0}

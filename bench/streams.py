@@ -1,15 +1,15 @@
-"""Streams: their speed of catching up, the cost of their triggers, and the time until a message is a row.
+"""Streams: how fast they catch up, what their triggers cost, and how soon a message is a row.
 
     make bench        (or: python bench/streams.py --only catch_up,small_entries --repeat 5)
 
-- `catch_up`: 2 million rows with Trigger.AvailableNow to the noop sink, from 1 and 4 partitions. The
-comparisons are the official Python client's batch_receive loop and the official Java client's Reader.
-- `small_entries`: the same from entries of 10 messages and of one.
-- `triggers`: the cost of a trigger without news, and of one with few rows, against Spark's rate sources.
-- `latency`: from publish to row at 2,000 messages/s, while the server shares the cores.
+catch_up       2 million rows with Trigger.AvailableNow to the noop sink, from 1 and 4 partitions, against the official
+               Python client's batch_receive loop and the official Java client's Reader
+small_entries  the same from entries of 10 messages and of one
+triggers       what a trigger without news costs, and one with few rows, against Spark's rate sources
+latency        from publish to row at 2,000 messages/s, while the server shares the cores
 
-Competitors take turns, in processes of their own; the result file holds medians. A stream's rows per
-second include the start of its query. Absolute figures depend on the machine: read the ratios.
+Competitors take turns, in processes of their own; the result file holds medians. A stream's rows per second include the
+start of its query. Absolute figures depend on the machine: read the ratios.
 """
 
 import argparse

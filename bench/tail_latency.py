@@ -2,8 +2,8 @@
 
     python bench/tail_latency.py SERVICE_URL TOPIC MESSAGES_PER_SECOND
 
-After a `begin` and the next `end` on standard input, it prints a line of JSON. The line has the times from
-send to receive, in milliseconds, of the messages received in between.
+Each `begin` on standard input is answered by a line of JSON after the next `end`: how long messages took from send to
+receive, in milliseconds, of those received between.
 """
 
 import json

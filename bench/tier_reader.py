@@ -1,7 +1,5 @@
-"""A Spark session that reads a tiered topic on request: one job for each line of JSON on standard input.
-
-It answers with its use as JSON. See bench/tier_scan.py.
-"""
+"""A Spark session that reads a tiered topic when told to, one job for each line of JSON on standard input, and answers
+in JSON what it took. See bench/tier_scan.py."""
 
 from __future__ import annotations
 
@@ -30,11 +28,11 @@ def main() -> None:
         job = json.loads(line)
         if spark is None:
             spark = _session(job)
-        print(json.dumps(_result_of(spark, job)), flush=True)
+        print(json.dumps(_done(spark, job)), flush=True)
 
 
 def _session(job: Job) -> SparkSession:
-    """Start a session with the catalog `columns`, which knows of tables, and `ledgers`, which does not."""
+    """With the catalog `columns`, which knows of tables, and `ledgers`, which does not."""
     options = dict(job["options"])
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.driver.memory", "2g").config("spark.sql.shuffle.partitions", "2")
@@ -46,7 +44,7 @@ def _session(job: Job) -> SparkSession:
     return spark
 
 
-def _result_of(spark: SparkSession, job: Job) -> dict[str, float]:
+def _done(spark: SparkSession, job: Job) -> dict[str, float]:
     """`answer` is the same for all who read the same rows."""
     before = time.perf_counter()
     columns, condition = _query(job)
@@ -75,7 +73,7 @@ def _query(job: Job) -> tuple[tuple[str, ...], str]:
 
 
 def _frame(spark: SparkSession, job: Job, columns: tuple[str, ...]) -> DataFrame:
-    """Read the files as a user would who wants it to be fast."""
+    """As somebody would read it who wants it to be fast."""
     who, topic = job["who"], job["topic"]
     if who == "Parquet files":
         return spark.read.option("recursiveFileLookup", "true").parquet(job["folder"])

@@ -1,21 +1,17 @@
-"""A topic's history as columns in SQL: the gain of Spark's own scan of the table, and the cost of planning
-it.
+"""A topic's history as columns in SQL: what Spark's own scan of the table gains, and what planning it costs.
 
     make bench        (or: python bench/tier_scan.py --rows 10000000 --repeat 3)
 
-- `tiering`: the cost of a row in the tiering process, and the size of the files beside LZ4 ledgers.
-- `speed`: one topic in 4 partitions, 10 value columns, Avro, LZ4, entries of 1000 rows, all of it in
-closed ledgers and tiered. Queries read one and six of the 10 columns. They also read a tenth of the rows
-by event time, by a value that grows with it, and by a random value. The locations are bookies; the table
-with the data source; the table with the catalog and Spark's scan; and the same Parquet files with Spark
-alone.
-- `planning`: a query that has no rows, of a table of few files. The same for a table of 10,000 files: the
-first query, the first after a commit, and one more. Each time is in a session of its own, which has
-planned other queries before.
+tiering    what the process that tiers takes for a row, and how large the files are beside LZ4 ledgers
+speed      one topic in 4 partitions, 10 value columns, Avro, LZ4, entries of 1000 rows, all of it in closed ledgers and
+           tiered. Queries of one and of six of the 10 columns, and of a tenth of the rows by event time, by a value
+           that grows with it, and by a random value. Read from bookies; by the data source from the table; by the
+           catalog with Spark's scan; and by Spark from the same Parquet files, as if there were no Pulsar
+planning   a query that has no rows: of a table of few files; the first one of a table of 10,000 files, the first after
+           a commit, and one more. Each time in a session of its own, which has planned other queries before
 
-The competitors of `speed` take turns in one Spark session, in a process of its own; the first round is not
-counted. The result file holds medians. Times are of whole queries. The servers share the cores: read the
-ratios.
+The competitors of `speed` take turns in one Spark session, in a process of its own; the first round is not counted. The
+result file holds medians. Times are of whole queries. The servers share the cores: read the ratios.
 """
 
 from __future__ import annotations
@@ -93,12 +89,10 @@ def _runs(topic: TieredTopic, rows: int, repeat: int) -> dict[str, Any]:
                 took = reader.run(topic.job | {"query": query, "who": who, "rows": rows})
                 if number:
                     measured.append(took)
-    return {
-        query: _reported(query, {who: medians(runs[query, who]) for who in competitors}) for query in queries
-    }
+    return {query: _told(query, {who: medians(runs[query, who]) for who in competitors}) for query in queries}
 
 
-def _reported(query: str, took: dict[str, Measures]) -> dict[str, Any]:
+def _told(query: str, took: dict[str, Measures]) -> dict[str, Any]:
     answers = {round(measures.pop("answer"), 3) for measures in took.values()}
     assert len(answers) == 1, (query, answers)
     of_bookies = took[BOOKIES]["seconds"] / took[SQL]["seconds"]

@@ -62,9 +62,7 @@ class TieredTopic:
 
 
 def make_topic(server: StreamServer, folder: Path, local: str, rows: int) -> TieredTopic:
-    """Write rows of 10 value columns, key and event time; the event time and `id` grow, and `score` is
-    random.
-    """
+    """Of 10 value columns, key and event time; the event time and `id` grow, and `score` is random."""
     name = f"persistent://public/default/{local}"
     server.create(name, PARTITIONS)
     server.keep(name)
@@ -99,7 +97,7 @@ def make_topic(server: StreamServer, folder: Path, local: str, rows: int) -> Tie
     cpu_seconds = time.process_time() - before
     assert outcome.rows == rows, outcome
     files = topic.table.files()
-    # Tables of DuckDB and the like are in such a folder, too.
+    # Tables of DuckDB and the like lie in such a folder, too.
     place = files[0].url.partition("/data/")[0] + "/data"
     return replace(
         topic,
@@ -112,9 +110,7 @@ def make_topic(server: StreamServer, folder: Path, local: str, rows: int) -> Tie
 
 
 def add_files(topic: TieredTopic, count: int) -> None:
-    """Name files in the table that do not exist, until it has this number; their statistics are a real
-    file's.
-    """
+    """Name files in the table that are not there, until it has so many; their statistics are those of a real one."""
     table, partition = topic.table, TopicPartition.parse(f"{topic.name}-partition-0")
     present = table.files()
     real, path = next(
@@ -130,7 +126,7 @@ def add_files(topic: TieredTopic, count: int) -> None:
 
 
 def _blocks(start: int, end: int) -> Iterator[pa.RecordBatch]:
-    """Yield batches of one topic partition each."""
+    """Of one topic partition each."""
     for first in range(start, end, _BLOCK_ROWS):
         yield _block(range(first, min(end, first + _BLOCK_ROWS)), first // _BLOCK_ROWS % PARTITIONS)
 

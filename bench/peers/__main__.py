@@ -1,29 +1,25 @@
-"""A comparison with peers: this package, the other connector, the official clients and their upper bounds, in
-turn.
+"""Beside the peers: this package, the other connector, the official clients and what bounds them all, in turn.
 
     make bench-peers        (or: python bench/peers --only batch,latency --rows 100000 --repeat 1)
 
-- `batch`: aggregations of JSON and Avro topics, of values, of all 12 columns, of one column; of a bytes
-topic.
-- `noop`: a JSON topic to the sink that drops rows.
-- `clients`: the official Python and Java clients and pulsar-perf on the same topics.
-- `catch_up`: streams with Trigger.AvailableNow to the noop sink, by the trigger and with the start of the
-query.
-- `cold`: the same as the first query of a session that has just started.
-- `tenfold`: ten times the data: the time, and the most memory that the client needs.
-- `small_topics`: a batch over 300 topics with three messages each.
-- `latency`: from publishing to the row at steady rates, p50 and p99, and the parts of it.
+batch         aggregations of JSON and Avro topics, of values, of all 12 columns, of one column; of a bytes topic
+noop          a JSON topic to the sink that drops rows
+clients       the official Python and Java clients and pulsar-perf on the same topics
+catch_up      streams with Trigger.AvailableNow to the noop sink, by the trigger and with the start of the query
+cold          the same as the first query of a session that has just started
+tenfold       ten times the data: time, and the most memory that the client takes
+small_topics  a batch over 300 topics with three messages each
+latency       from publishing to the row at steady rates, p50 and p99, and the parts of it
 
-The other connector is pulsar-spark by StreamNative from Maven Central, on PySpark 3.5 in an environment of
-its own. Its writes fail there, so only reads are measured. One bound is a source in Python that has its
-rows ready in Arrow. Spark makes rows of them, or the jar passes them on as columns. The other bound is
-Spark's own scan of the same rows in Parquet. All competitors get the same query over the same columns, and
-must return the same answer. Competitors take turns; the result file holds medians of all rounds but the
-first. All share the cores with the server: read the ratios.
+The other connector is pulsar-spark by StreamNative as Maven Central has it, on PySpark 3.5 in an environment of its
+own. Its writes fail there, so only reads are measured. The bounds are a source in Python that has its rows ready in
+Arrow, of which Spark makes rows or which the jar hands over as columns, and Spark's own scan of the same rows in
+Parquet. All get the same query over the same columns, and must give the same answer. Competitors take turns; the
+result file holds medians of all rounds but the first. All share the cores with the server: read the ratios.
 
-Before the first measure, all competitors run the queries of `batch` and `catch_up` in turn, `--warm-up`
-times. Until then, the compilers of the JVMs, including the server's, need a third of the measured time.
-`cold` and `latency` have sessions of their own.
+Before the first measure all competitors run the queries of `batch` and `catch_up` in turn, `--warm-up` times. Until
+then the compilers of the JVMs, the server's too, take a third of what is measured. `cold` and `latency` have sessions
+of their own.
 """
 
 import argparse

@@ -9,8 +9,8 @@ from typing import Final
 
 from generate_charts import picture_style
 
-# The plot is as wide as the other charts, so its letters are large enough on a page of 390 pixels. Therefore,
-# a group's label is above its bars.
+# As wide as the other charts, so that a page of 390 pixels shows its letters large enough; so a group's label stands
+# above its bars.
 _WIDTH, _LEFT, _FIGURE = 400, 2, 66
 _BAR, _GAP, _TOP, _LABEL = 15, 12, 62, 18
 # Of the style that all pictures of the site share, in light and dark mode.
@@ -30,7 +30,7 @@ class Bars:
     title: str
     subtitle: str
     groups: Mapping[str, Mapping[str, float]]
-    """The length of each bar, by the label of its group and its name. Bars with the same name have the same color."""
+    """Label of the group: name of the bar: length. The bars of all groups with the same name have one colour."""
     figure: Callable[[float], str]
     """How a length is written."""
 

@@ -34,7 +34,7 @@ def warm_up_batch(bench: Bench) -> None:
 
 
 def measure_batch(bench: Bench) -> dict[str, Any]:
-    """The queries by name: the format, and the columns in use. All competitors return the same answer."""
+    """By name: the format and which columns the query uses. All competitors give the same answer."""
     return {
         f"{value_format}, {which}": _aggregation(bench, value_format, which) for value_format, which in _CELLS
     }
@@ -45,7 +45,7 @@ def _aggregation(bench: Bench, value_format: str, which: str) -> dict[str, Any]:
     jobs = _aggregation_jobs(bench, value_format, which)
     runs = in_turn({name: partial(bench.sessions.run, name, job) for name, job in jobs.items()}, bench.repeat)
     for number in range(bench.repeat + 1):
-        answers = {name: _checked(name, each[number]) for name, each in runs.items()}
+        answers = {name: _known(name, each[number]) for name, each in runs.items()}
         queries.check_answers(what, answers, bench.rows)
     return measured(what, bench.rows, runs) | {
         "query": queries.aggregation(value_format, which),
@@ -55,13 +55,13 @@ def _aggregation(bench: Bench, value_format: str, which: str) -> dict[str, Any]:
 
 
 def _aggregation_jobs(bench: Bench, value_format: str, which: str) -> dict[str, Job]:
-    """Return the results by competitor, in the order of their turns."""
+    """By competitor, in the order of their turns."""
     names = [PEER, PRODUCT, *([BROKER] if which == ALL else []), READY_ROWS, READY_COLUMNS, PARQUET]
     query = {"do": "query", "query": queries.aggregation(value_format, which)}
     return {name: query | _source(bench, name, value_format, which) for name in names}
 
 
-def _checked(name: str, run: Run) -> dict[str, Any]:
+def _known(name: str, run: Run) -> dict[str, Any]:
     hidden = queries.PUBLISHED if name in NOT_OF_PULSAR else None
     return {key: value for key, value in run["answer"].items() if key != hidden}
 
@@ -75,11 +75,8 @@ def _source(bench: Bench, name: str, value_format: str, which: str) -> Job:
 
 
 def measure_noop(bench: Bench) -> dict[str, Any]:
-    """Measure reads of all columns of the JSON topic to the sink that drops them.
-
-    The sink accepts rows, so columns are converted to rows for it. It has no answer; the same reads have
-    one in `batch`.
-    """
+    """All columns of the JSON topic to the sink that drops them. It takes rows, so columns are made to rows for it. It
+    has no answer; the same reads have one in `batch`."""
     names = [PEER, PRODUCT, READY_ROWS, READY_COLUMNS]
     jobs = {name: {"do": "noop"} | _source(bench, name, "json", ALL) for name in names}
     runs = in_turn({name: partial(bench.sessions.run, name, job) for name, job in jobs.items()}, bench.repeat)

@@ -1,4 +1,4 @@
-"""Shared parts of all measures of bench/peers."""
+"""What all measures of bench/peers share."""
 
 from __future__ import annotations
 

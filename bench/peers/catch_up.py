@@ -28,17 +28,14 @@ _FORMATS = ("json", "avro")
 
 
 def warm_up_catch_up(bench: Bench) -> None:
-    """Run the queries with the smallest number of rows."""
+    """By the smallest number of rows."""
     for value_format in _FORMATS:
         for name, job in _jobs(bench, value_format, min(bench.catch_up_rows)).items():
             bench.sessions.run(name, job)
 
 
 def measure_catch_up(bench: Bench) -> dict[str, Any]:
-    """Return the results by format and number of rows.
-
-    `seconds` include the start of the query, `trigger_seconds` do not.
-    """
+    """By format and number of rows. `seconds` have the start of the query in them, `trigger_seconds` have not."""
     found = {}
     for value_format in _FORMATS:
         for count in bench.catch_up_rows:
@@ -61,7 +58,7 @@ def _warm(bench: Bench, value_format: str, count: int) -> dict[str, Any]:
 
 
 def _jobs(bench: Bench, value_format: str, count: int) -> dict[str, Job]:
-    """Return the results by competitor, in the order of their turns."""
+    """By competitor, in the order of their turns."""
     names = [PEER, PRODUCT, BROKER, READY_ROWS, READY_COLUMNS]
     return {name: _job(bench, name, value_format, count) for name in names}
 
@@ -73,7 +70,7 @@ def _run(bench: Bench, name: str, job: Job, count: int) -> Run:
 
 
 def _check(bench: Bench, what: str, jobs: dict[str, Job], value_format: str, count: int) -> None:
-    """Check the answers in a run of its own, which is not timed because the sums need time."""
+    """By a run of its own, which is not timed: the sums cost time."""
     observed = queries.aggregates(value_format, ALL)
     answers = {}
     for name, job in jobs.items():

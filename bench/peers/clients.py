@@ -1,4 +1,4 @@
-"""The official clients and pulsar-perf on the same topics: they read payloads and ids, and decode nothing."""
+"""The official clients and pulsar-perf on the same topics: they look at payloads and ids, and decode nothing."""
 
 from __future__ import annotations
 
@@ -49,9 +49,7 @@ def measure_clients(bench: Bench) -> dict[str, Any]:
 
 
 def _perf(server: StreamServer, topic: str, count: int) -> Run:
-    """Return pulsar-perf's own rate in messages a second, which excludes the start of its JVM; the CPU
-    includes it.
-    """
+    """Its own figure of messages a second, which leaves out the start of its JVM; the CPU is with it."""
     command = [
         f"{server.home}/bin/pulsar-perf", "consume", "--service-url", server.service_url, "--num-messages", str(count),
         "--subscription-position", "Earliest", "--subscriptions", f"perf-{time.time_ns():x}",

@@ -1,4 +1,4 @@
-"""The competitors, each in a process of its own."""
+"""Who takes part, each in a process of its own."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Job = dict[str, Any]
 
 @dataclass(frozen=True)
 class Sessions:
-    """The sessions of this package, with all sources on its own Spark, and of the other connector."""
+    """Of this package, with all sources on its own Spark, and of the other connector."""
 
     server: StreamServer
     product: Competitor
@@ -67,7 +67,7 @@ def sessions(server: StreamServer, scratch: Path) -> Iterator[Sessions]:
 
 @contextlib.contextmanager
 def product_session(server: StreamServer, scratch: Path) -> Iterator[tuple[Competitor, str]]:
-    """Yield the session and Spark's version."""
+    """And Spark's version."""
     catalog = [server.service_url, server.admin_url]
     # For the source of ready rows, which Spark's processes import.
     with Competitor(_session({"PYTHONPATH": str(_HERE)})) as session:
@@ -76,7 +76,7 @@ def product_session(server: StreamServer, scratch: Path) -> Iterator[tuple[Compe
 
 @contextlib.contextmanager
 def peer_session() -> Iterator[tuple[Competitor, str]]:
-    """Yield the session and Spark's version."""
+    """And Spark's version."""
     if not (_PEER_SPARK / "pyspark").exists():
         raise SystemExit(
             f"expected PySpark 3.5 in {_PEER_SPARK}, got none; run make bench-peers, which puts it there"
@@ -101,7 +101,7 @@ def _started(session: Competitor, job: Job) -> str:
 
 
 def source(name: str, server: StreamServer, topic: str, **options: str) -> Job:
-    """Return the members of a session's job that describe its source."""
+    """What a job of a session says of where it reads from."""
     told = {"service.url": server.service_url, "topic": topic, "startingOffsets": "earliest", **options}
     if name != BROKER:
         told["admin.url"] = server.admin_url
@@ -109,7 +109,7 @@ def source(name: str, server: StreamServer, topic: str, **options: str) -> Job:
 
 
 def ready_source(name: str, value_format: str, count: int, which: str) -> Job:
-    """Return the source; Spark alone requests no columns, so the options name them."""
+    """By Spark alone nothing is asked for columns, so they are told."""
     options = {"rows": str(count), "valueFormat": value_format}
     if name == READY_COLUMNS:
         return {"format": _READY_CLASS, "options": options}

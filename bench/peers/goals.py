@@ -1,4 +1,4 @@
-"""The goals of this package, and the results beside them."""
+"""What this package was to reach, beside what it has reached."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SMALL_TOPICS_SECONDS: Final = 2.0
 
 
 def goals(measures: Measures) -> list[dict[str, Any]]:
-    """Return the goals of the completed measures."""
+    """Of those measures that were taken."""
     found = [*_batch(measures.get("batch", {})), *_catch_up(measures.get("catch_up", {}))]
     found += [*_tenfold(measures.get("tenfold")), *_latency(measures.get("latency", {}))]
     small = measures.get("small_topics", {}).get(SMALL_TOPICS)

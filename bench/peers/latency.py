@@ -1,4 +1,4 @@
-"""The time from publishing to the row, at steady rates, and the parts of that time."""
+"""From publishing to the row, at steady rates, and the parts of that time."""
 
 from __future__ import annotations
 
@@ -27,11 +27,8 @@ _MOST_STALLS: Final = 20
 
 
 def measure_latency(bench: Bench) -> dict[str, Any]:
-    """Results by messages a second.
-
-    A plain consumer shows the time of broker and client alone. Sessions are new ones, which have done
-    nothing before.
-    """
+    """By messages a second. A plain consumer shows what broker and client take by themselves. Sessions are new ones,
+    which have done nothing else."""
     with sessions(bench.sessions.server, bench.scratch) as fresh:
         own = replace(bench, sessions=fresh)
         return {f"{rate}": _at(own, rate) for rate in bench.latency_rates}
@@ -50,10 +47,8 @@ def _at(bench: Bench, rate: int) -> dict[str, Any]:
 
 
 def _took(bench: Bench, name: str, rate: int) -> Run:
-    """Measure on a new topic. A query that stalls is started again, and `stalls` counts the restarts.
-
-    In one examined stall of the other connector, a task had read past the end of its range, and continued.
-    """
+    """On a topic of its own. A query that stalls is begun anew, and `stalls` tells how often. In a stall of the other
+    connector that was looked into, a task had read past the end of its range, and went on."""
     server = bench.sessions.server
     for stalls in range(_MOST_STALLS):
         topic = f"persistent://public/default/latency-{time.time_ns():x}"
@@ -106,9 +101,7 @@ def _plain(bench: Bench, topic: str) -> Run:
 
 @contextlib.contextmanager
 def _sending(server: StreamServer, topic: str, rate: int) -> Iterator[None]:
-    """Send at a steady rate from `with` to its end; each partition has a message then, as some readers wait
-    for one.
-    """
+    """At a steady rate from `with` to its end; each partition has a message then, as some readers wait for one."""
     command = [*server.java_command(_PROGRAM), "produce", server.service_url, topic, str(rate)]
     producer = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:

@@ -1,6 +1,4 @@
-"""The time from a message's sending to its row in foreachBatch, and the parts of that time; runs in
-session.py.
-"""
+"""From a message's sending to its row in the hands of foreachBatch, and the parts of that time; runs in session.py."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ _SEEN = "CAST(reflect('java.lang.System', 'currentTimeMillis') AS BIGINT) AS see
 
 
 class Stalled(Exception):
-    """A running query that returns no rows although there are some."""
+    """The query runs, and gives no rows although there are some."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +35,8 @@ class Epoch:
 
 
 def measure_latency(spark: SparkSession, job: dict[str, Any]) -> dict[str, Any]:
-    """Measure the messages sent within `seconds`, once the query has run for `warm_up_seconds`.
-
-    Values begin with the time of sending, in milliseconds since 1970 as 8 bytes. The result is `stalled`
-    alone if the query returns no rows for 20 s.
-    """
+    """Of messages sent within `seconds`, once the query has run for `warm_up_seconds`; values begin with the time of
+    sending, in milliseconds since 1970 as 8 bytes. `stalled` alone, where the query gives no rows for 20 s."""
     epochs: list[Epoch] = []
 
     def receive(frame: DataFrame, number: int) -> None:
@@ -67,7 +62,7 @@ def measure_latency(spark: SparkSession, job: dict[str, Any]) -> dict[str, Any]:
             query.stop()
         progress = [json.loads(each.json()) for each in query._jsq.recentProgress()]  # noqa: SLF001 - equal in both
     latencies = sorted(epoch.arrived - sent for epoch in epochs for sent in epoch.sent if begin <= sent < end)
-    # The last micro-batch may have been stopped before Spark reported it.
+    # The last one may have been stopped before Spark told of it.
     told = {each["batchId"]: each for each in progress}
     measured = [epoch for epoch in epochs if begin <= epoch.sent[-1] < end and epoch.number in told]
     return {
@@ -81,7 +76,7 @@ def measure_latency(spark: SparkSession, job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _collected(frame: DataFrame) -> pa.Table:
-    """Return the rows as Arrow; PySpark 3.5 can do so only for pandas."""
+    """As Arrow; PySpark 3.5 has it for pandas only."""
     if hasattr(frame, "toArrow"):
         return frame.toArrow()
     batches = frame._collect_as_arrow()  # noqa: SLF001
@@ -91,7 +86,7 @@ def _collected(frame: DataFrame) -> pa.Table:
 
 
 def _await(query: Any, epochs: list[Epoch], moment: float) -> None:
-    """Wait until a row has arrived that was sent at `moment` or later. Raises `Stalled`."""
+    """Until a row has come that was sent at `moment` or later. Raises `Stalled`."""
     known, give_up = len(epochs), time.monotonic() + _WAIT_SECONDS
     while not epochs or max(epochs[-1].sent) < moment:
         assert query.isActive, query.exception()
@@ -103,15 +98,13 @@ def _await(query: Any, epochs: list[Epoch], moment: float) -> None:
 
 
 def _parts(epochs: list[Epoch], progress: dict[int, dict[str, Any]]) -> dict[str, float]:
-    """Return medians. The first five times are consecutive, and end when the driver has the rows.
-
-    The commit follows them, and the next micro-batch waits for it.
-    """
+    """Medians. The first five follow each other and end when the driver has the rows; the commit comes after that, and
+    the next micro-batch waits for it."""
     found: dict[str, list[float]] = {}
     for epoch in epochs:
         durations = progress[epoch.number]["durationMs"]
         begin = datetime.fromisoformat(progress[epoch.number]["timestamp"]).timestamp() * 1000
-        # Sources of Spark's first interface, such as the other connector's, report this under another name.
+        # Sources of Spark's first interface, as the other connector's, are asked under another name.
         asking = durations.get("latestOffset", 0) + durations.get("getOffset", 0)
         known = begin + asking
         planning = sum(durations.get(name, 0) for name in ("walCommit", "getBatch", "queryPlanning"))

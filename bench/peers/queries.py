@@ -1,4 +1,4 @@
-"""The queries for all competitors, in the same words."""
+"""What is asked of each competitor, in the same words."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def aggregates(value_format: str, which: str) -> list[str]:
 
 
 def aggregation(value_format: str, which: str) -> str:
-    """Return a query over the view `messages`."""
+    """Over the view `messages`."""
     return f"SELECT {', '.join(aggregates(value_format, which))} FROM messages"
 
 
 def columns(value_format: str, which: str) -> list[str]:
-    """Return the columns that the query uses."""
+    """Those that the query uses."""
     chosen = {
         VALUES: list(rows.value_columns(value_format)),
         ALL: list(rows.columns(value_format)),

@@ -28,7 +28,7 @@ from pyspark.sql.types import StructType
 @dataclass
 class Numbers(InputPartition):
     value: ClassVar[tuple[()]] = ()
-    """The ranges of topics that the jar shows in Spark's plans; this source has none."""
+    """What the jar tells Spark's plans of: here are no ranges of topics."""
     start: int
     end: int
 
@@ -56,7 +56,7 @@ class ReadyRows(DataSource):
 
 
 class ReadyColumns(ReadyRows):
-    """The same source as the jar runs it; its format must equal its name."""
+    """The same as the jar runs it, whose format must be what it says its name is."""
 
     @classmethod
     def name(cls) -> str:
@@ -68,7 +68,7 @@ class ReadyBatches:
     value_format: str
     names: tuple[str, ...]
 
-    def read(self, numbers: Numbers) -> Iterator[pa.RecordBatch]:
+    def of(self, numbers: Numbers) -> Iterator[pa.RecordBatch]:
         batch = rows.ready(self.value_format).select(list(self.names))
         start = numbers.start
         while start < numbers.end:
@@ -92,7 +92,7 @@ class ReadyBatch(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Numbers)
-        return self._batches.read(partition)
+        return self._batches.of(partition)
 
 
 class ReadyStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -103,7 +103,7 @@ class ReadyStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"row": 0}
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Do nothing, because all rows exist already."""
+        """All rows are there."""
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         return ReadAllAvailable()
@@ -116,7 +116,7 @@ class ReadyStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Numbers)
-        return self._batches.read(partition)
+        return self._batches.of(partition)
 
     def commit(self, end: dict[str, int]) -> None:
-        """Do nothing, because nothing is kept."""
+        """Nothing is kept."""

@@ -1,6 +1,6 @@
-"""The rows of bench/peers: their contents, as SQL expressions and as ready Arrow data.
+"""The rows of bench/peers: what each holds, as SQL that makes them and as Arrow that is ready.
 
-A row is known by its number. Its content repeats every `PERIOD` rows, so that a source may have it ready.
+A row is known by its number; its content repeats every `PERIOD` rows, so that a source may have it ready.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _METADATA: Final = {
 
 
 def written(value_format: str) -> list[str]:
-    """Return what `selectExpr` over a column `n` below `PERIOD` needs to write a topic of this format."""
+    """What a topic of this format is written from, for `selectExpr` over a column `n` below `PERIOD`."""
     values = {"value": _BYTES_SQL} if value_format == "bytes" else _VALUE_SQL
     return [f"{sql} AS {name}" for name, sql in (values | _METADATA_SQL).items()]
 
@@ -59,15 +59,13 @@ def value_columns(value_format: str) -> dict[str, str]:
 
 
 def columns(value_format: str) -> dict[str, str]:
-    """The columns that both connectors return, of value and of metadata, with this package's type for each
-    name.
-    """
+    """Those that both connectors give: of value and of metadata. Name to the type that this package gives it."""
     return value_columns(value_format) | _METADATA
 
 
 @cache
 def ready(value_format: str) -> pa.RecordBatch:
-    """Return all columns of the first `PERIOD` rows, made once in a process."""
+    """All columns of the first `PERIOD` rows, made once in a process."""
     numbers = range(PERIOD)
     if value_format == "bytes":
         values = {"value": pa.array([_value(number) for number in numbers], pa.binary())}

@@ -1,8 +1,6 @@
-"""A Spark session that runs one job for each line of JSON on standard input, and answers with the use as
-JSON.
+"""A Spark session that does one job for each line of JSON on standard input, and answers in JSON what it took.
 
-It runs on the PySpark of this package and on the other connector's alike, so only its start knows the
-difference.
+It runs on the PySpark of this package and on that of the other connector alike, so it knows neither, but for the start.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ class Session:
         return self._spark
 
     def start(self, job: Job) -> Answer:
-        """Start a session with the connector whose `jars` are given; `catalog` has the URLs for this package."""
+        """With the connector whose `jars` are given; `catalog` are the URLs where it is this package."""
         builder = SparkSession.builder.master("local[2]").config("spark.jars", job["jars"])
         settings = {
             "spark.ui.enabled": "false",
@@ -71,7 +69,7 @@ class Session:
         return {}
 
     def query(self, job: Job) -> Answer:
-        """Run a query that returns one row, from the view `messages` of the source."""
+        """One row, from the view `messages` of the source."""
         self._loaded(job).createOrReplaceTempView("messages")
         (row,) = self.spark.sql(job["query"]).collect()
         return {"answer": row.asDict(), "rows": row["rows"]}
@@ -85,11 +83,8 @@ class Session:
         return reader.load(*job.get("paths", []))
 
     def catch_up(self, job: Job) -> Answer:
-        """Read all messages with Trigger.AvailableNow to the noop sink.
-
-        `trigger_seconds` exclude the start of the query. With `observed`, the rows are summed up on their
-        way, which needs time of its own.
-        """
+        """All that is there with Trigger.AvailableNow to the noop sink. `trigger_seconds` is without the start of the
+        query. With `observed` the rows are summed up on their way, which costs time of its own."""
         frame = self.spark.readStream.format(job["format"]).options(**job["options"]).load()
         frame = frame.select(*job["columns"])
         if "observed" in job:

@@ -1,4 +1,4 @@
-"""Ten times the data: the growth of the time, and the most memory that the client needs."""
+"""Ten times the data: how the time grows, and the most memory that the client takes."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _line(count: int, runs: list[Run]) -> dict[str, Any]:
 
 
 class PeakMemory:
-    """The peak of a process and all below it, read five times a second from `with` to its end."""
+    """Of a process and all below it, looked at five times a second from `with` to its end."""
 
     def __init__(self, root: int) -> None:
         self.mebibytes: dict[str, float] = {}

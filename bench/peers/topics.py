@@ -1,4 +1,4 @@
-"""The topics of bench/peers, filled at their first use: batches of 1000, LZ4, closed ledgers."""
+"""The topics of bench/peers, filled when first asked for: batches of 1000, LZ4, closed ledgers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Topics:
         self._filled: set[str] = set()
 
     def filled(self, value_format: str, count: int) -> str:
-        """Return the full name of a topic with this number of rows in `rows.PARTITIONS` partitions."""
+        """The full name of a topic with so many rows in `rows.PARTITIONS` partitions."""
         server = self._sessions.server
         topic = rows.topic_name(value_format, count)
         if topic in self._filled:

@@ -1,4 +1,4 @@
-"""Competitors in turn, and the results of their jobs."""
+"""Competitors in turn, and what becomes of what they took."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ final class AvroValues {
 
     private AvroValues() {}
 
-    /** Makes a value of `schema`; every union branch, length and sign is drawn sooner or later. */
+    /** A value of `schema`; every union branch, length and sign comes up sooner or later. */
     static Object random(Schema schema, Random source) {
         return switch (schema.getType()) {
             case NULL -> null;
@@ -156,7 +156,7 @@ final class AvroValues {
         return Neutral.of(new BigDecimal(new BigInteger(digits), (int) schema.getObjectProp("scale")));
     }
 
-    /** Returns the time that a number means under a logical type. */
+    /** The moment that a number stands for under a logical type. */
     static Object moment(Schema schema, long number) {
         return switch (schema.getLogicalType().getName()) {
             case "date" -> LocalDate.ofEpochDay(number);

@@ -6,10 +6,13 @@ import java.util.function.Function;
 import org.apache.pulsar.client.api.Schema;
 
 /**
- * A typed topic: a schema of the official client, values to write, and the values in neutral JSON.
+ * One way of typing a topic: a schema of the official client, values to write, and how a value looks in neutral JSON.
  *
- * <p>Tests use the `name`, which begins with the schema type. Every run writes the `edges`; `random` makes any other
- * value. `cells` converts a decoded value to an object of the columns that a reader of the topic should see.
+ * @param name   what tests call it; begins with the schema type
+ * @param schema of the official client
+ * @param edges  values that every run writes
+ * @param random makes any other value
+ * @param cells  a value that the schema decoded, as an object of the columns that a reader of the topic should see
  */
 record Case(
         String name,

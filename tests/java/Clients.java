@@ -7,12 +7,12 @@ import org.apache.pulsar.client.api.Reader;
 public final class Clients {
     private Clients() {}
 
-    /** Work with a client. */
+    /** What is done with a client. */
     public interface Work {
         void with(PulsarClient client) throws Exception;
     }
 
-    /** Runs the work, without waiting for the end of the client's threads, which needs two seconds of quiet. */
+    /** Does not wait for the client's threads to end, which takes two seconds of quiet. */
     public static void run(ClientBuilder builder, Work work) throws Exception {
         PulsarClient client = builder.build();
         try {
@@ -23,11 +23,9 @@ public final class Clients {
     }
 
     /**
-     * Returns whether the reader's topic has another message, and repeats the request if the broker does not
-     * answer.
-     *
-     * <p>A broker that has just loaded a topic can wait 30 s for its transaction buffer, and then closes the topic
-     * without an answer. The client sends one request, and waits no longer than that.
+     * Says whether the reader's topic has another message; asks a second time when the broker does not answer.
+     * A broker that has just loaded a topic can wait 30 s for its transaction buffer, and then closes the topic
+     * without an answer. The client asks once, and waits no longer than that.
      */
     public static boolean hasMessage(Reader<?> reader) throws PulsarClientException {
         try {

@@ -17,10 +17,8 @@ import com.google.protobuf.WrappersProto;
 import java.util.stream.Stream;
 
 /**
- * The class that protoc would generate for a proto3 message with a field of every kind.
- *
- * <p>It has what Pulsar's schemas use, written by hand around a DynamicMessage. So neither protoc nor thousands of
- * generated lines are needed.
+ * What protoc would generate for a proto3 message with a field of every kind, as far as Pulsar's schemas use it.
+ * Written by hand around a DynamicMessage, so that neither protoc nor thousands of generated lines are needed.
  */
 public final class Everything extends GeneratedMessageV3 {
     private static final Descriptor DESCRIPTOR = describe();

@@ -28,10 +28,8 @@ import org.apache.pulsar.common.protocol.Commands;
 import org.apache.pulsar.common.schema.SchemaInfo;
 
 /**
- * Prints the golden entries: entries of every case by the official client's classes, and what these read from the
- * bytes.
- *
- * <p>Nothing depends on clock, chance or machine, so every run prints the same.
+ * Prints the golden entries: for every case entries as the classes of the official client make them, and what the
+ * same classes read from their bytes. Nothing depends on clock, chance or machine, so every run prints the same.
  */
 public final class Golden {
     private static final int RANDOM_VALUES = 2;
@@ -118,7 +116,7 @@ public final class Golden {
         return message;
     }
 
-    /** Sets what a producer sets just before it sends. */
+    /** What a producer sets just before it sends. */
     private static MessageMetadata metadata(MessageMetadata metadata) {
         if (!metadata.hasSequenceId()) {
             metadata.setSequenceId(41);

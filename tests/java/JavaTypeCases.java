@@ -49,7 +49,7 @@ import org.apache.pulsar.client.api.schema.SchemaDefinition;
 
 /** JSON topics typed by classes whose fields have the types of `java.time`, `java.util`, `java.math` and `java.sql`. */
 final class JavaTypeCases {
-    /** Writes a value as the client's own mapper does, for the columns that show the JSON of a value. */
+    /** As the client's own mapper; for the columns that show the JSON of a value. */
     private static final ObjectMapper JACKSON =
             new ObjectMapper().registerModules(new JavaTimeModule(), new Jdk8Module());
 

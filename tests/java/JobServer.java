@@ -27,7 +27,7 @@ public final class JobServer {
 
     public static void main(String[] arguments) throws Exception {
         PrintStream answers = new PrintStream(new FileOutputStream(FileDescriptor.out), true, StandardCharsets.UTF_8);
-        // Log4j reports its missing configuration when it is started, on the standard output of that time.
+        // What Log4j says of its missing configuration goes to the standard output of the moment when it is started.
         System.setOut(System.err);
         LoggerFactory.getLogger(JobServer.class);
         BufferedReader jobs = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));

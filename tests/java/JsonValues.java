@@ -19,10 +19,9 @@ import org.apache.avro.generic.GenericFixed;
 import org.apache.avro.generic.GenericRecord;
 
 /**
- * JSON messages whose schema is an Avro document: values as Jackson writes them from plain Java classes.
- *
- * <p>Logical types are numbers, bytes are base64, decimals are numbers. Unions have no tags, and null fields are
- * left out. The class also returns the meaning of such JSON in neutral form.
+ * JSON messages, whose schema is an Avro document: values as Jackson writes those of plain Java classes (logical
+ * types as their number, bytes as base64, decimals as numbers, no tags on unions, nothing for null fields), and
+ * what such JSON means, in neutral form.
  */
 final class JsonValues {
     private static final JsonNodeFactory NODES = JsonNodeFactory.withExactBigDecimals(true);
@@ -35,7 +34,7 @@ final class JsonValues {
             case BOOLEAN -> NODES.booleanNode((Boolean) value);
             case INT -> NODES.numberNode((Integer) value);
             case LONG -> NODES.numberNode((Long) value);
-            // JSON has no NaN, and the client's generic reader turns -0.0 into 0.0: adding 0 does the same.
+            // JSON has no NaN, and the client's generic reader takes -0.0 for 0.0: adding 0 makes it so.
             case FLOAT -> NODES.numberNode(Float.isFinite((Float) value) ? (Float) value + 0f : 0f);
             case DOUBLE -> NODES.numberNode(Double.isFinite((Double) value) ? (Double) value + 0d : 0d);
             case STRING, ENUM -> NODES.textNode(value.toString());

@@ -14,11 +14,9 @@ import java.util.Base64;
 import java.util.Date;
 
 /**
- * Values as JSON that any language can compare.
- *
- * <p>Whole numbers are numbers. Floating point is a number, or "NaN", "Infinity" or "-Infinity". Bytes are base64,
- * decimals plain text. Times are ISO 8601 with six digits below the second (further ones are cut), and instants
- * have a Z.
+ * Values as JSON that any language can compare: whole numbers as numbers, floating point as a number or as "NaN",
+ * "Infinity", "-Infinity", bytes as base64, decimals as plain text, times as ISO 8601 with six digits below the
+ * second (further ones cut), instants with a Z.
  */
 final class Neutral {
     static final ObjectMapper JSON = new ObjectMapper();
@@ -87,7 +85,7 @@ final class Neutral {
         return LocalDateTime.ofInstant(Instant.ofEpochMilli(milliseconds), ZoneOffset.UTC);
     }
 
-    /** Returns one column. */
+    /** One column. */
     static ObjectNode column(String name, JsonNode value) {
         ObjectNode row = JSON.createObjectNode();
         row.set(name, value);

@@ -16,7 +16,7 @@ import org.apache.pulsar.client.api.schema.SchemaDefinition;
 final class PojoCases {
     private PojoCases() {}
 
-    /** A message that a shop may send. */
+    /** What a shop may send. */
     public static class Order {
         public long id;
         public Integer units;

@@ -1,21 +1,18 @@
-"""A program between a JVM and the process that keeps its checkpoints, which kills both at a chosen step.
+"""Stands between a JVM and the process that keeps its checkpoints, and kills both at a chosen step.
 
     crashing_checkpoint.py -m pyspark_pulsar.checkpoint
 
-It runs instead of the interpreter. The plan, a JSON object, is in the file that the variable CRASH_PLAN
-names:
+Run in place of the interpreter. The plan, a JSON object, is in the file that the variable CRASH_PLAN names:
+`checkpoints`, the names of those that are watched; `step`, which files are (`offsets`, `state`, `commits`); `nth`,
+which of them of each checkpoint; and `moment`:
 
-- `checkpoints`: the names of the watched checkpoints;
-- `step`: the kind of file (`offsets`, `state`, `commits`);
-- `nth`: the number of the file in each checkpoint;
-- `moment` `before`: the file is not written, because the commit does not reach the process;
-- `moment` `in`: the commit does, and process and JVM are killed during it, after up to `jitter` seconds;
-- `moment` `after`: the file is written, but the JVM gets no answer.
+- `before`: the file is not written: what commits it does not reach the process;
+- `in`: it does, and process and JVM are killed while it is done, after up to `jitter` seconds;
+- `after`: it is written, but the JVM is not told.
 
-A call at its step is held until all checkpoints have reached the step. Then JVM and process are killed, with SIGKILL.
-
-`swapped` names a checkpoint with a fault that a comparison must find. From the second file on, its files of state are
-replaced by the first ones of their partitions.
+What comes to its step is held there until all checkpoints are at theirs; then JVM and process are killed, with
+SIGKILL. `swapped` names a checkpoint whose files of state are replaced by the first ones of their partitions, from the
+second on: a fault that a comparison must find.
 """
 
 from __future__ import annotations
@@ -123,7 +120,7 @@ class Crash:
         found = _STATE.search(path) if path is not None and name and f"/{name}/" in path else None
         if found is None or header["call"] != "put":
             return body
-        # A file keeps the swapped state, because the fault is in a store, which outlives this process.
+        # Kept in a file: the fault is that of a store, which outlives this process.
         first = Path(f"{os.environ['CRASH_PLAN']}-{found['store'].replace('/', '-')}")
         if not first.exists():
             first.write_bytes(body)

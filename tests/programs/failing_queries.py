@@ -1,8 +1,8 @@
-"""`failing_queries.py HOW SERVICE_URL TOPIC`: queries that fail, as in a user's program.
+"""`failing_queries.py HOW SERVICE_URL TOPIC`: queries that fail, as a user's program meets them. A line of JSON for
+each says what `str` of the error gives and what the interpreter's hook writes; the last one is not caught.
 
-The program prints a line of JSON for each query, with `str` of the error and the output of the
-interpreter's hook. The last error is not caught. HOW is `configured` (with the jar), `plain` (without), or
-`connect` (Spark Connect). TOPIC holds a message that does not fit its schema.
+HOW is `configured` (with the jar), `plain` (without), or `connect` (Spark Connect). TOPIC holds a message that its
+schema does not fit.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def run_stream() -> None:
 
 
 def refused_stream() -> Any:
-    """Start a stream whose options are checked only at its start, because its columns are given."""
+    """Its options are looked at when it starts, as its columns are given."""
     source = spark.readStream.schema("id int").format("pulsar")
     rows = source.options(**{"service.url": service_url, "topic": topic, "startingOffset": "earliest"}).load()
     return rows.writeStream.format("noop").option("checkpointLocation", f"{folder}/refused").start()
@@ -90,7 +90,7 @@ OF_A_CATALOG: dict[str, Callable[[], Any]] = {
 }
 
 
-def report(query: Callable[[], Any]) -> dict[str, Any]:
+def told(query: Callable[[], Any]) -> dict[str, Any]:
     try:
         query()
     except Exception as error:  # noqa: BLE001 -- whatever the user gets
@@ -102,7 +102,7 @@ def report(query: Callable[[], Any]) -> dict[str, Any]:
 
 
 for name, query in {**QUERIES, **(OF_A_CATALOG if how != "plain" else {})}.items():
-    print(json.dumps({"query": name, **report(query)}), flush=True)  # noqa: T201
+    print(json.dumps({"query": name, **told(query)}), flush=True)  # noqa: T201
 print(json.dumps({"query": "uncaught"}), flush=True)  # noqa: T201
 print("UNCAUGHT", file=sys.stderr, flush=True)  # noqa: T201
 QUERIES["batch, in a task"]()

@@ -1,8 +1,5 @@
-"""Shared parts of the programs that tests kill.
-
-They are a session whose tasks Spark runs again, and a query that never ends or reads only the available
-messages.
-"""
+"""What the programs share that tests kill: a session whose tasks Spark runs again, and a query that never ends or takes
+what is there."""
 
 from __future__ import annotations
 
@@ -37,7 +34,7 @@ WITH_JAR: Final = 0.75
 
 
 def session(master: str = "local[2,8]", conf: Mapping[str, str] | None = None) -> SparkSession:
-    """Start a session with the jar or without it: a query continues from one to the other."""
+    """With the jar or without: a query goes on from one to the other."""
     has_jar = secrets.randbelow(100) < 100 * WITH_JAR
     print(f"a session {'with' if has_jar else 'without'} the jar", flush=True)  # noqa: T201
     jar = {"spark.jars": str(catalog_jar()), "spark.sql.extensions": EXTENSIONS_CLASS} if has_jar else {}

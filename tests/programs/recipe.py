@@ -1,6 +1,4 @@
-"""A user's program for spark-submit or Spark Connect: batch, SQL, sink and stream. `recipe.py topic folder
-[sc://...]`
-"""
+"""What a user runs by spark-submit or over Spark Connect: batch, SQL, sink and stream. `recipe.py topic folder [sc://...]`"""
 
 from __future__ import annotations
 

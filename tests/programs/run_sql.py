@@ -1,7 +1,5 @@
-"""Run SQL scripts as a user would, in one session, and write the result of each statement.
-
-The results have the style of Spark's own golden files. The same tables are then read from DataFrames and
-streams, into `frames.json`.
+"""Runs SQL scripts as a user would, in one session, and writes what each statement gives in the style of Spark's own
+golden files; then the same tables from DataFrames and streams, into `frames.json`.
 
 `python run_sql.py classic|connect SERVICE_URL ADMIN_URL OUTPUT_FOLDER SCRIPT...`
 """
@@ -23,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark_pulsar import configure, history_and_live, tier, watch
 from pyspark_pulsar.errors import OptionError
 
-# These differ from run to run: ports, ids, times, and the place in its plan at which Spark stopped.
+# What differs from run to run: ports, ids, times, and where Spark says in its plan that it stopped.
 VARIABLE = (
     (re.compile(r"(pulsar|http)://(localhost|127\.0\.0\.1):\d+"), r"\1://SERVER"),
     (re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?Z?"), "TIME"),
@@ -32,8 +30,8 @@ VARIABLE = (
 )
 
 
-# The scripts use these namespaces. A Pulsar 4.0.8 may keep a topic closing forever if its namespace was
-# dropped and created again soon after.
+# Namespaces of the scripts. A Pulsar 4.0.8 that is given a namespace of the name of one that was dropped just before
+# may keep a topic of it closing for ever.
 NAMESPACE = re.compile(r"sql(?=[_-])")
 
 
@@ -59,7 +57,7 @@ def main(mode: str, service_url: str, admin_url: str, folder: str, *scripts: str
 
 
 def session(mode: str, service_url: str, admin_url: str, tables: str) -> SparkSession:
-    """Return a session with the catalogs `pulsar`, and `tiers`, which knows the tables of topics."""
+    """With the catalogs `pulsar`, and `tiers`, which knows of tables of topics."""
     builder = SparkSession.builder
     builder = builder.remote("local[2]") if mode == "connect" else builder.master("local[2]")
     options = {"tierCatalog": tables}
@@ -78,7 +76,7 @@ def session(mode: str, service_url: str, admin_url: str, tables: str) -> SparkSe
 
 
 def frames(spark: SparkSession, folder: Path, namespace: str) -> dict[str, object]:
-    """Return what a user of DataFrames sees, batch and streaming, all in tables."""
+    """What a user of DataFrames sees, batch and streaming, all in tables."""
     spark.sql(f"CREATE NAMESPACE pulsar.public.{namespace}")
     try:
         spark.catalog.setCurrentCatalog("pulsar")
@@ -118,7 +116,7 @@ def frames(spark: SparkSession, folder: Path, namespace: str) -> dict[str, objec
 
 
 def tiered(spark: SparkSession, admin_url: str, name: str, given: dict[str, str]) -> dict[str, object]:
-    """Make a topic with two rows in its table, and one row after the table's end."""
+    """A topic of which two rows are in its table, and one is behind it."""
     table = f"tiers.public.default.{name}"
     topic = f"persistent://public/default/{name}"
     spark.sql(f"CREATE TABLE {table} (id INT, name STRING)")
@@ -159,7 +157,7 @@ def answer(spark: SparkSession, statement: str, mode: str) -> str:
     statement = statement.rstrip(";").strip()
     try:
         frame = spark.sql(NAMESPACE.sub(f"sql_{mode}", statement))
-        schema, rows = frame.schema.simpleString(), result_text(frame, statement)
+        schema, rows = frame.schema.simpleString(), shown(frame, statement)
     except PySparkException as fault:
         schema, rows = "error", [refusal(fault)]
     body = "\n".join(rows).replace(f"sql_{mode}", "sql")
@@ -168,7 +166,7 @@ def answer(spark: SparkSession, statement: str, mode: str) -> str:
     return f"-- !query\n{statement}\n-- !query schema\n{schema}\n-- !query output\n{body}\n\n"
 
 
-def result_text(frame: DataFrame, statement: str) -> list[str]:
+def shown(frame: DataFrame, statement: str) -> list[str]:
     rows = ["\t".join(cell(value) for value in row) for row in frame.collect()]
     keeps_order = "order by" in statement.lower() or statement.lower().startswith(("desc", "show create"))
     return rows if keeps_order else sorted(rows)
@@ -181,12 +179,10 @@ def cell(value: object) -> str:
 
 
 def refusal(fault: PySparkException) -> str:
-    """Return Spark's condition, if there is one, and the first line of the message, without the plan that may
-    follow.
-    """
+    """Spark's condition where it has one, and the first line of what is said, without the plan that may follow."""
     condition = fault.getCondition() or ""
     said = str(fault).strip().splitlines()
-    # The error of a Python worker is at the end of its traceback.
+    # What a Python worker raised stands at the end of its traceback.
     own = [line for line in said if line.startswith("pyspark_pulsar.errors.")]
     return f"{condition}\n{(own or said)[0]}" if condition else (own or said)[0]
 

@@ -1,7 +1,5 @@
-"""A program that a test starts with options and further secrets as JSON: it reads, streams and fails.
-
-It prints everything that a user may print. It keeps everything that others may see: the pages of the UI,
-and the arguments of processes.
+"""Started by a test with options and further secrets as JSON: reads, streams and fails, prints all that a user may
+print of it, and keeps what others may see of it: the pages of the UI, and the arguments of processes.
 """
 
 # ruff: noqa: T201
@@ -84,12 +82,12 @@ def main(
 
 
 def checkpoint_of(topic: str) -> str:
-    """Return a checkpoint in Pulsar, which `configure` makes possible."""
+    """In Pulsar, which `configure` makes possible."""
     return f"pulsar+checkpoint://public/default/{topic.rpartition('/')[2]}-checkpoint"
 
 
 def keep_pages(spark: SparkSession, folder: Path) -> None:
-    """Keep the pages of the UI, which are visible to anyone who reaches its port."""
+    """Of the UI, which anyone sees who reaches its port."""
     url, application = spark.sparkContext.uiWebUrl, spark.sparkContext.applicationId
     assert url is not None
     pages = ["environment/", "SQL/", "StreamingQuery/", "jobs/"]
@@ -103,7 +101,7 @@ def keep_pages(spark: SparkSession, folder: Path) -> None:
 
 
 def keep_arguments(folder: Path) -> None:
-    """Keep the arguments of this program's children and theirs, which are visible to anyone on the machine."""
+    """Of this program's children and theirs: what anyone on the machine sees."""
     parents: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

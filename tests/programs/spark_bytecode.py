@@ -1,10 +1,10 @@
-"""Put the bytecode of PySpark into the archives from which Spark's Python processes import it.
+"""Puts the bytecode of PySpark into the archives from which Spark's Python processes import it.
 
     spark_bytecode.py FOLDER
 
-FOLDER is the folder of the package `pyspark`. Python keeps no bytecode for imports from an archive, so
-each process that Spark starts compiles PySpark again, for half a second. Archives are replaced, never
-changed: another environment may share the file.
+FOLDER is that of the package `pyspark`. Python keeps no bytecode for what it imports from an archive, so each process
+that Spark starts compiles PySpark again, for half a second. Archives are replaced, never changed: another environment
+may share the file.
 """
 
 from __future__ import annotations

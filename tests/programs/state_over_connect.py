@@ -1,11 +1,9 @@
-"""A query with state of its own, over Spark Connect, with its checkpoint in Pulsar: started, ended, and
-started again.
+"""A query with state of its own, over Spark Connect, with its checkpoint in Pulsar: begun, ended, and begun again.
 
     state_over_connect.py SERVICE_URL TOPIC CHECKPOINT
 
-The program writes texts to TOPIC, and from each micro-batch the longest text of each key to TOPIC-longest.
-It prints a JSON object: `rows` are the rows of TOPIC-longest, in order, and `state` is the variable in the
-source `statestore`.
+Writes texts to TOPIC, and from each micro-batch the longest text of each key to TOPIC-longest. Prints a JSON object:
+`rows`, what is in there, in order; and `state`, what the source `statestore` says of the variable.
 """
 
 from __future__ import annotations

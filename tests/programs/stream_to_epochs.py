@@ -1,11 +1,11 @@
-"""A streaming query into one folder of parquet files for each epoch, as a process of its own that tests can
-kill.
+"""A streaming query into one folder of parquet files for each epoch, as a process of its own that tests can kill.
 
     stream_to_epochs.py CHECKPOINT FOLDER SETTING [--available-now]
 
-SETTING is a JSON object. It has the options of `source`, Spark's `master`, and `trouble`, a seed by which
-tasks fail and pause. It may have more of Spark's `conf`. Keys are texts; values begin with a number and a
-space. An epoch that Spark runs again replaces its folder, so the folders hold exactly the delivered rows.
+SETTING is a JSON object: the options of `source`, Spark's `master`, `trouble`, a seed by which tasks fail and rest, and
+if needed more of Spark's `conf`.
+Keys are texts; values begin with a number and a space. An epoch that Spark runs again replaces its folder, so what the
+folders hold is what the source delivered.
 """
 
 import json

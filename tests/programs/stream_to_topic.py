@@ -38,11 +38,11 @@ def main() -> None:
     if "trouble" in setting:
         rows = rows.withColumn("value", troubled(setting["trouble"])(rows["value"]))
     if "lame" in setting:
-        rows = rows.withColumn("value", slow(*setting["lame"])(rows["value"]))
+        rows = rows.withColumn("value", lame(*setting["lame"])(rows["value"]))
     start(rows.writeStream.format("pulsar").options(**setting["sink"]), given).awaitTermination()
 
 
-def slow(seconds: float, at: str) -> Callable[[Column], Column]:
+def lame(seconds: float, at: str) -> Callable[[Column], Column]:
     @udf("string")
     def give(value: str) -> str:
         context = TaskContext.get()

@@ -1,17 +1,14 @@
-"""Streaming queries with state, whose checkpoints are in Pulsar, in a process of its own that tests can kill.
+"""Streaming queries with state, whose checkpoints lie in Pulsar, in a process of its own that tests can kill.
 
     stream_with_state.py SETTING [--available-now | --rounds]
 
-SETTING is a JSON object. `cluster` is the argument of `configure`. `queries` have a `checkpoint`, options
-of `source` and `sink`, and `conf`, which is set before the query starts. Spark's `master`, and `conf` of
-the session, are optional.
-
-Each query drops the numbers of its source that it has read before, and writes the others to its sink. It
-writes exactly once, unless the options of `sink` differ. A row is a JSON object of `number` and `part`,
-the partition of its state. The rows of one `part` keep their order.
-
-With `--rounds`, a line on standard input starts all queries over the available messages. A line that
-begins with ROUND reports their end. The next line on standard input starts them again.
+SETTING is a JSON object: the `cluster`, as `configure` takes it; `queries`, each with `checkpoint`, `source` and
+`sink` (options), and what is set before it starts, `conf`; and if needed Spark's `master`, and `conf` of the session.
+Each query drops the numbers of its source that came before, and writes the others to its sink, exactly once unless that
+says otherwise: a JSON object of `number` and `part`, the partition of the state that it is in. Under each `part` they
+keep their order.
+With `--rounds` a line on standard input starts all queries with what is there; a line that begins with ROUND says how
+they ended, and the next line on standard input starts them again.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from pyspark_pulsar.options import ReadOptions, parse_options
 
 def main() -> None:
     if "--retries" in sys.argv:
-        # The control: both of two commits succeed, one after the other.
+        # The control: the second of two commits lands behind the first.
         iceberg._PROPERTIES["commit.retry.num-retries"] = "4"
     options = parse_options(ReadOptions, json.loads(sys.argv[1]))
     tier_round = TierRound(options, TableSettings(), ProcessWriters(1), round_bytes=2000)

@@ -34,14 +34,12 @@ SPECULATION: Final = {
 
 
 class InjectedFailure(Exception):
-    """A failure of a task on purpose."""
+    """What a task fails with on purpose."""
 
 
 def troubled(seed: int) -> Callable[[Column], Column]:
-    """Return texts unchanged, but fail or pause in some attempts.
-
-    The attempt and the row are determined by `seed`, stage, partition and attempt.
-    """
+    """Gives texts as they are. Which attempts fail or rest, and at which row, depends on `seed`, stage, partition and
+    attempt."""
     SparkSession.active().sparkContext.addPyFile(__file__)
     attempts: dict[int, Iterator[None]] = {}
 
@@ -60,7 +58,7 @@ def troubled(seed: int) -> Callable[[Column], Column]:
 
 
 def _trouble(seed: int, context: TaskContext) -> Iterator[None]:
-    """An iterator to advance at each row."""
+    """To be advanced at each row."""
     task = f"{seed} {context.stageId()} {context.partitionId()} {context.attemptNumber()}"
     chance = random.Random(task)
     drawn, row, seconds = chance.random(), chance.randrange(_WITHIN_ROWS), chance.uniform(*_REST_SECONDS)

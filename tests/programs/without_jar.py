@@ -1,10 +1,8 @@
-"""The abilities of a session without this package's jar: a batch each way, and a stream that stops and
-restarts.
+"""What a session has without the jar of this package: a batch each way, and a stream that is stopped and started again.
 
     without_jar.py SERVICE_URL TOPIC FOLDER
 
-The program prints one line of JSON: the rows, and the errors for what Spark 4.1 cannot do, "" if Spark
-accepts it.
+Prints one line of JSON: what was read, and what is said of what Spark 4.1 cannot give, "" where it is taken.
 """
 
 import json

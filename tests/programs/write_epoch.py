@@ -1,11 +1,9 @@
-"""Write one epoch in two transactions and commit it, as tasks and driver do, without Spark; may kill itself.
+"""Writes one epoch in two transactions and commits it, as tasks and driver do, without Spark; may kill itself.
 
-Arguments: service URL, topic (or several with commas between, which rows then name in turn), prefix of the
-journal, owner, run, number of rows, transactionTimeoutMs.
-
-Environment: `KILL_AT` is `Class.method:before:n` or `...:after:n` (or `task.function:...`) and ends the
-process with SIGKILL at the n-th call of that method. `FORGET` removes the guard by which a later run knows
-the decision of an earlier one.
+Arguments: service URL, topic (or several with commas between, which rows then name in turn), prefix of the journal,
+owner, run, how many rows, transactionTimeoutMs. Environment: `KILL_AT` is `Class.method:before:n` or `...:after:n` (or
+`task.function:...`) and ends the process with SIGKILL at the n-th call of that method; `FORGET` takes out the
+guard by which a later run knows what an earlier one has decided.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class ScalableTopic:
         return {int(number): each["state"] for number, each in self._call("GET")["segments"].items()}
 
     def write(self, *commands: str) -> None:
-        """Send commands to tests/java/scalable/ScalableProducer.java."""
+        """See tests/java/scalable/ScalableProducer.java."""
         if self._producer is None:
             arguments = ["ScalableProducer", self._server.service_url, self.name]
             self._producer = subprocess.Popen(
@@ -121,7 +121,7 @@ Options = Callable[..., dict[str, str]]
 def options(server: LocalPulsar, topic: ScalableTopic) -> Options:
     """`options(**others)` of a read of the topic."""
 
-    def options_with(**others: str) -> dict[str, str]:
+    def of(**others: str) -> dict[str, str]:
         return {
             "service.url": server.service_url,
             "admin.url": server.admin_url,
@@ -129,7 +129,7 @@ def options(server: LocalPulsar, topic: ScalableTopic) -> Options:
             **others,
         }
 
-    return options_with
+    return of
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ def test_a_batch_reads_all_segments(topic: ScalableTopic, read: Read) -> None:
         [number for _, number in sorted(each)] == sorted(number for _, number in each)
         for each in by_key.values()
     )
-    # Ends that were requested before must not stay the ends forever.
+    # Ends that were asked for before must not be the ends for ever.
     topic.send(*rows(120, 130))
     assert values(read()) == list(range(130))
 

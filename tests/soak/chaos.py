@@ -1,4 +1,4 @@
-"""The actions for each kind of event in the schedule."""
+"""What each kind of event of the schedule does."""
 
 from __future__ import annotations
 
@@ -64,11 +64,8 @@ class Chaos:
         return actions[event.kind](event.chance())
 
     def _supervise(self) -> None:
-        """Start the broker again if it has ended, as operators do.
-
-        A broker ends during its start if the leader's claim of the killed broker expires at that moment
-        (observed on 4.0.8).
-        """
+        """A broker gives up its start when the claim to lead of the one that was killed expires at that moment (seen on
+        4.0.8); whoever runs brokers starts such a one again."""
         if not self.cluster.broker.running:
             self.cluster.broker.launch()
 
@@ -82,7 +79,7 @@ class Chaos:
         self.cluster.await_healthy()
 
     def _kill_driver(self, chance: random.Random) -> bool:
-        """Kill the query, usually after its first progress, sometimes in the middle of its start."""
+        """Mostly once it has come to something, sometimes in the middle of its start."""
         if chance.random() < 0.75:
             self.query.await_commits(1, _COMMIT_SECONDS)
             self.query.await_epoch(_EPOCH_SECONDS)
@@ -95,7 +92,7 @@ class Chaos:
         return True
 
     def _rest(self, _: random.Random) -> bool:
-        """Pause the query until its unread messages are in tiered storage: the open ledgers are closed first."""
+        """The query comes back to find what it has not read in tiered storage: the open ledgers are closed first."""
         self.query.await_commits(1, _COMMIT_SECONDS)
         if self.query.has_ended:
             return False
@@ -108,7 +105,7 @@ class Chaos:
         return True
 
     def _kill_spark_worker(self, chance: random.Random) -> bool:
-        """Restart a worker. Its executors end with it, and it does not know of them afterwards."""
+        """Its executors end with it; it comes back as one that knows of none."""
         worker = chance.choice(self.workers)
         worker.kill()
         time.sleep(chance.uniform(0.0, _MOST_AWAY_SECONDS))
@@ -131,7 +128,7 @@ class Chaos:
         return True
 
     def _restart_bookie(self, chance: random.Random) -> bool:
-        """Restart one bookie at a time, because ledgers have two copies."""
+        """One at a time: the ledgers have two copies."""
         for each in self.cluster.bookies:
             self.cluster.await_in_service(each)
         bookie = chance.choice(self.cluster.bookies)
@@ -163,11 +160,8 @@ class Chaos:
         return True
 
     def _trim(self, _: random.Random) -> bool:
-        """Remove ledgers that a running query has read, while it continues after them.
-
-        A query that is stopped during the removal cannot distinguish a ledger that it has read to its end
-        from a longer one. Its error reports this (docs/guarantees.md).
-        """
+        """Behind a query that runs and goes on behind what was removed: one that is stopped meanwhile cannot tell a
+        ledger that it has read to its end from one that had more, and says so (docs/guarantees.md)."""
         self.query.await_commits(1, _COMMIT_SECONDS)
         if self.query.has_ended:
             return False

@@ -17,10 +17,10 @@ _LOOK_SECONDS = 5.0
 class Checkpoint(Protocol):
     @property
     def location(self) -> str:
-        """Return the location, as the query needs it."""
+        """As the query takes it."""
 
     def names(self, folder: str) -> list[str]:
-        """Return the names of the files in a folder; empty if the folder does not exist."""
+        """Of the files in a folder; none where there is no folder."""
 
     def text(self, file: str) -> str: ...
 
@@ -38,7 +38,7 @@ class InFolder:
 
 
 class InPulsar:
-    """Read the checkpoint without taking it over. If Pulsar is unreachable, return the last result."""
+    """Takes nothing over. While Pulsar cannot be reached it says what it last saw."""
 
     def __init__(self, service_url: str, location: str) -> None:
         self.location = location

@@ -1,8 +1,5 @@
-"""A soak of checkpoints in Pulsar: two drivers repeatedly start the same query on one checkpoint at the same
-moment.
-
-The rows in the sink show the valid files: each number once, in order.
-"""
+"""One soak of checkpoints in Pulsar: two drivers start the same query on one checkpoint at the same moment, again and
+again. Rows that the sink has show whose files counted: each number once, in order."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from pyspark_pulsar.tools.standalone import LocalPulsar
 
 @dataclass
 class CheckpointReport:
-    """The events, and in `faults` what is wrong with the rows."""
+    """What happened, and in `faults` what is wrong with the rows."""
 
     rounds: int
     seconds: float

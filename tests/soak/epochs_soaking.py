@@ -1,8 +1,8 @@
-"""A soak of the space that a checkpoint in Pulsar needs: thousands of micro-batches of one query of Spark's.
+"""One soak of the space that a checkpoint in Pulsar takes: thousands of micro-batches of one query of Spark's.
 
-The query drops duplicates of growing numbers. So RocksDB's early files are never rewritten and live
-forever, and the cleaner must copy them forward. After the last micro-batch, each of the two logs may hold
-the live records and two ledgers.
+The query drops duplicates of numbers that grow, so that RocksDB's early files are never rewritten and live for ever:
+the cleaner must copy them forward. Behind the last micro-batch each of the two logs may hold what lives and two
+ledgers.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _STATE = "spark.sql.streaming.stateStore"
 
 @dataclass
 class EpochsReport:
-    """The stored size at the end, in bytes, and in `faults` what is wrong."""
+    """What was stored in the end, in bytes, and in `faults` what is wrong."""
 
     epochs: int
     seconds: float
@@ -128,7 +128,7 @@ class _Logs:
         }
 
     def await_clean(self, say: Callable[[str], None]) -> list[str]:
-        """Wait until upkeep by the query's process has cleaned the logs."""
+        """The query's process goes on looking after its checkpoint."""
         deadline = time.monotonic() + _CLEAN_SECONDS
         while True:
             live, ledgers = self.live(), self.ledgers()
@@ -172,7 +172,7 @@ def _session(server: LocalPulsar) -> SparkSession:
 
 
 def _run(spark: SparkSession, server: LocalPulsar, epochs: int, rows: int, say: Callable[[str], None]) -> int:
-    """Run all micro-batches; return the start of the thousandth before the last, in Unix milliseconds."""
+    """All micro-batches. Returns when the one began that is a thousand before the last, in Unix milliseconds."""
     query = (
         spark.readStream.format("pulsar")
         .option("service.url", server.service_url)

@@ -1,9 +1,8 @@
-"""Thousands of schema evolutions of topics with tables: each cell of table and topic together equals the
-broker's.
+"""Thousands of schema evolutions of topics with tables: each cell of table and topic together is the broker's.
 
-Each evolution has a seed of its own, and the seeds of a run are consecutive, so the seed of one evolution
-repeats that evolution. Processes play most evolutions in parallel. The main process plays the others
-itself, and reads their topics with Spark too: as a batch, a stream and in SQL.
+Each evolution has a seed of its own, and the seeds of a run follow each other, so the run of one evolution from its
+seed repeats it. Processes play most evolutions at once. The process that runs them plays the others itself, and reads
+their topics by Spark too: as a batch, a stream and in SQL.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Setting:
-    """The setting that each process needs to play evolutions. Picklable."""
+    """What each process needs to play evolutions. Picklable."""
 
     service_url: str
     admin_url: str
@@ -57,7 +56,7 @@ class Setting:
 
 @dataclass
 class EvolutionsReport:
-    """The number of evolutions, and their faults."""
+    """What was done, and what was wrong."""
 
     seed: int
     evolutions: int = 0
@@ -148,7 +147,7 @@ class _Playing:
 def evolutions_soak(
     folder: Path, seed: int, evolutions: int, say: Say, damage: str | None = None
 ) -> EvolutionsReport:
-    """Play evolutions on a server of their own. `damage` is as in `Setting`."""
+    """Play evolutions on a server of their own. `damage`: as `Setting` takes it."""
     _silence()
     with LocalPulsar(data=folder / "pulsar", config=SMALL_LEDGERS) as server, spark_session(folder) as spark:
         setting = Setting(server.service_url, server.admin_url, folder, damage)
@@ -184,7 +183,7 @@ def _played(
         for seed in by_spark:
             report.by_spark += 1
             yield here.play(seed)
-            # A difference is reported when it is found.
+            # A difference is told when it is found.
             played = {future for future in playing if future.done()}
             playing -= played
             yield from (future.result() for future in played)
@@ -203,7 +202,7 @@ def _begin(setting: Setting) -> None:
 
 
 def _silence() -> None:
-    """Log no warnings: tiering and reading warn about the faults that evolutions contain on purpose."""
+    """Log no warnings: tiering and reading warn of what evolutions are drawn to do."""
     logging.disable(logging.WARNING)
 
 

@@ -1,12 +1,10 @@
-"""A session that runs thousands of micro-batches and hundreds of queries, and must not grow.
+"""One session that runs thousands of micro-batches and hundreds of queries, and must not grow.
 
-A stream reads two rows at a time. Beside it run queries of every kind that passes rows to other threads or
-processes. These are TRANSFORM, Python and Arrow functions with a limit, window, sort, broadcast, cache.
-The objects of the driver's processes are counted after a fifth of the work, when caches are warm, and at
-the end.
+A stream reads two rows at a time while queries of every kind that hands rows to other threads or processes run beside
+it: TRANSFORM, Python and Arrow functions with a limit, window, sort, broadcast, cache. What the driver's processes hold
+is counted after a fifth of the work, when caches are warm, and at the end.
 
-A TRANSFORM with a limit is not among them: Spark 4.3 itself abandons its process and two threads, with any
-source.
+A TRANSFORM with a limit is not among them: Spark 4.3 itself abandons its process and two threads, with any source.
 """
 
 from __future__ import annotations
@@ -57,8 +55,8 @@ _SETTINGS = {
 
 
 @dataclass(frozen=True)
-class Footprint:
-    """The objects of the JVM and its child processes at one moment, after a garbage collection."""
+class Held:
+    """What the JVM and its child processes hold at one moment, after a garbage collection."""
 
     heap_mib: int
     direct_mib: int
@@ -71,7 +69,7 @@ class Footprint:
 
 @dataclass
 class GrowthReport:
-    """The footprints after a fifth of the work and at its end, and in `faults` what has grown or was wrong."""
+    """What was held after a fifth of the work and at its end, and in `faults` what has grown or was wrong."""
 
     epochs: int
     queries: int
@@ -130,12 +128,12 @@ def grow(
                 faults.append(f"{name}: expected {expected}, got {found}")
             _await_epoch(stream, epochs * (number + 1) // queries)
             if warm is None and number >= queries // _WARM:
-                warm = footprint(spark)
+                warm = held(spark)
                 say(f"after {number + 1} queries and {_epoch(stream)} epochs: {warm}")
     finally:
         reached = _epoch(stream)
         stream.stop()
-    last = footprint(spark)
+    last = held(spark)
     say(f"after {queries} queries and {reached} epochs: {last}")
     assert warm is not None
     faults += growth(warm, last)
@@ -144,7 +142,7 @@ def grow(
     )
 
 
-def growth(warm: Footprint, last: Footprint) -> list[str]:
+def growth(warm: Held, last: Held) -> list[str]:
     """Return a line for each count that has grown by more than its margin."""
     before, after = asdict(warm), asdict(last)
     return [
@@ -154,7 +152,7 @@ def growth(warm: Footprint, last: Footprint) -> list[str]:
     ]
 
 
-def footprint(spark: SparkSession) -> Footprint:
+def held(spark: SparkSession) -> Held:
     """Count what the driver's JVM and the processes below it hold, after garbage collections of both."""
     gc.collect()
     jvm: Any = spark._jvm
@@ -164,7 +162,7 @@ def footprint(spark: SparkSession) -> Footprint:
     management = jvm.java.lang.management.ManagementFactory
     process = int(jvm.java.lang.ProcessHandle.current().pid())
     opened = [link for each in _family(process) for link in _links(each)]
-    return Footprint(
+    return Held(
         heap_mib=management.getMemoryMXBean().getHeapMemoryUsage().getUsed() >> 20,
         direct_mib=max(0, jvm.io.netty.util.internal.PlatformDependent.usedDirectMemory()) >> 20,
         arrow_mib=jvm.org.apache.spark.sql.util.ArrowUtils.rootAllocator().getAllocatedMemory() >> 20,
@@ -178,9 +176,7 @@ def footprint(spark: SparkSession) -> Footprint:
 
 
 def _family(process: int) -> list[int]:
-    """Return the process and all below it; Spark keeps idle Python workers for a minute, at most the number
-    that ran in parallel.
-    """
+    """The process and all below it; Spark keeps idle Python workers for a minute, and no more than run at once."""
     family = [process]
     for each in family:
         for task in Path(f"/proc/{each}/task").glob("*/children"):
@@ -192,7 +188,7 @@ def _family(process: int) -> list[int]:
 
 
 def _links(process: int) -> list[str]:
-    """Return the kinds of a process's open files; empty for a process that has ended."""
+    """What the open files of a process are; none of a process that has ended."""
     links: list[str] = []
     with contextlib.suppress(OSError):
         links.extend(str(each.readlink()) for each in Path(f"/proc/{process}/fd").iterdir())

@@ -45,11 +45,9 @@ class Query:
         cluster: SparkCluster | None = None,
         checkpoint: Checkpoint | None = None,
     ) -> None:
-        """Prepare a query without starting it.
-
-        `folder` is for all files of the query. The program in programs/ gets its checkpoint, by default
-        there, and then `arguments`. `cluster` runs its tasks, unless they run in the query's own process.
-        """
+        """Starts nothing. `folder` is for all that the query leaves behind; the program in programs/ is given its
+        checkpoint, by default there, and then `arguments`. `cluster`: where its tasks run, if not in the query's own
+        process."""
         self._cluster = cluster
         self.log = folder / "driver.log"
         self._checkpoint = checkpoint or InFolder(folder / "checkpoint")
@@ -62,12 +60,12 @@ class Query:
 
     @property
     def has_ended(self) -> bool:
-        """Return whether the run has ended without having been killed."""
+        """Whether the run has ended without having been killed."""
         return self._process is not None and self._process.poll() is not None
 
     @property
     def has_started(self) -> bool:
-        """Return whether the run has reached its streaming query."""
+        """Whether the run has come to its streaming query."""
         return STARTED.encode() in self.log.read_bytes()[self._log_begin :]
 
     def start(self, *flags: str) -> None:
@@ -96,19 +94,16 @@ class Query:
             process.wait(timeout=30)
 
     def await_commits(self, count: int, seconds: float) -> bool:
-        """Return whether this run has committed this number of micro-batches, within the time and before it
-        ended.
-        """
+        """Whether this run has committed so many micro-batches, within so long and before it ended."""
         return self._await_committed(self._committed_before + count, seconds)
 
     def await_next_commit(self, seconds: float) -> bool:
-        """Return whether one more micro-batch is committed, within the time and before the run ended."""
+        """Whether one more micro-batch is committed, within so long and before the run ended."""
         return self._await_committed(self.committed() + 1, seconds)
 
     def await_epoch(self, seconds: float) -> bool:
-        """Return whether a micro-batch is running, or starts within the time: its offsets are written, and it
-        is not committed.
-        """
+        """Whether a micro-batch is under way now, or comes to be within so long: its offsets are written, and it is not
+        committed."""
         give_up = time.monotonic() + seconds
         while max(self._numbers("offsets"), default=-1) <= max(self._commits(), default=-1):
             if self.has_ended or time.monotonic() > give_up:
@@ -126,7 +121,7 @@ class Query:
         return self._kill_one(self._executors, chance, seconds)
 
     def kill_workers(self) -> None:
-        """Return all processes that run tasks at this moment."""
+        """All that run tasks at this moment."""
         for worker in self._workers():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(worker, signal.SIGKILL)
@@ -140,10 +135,9 @@ class Query:
         return True
 
     def _workers(self) -> list[int]:
-        """Return the process ids of Spark's forks for tasks, which are children of its daemon.
+        """Process ids of what Spark has forked for tasks, its daemon's children.
 
-        Other daemons fork the processes that plan a query; Spark does not repeat that work when they are
-        killed.
+        Other daemons fork what plans a query; Spark does not repeat that when it is killed.
         """
         processes = self._processes()
         daemons = {process.pid for process in processes if _TASKS in process.command}
@@ -153,7 +147,7 @@ class Query:
         return [process.pid for process in self._processes() if _EXECUTOR in process.command]
 
     def _processes(self) -> list[_Process]:
-        """Return the query's process, and the processes that it or its cluster's workers have started."""
+        """The query's process and those that it or its cluster's workers have started."""
         assert self._process is not None
         shown = subprocess.run(
             ["ps", "-e", "-ww", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=False
@@ -192,12 +186,12 @@ class Query:
         return None if code == 0 else f"the last run of the query failed: {self.end_of_log()}"
 
     def end_of_log(self) -> str:
-        """Return the log without Java's stack traces, which hide the events."""
+        """Without Java's stack traces, which hide what happened."""
         lines = self.log.read_bytes()[-_LOOK_BACK:].decode(errors="replace").splitlines()
         return "\n".join(line for line in lines if not line.startswith("\tat "))[-_TAIL:]
 
     def committed(self) -> int:
-        """Return the number of finished micro-batches in Spark's checkpoint, which keeps the last hundred."""
+        """The number of micro-batches that Spark's checkpoint has as done, of which it keeps the last hundred."""
         return max(self._commits(), default=-1) + 1
 
     def positions(self) -> dict[str, Position]:

@@ -1,6 +1,4 @@
-"""The events for a running query and its servers, and their times, drawn from a seed so that a run can be
-repeated.
-"""
+"""What is done to a running query and its servers, and when: drawn from a seed, so that it can be done again."""
 
 from __future__ import annotations
 

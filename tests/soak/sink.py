@@ -1,4 +1,4 @@
-"""The rows that a query has written to its sink, and the faults of these rows."""
+"""What a query has put into its sink, and what is wrong with it."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ _READ_SECONDS = 600.0
 
 @dataclass(frozen=True)
 class Sent:
-    """The sent messages: under each key the numbers from 0 up to `counts[key]` (exclusive), in this order,
-    each once.
+    """What was sent: under each key the numbers from 0 up to `counts[key]` (exclusive), in this order, each once.
 
-    `uncertain` are (key, number) of messages without a receipt, which may be in the topic or not.
+    `uncertain`: (key, number) of those without a receipt, which may be in the topic or not.
     """
 
     counts: Mapping[str, int]
@@ -36,10 +35,8 @@ class Sent:
 
 
 def delivered(folder: Path) -> Iterator[tuple[str, int]]:
-    """Return (key, number) of all rows, in the order in which the source returned them to Spark.
-
-    The order is by epoch, in an epoch by split, and in a split as the task read them.
-    """
+    """(key, number) of all rows, in the order in which the source gave them to Spark: epoch by epoch, in an epoch
+    split by split, in a split as the task read them."""
     for epoch in sorted(folder.glob(f"{EPOCH}*"), key=lambda each: int(each.name.removeprefix(EPOCH))):
         assert (epoch / "_SUCCESS").exists(), f"{epoch} was not written to its end"
         # One file for each task, numbered as splits are.
@@ -49,10 +46,8 @@ def delivered(folder: Path) -> Iterator[tuple[str, int]]:
 
 
 def connection(cluster: PulsarCluster) -> dict[str, str]:
-    """Return options of a source or sink: over TLS, with a token.
-
-    A broker that was killed needs a while to start, and longer on a machine where it shares the cores.
-    """
+    """Options of a source or sink: over TLS, with a token. A broker that was killed takes its time, and more on a
+    machine where it shares the cores."""
     return cluster.access.options(PIPELINE) | PATIENCE
 
 
@@ -72,10 +67,8 @@ def _row(message: Mapping[str, str]) -> tuple[str, int]:
 
 
 def faults(rows: Iterable[tuple[str, int]], sent: Sent) -> list[str]:
-    """Return the faults of rows in the order of delivery: count, distinct numbers and order for each key.
-
-    The result is empty if every sent message is there once, and in order.
-    """
+    """What is wrong with rows in the order of delivery: count, distinct numbers and order for each key. Empty when
+    everything that was sent is there once, and in order."""
     by_key: dict[str, list[int]] = defaultdict(list)
     for key, number in rows:
         by_key[key].append(number)

@@ -1,7 +1,5 @@
-"""A soak of the sink: a query from topic to topic that is killed again and again while a writer never stops.
-
-At the end, the official Java client must find every row once, and in order under its key.
-"""
+"""One soak of the sink: a query from topic to topic that is killed again and again while a writer never stops; at the
+end the official Java client must find every row once, and in order under its key."""
 
 from __future__ import annotations
 
@@ -38,7 +36,7 @@ _CATCH_UP_SECONDS: Final = 600.0
 
 @dataclass
 class SinkReport:
-    """The events, and in `faults` what is wrong with the rows."""
+    """What happened, and in `faults` what is wrong with the rows."""
 
     seed: int
     guarantee: str
@@ -61,7 +59,7 @@ def sink_soak(
     guarantee: str,
     say: Callable[[str], None],
 ) -> SinkReport:
-    """Run the soak, about ten seconds for each of `kills`. All servers of the cluster serve afterwards."""
+    """About ten seconds for each of `kills`. Leaves all servers of the cluster serving."""
     topics = Topics(ClusterAdmin(cluster), f"public/sink-{seed}-{time.time_ns():x}")
     source, sink = (topics.add(partitions) for partitions in (2, 3))
     setting = {
@@ -90,7 +88,7 @@ class _Run:
         self._begin = time.monotonic()
 
     def interrupt(self, kills: int) -> None:
-        """Run the events in random order; each waits until its target exists."""
+        """In random order; each waits until what it is done to is there."""
         chance = random.Random(self._report.seed)
         happened: Counter[str] = Counter()
         kinds = [kind for kind, share in _SHARES.items() for _ in range(max(1, round(kills * share)))]
@@ -104,11 +102,11 @@ class _Run:
             time.sleep(chance.uniform(0.0, 1.0))
             event = Event(0.0, kind, chance.getrandbits(32))
             happened[kind] += self._chaos.happen(event)
-            self._print_event(kind)
+            self._tell(kind)
         self._report.interruptions = dict(happened)
 
     def compare(self, cluster: PulsarCluster, topic: str) -> SinkReport:
-        """Let the query read all sent messages, and check its rows."""
+        """Let the query read all that was sent, and look at what it has written."""
         chaos, report = self._chaos, self._report
         chaos.query.kill()
         chaos.mend()
@@ -127,11 +125,11 @@ class _Run:
         if not query.has_ended:
             return
         self._report.failures.append(query.end_of_log())
-        self._print_event("the query has failed, and is started again")
+        self._tell("the query has failed, and is started again")
         query.kill()
         query.start()
 
-    def _print_event(self, what: str) -> None:
+    def _tell(self, what: str) -> None:
         query, writer = self._chaos.query, self._chaos.writer
         self._say(
             f"{time.monotonic() - self._begin:7.1f} s  {what}; {writer.receipts} receipts, "

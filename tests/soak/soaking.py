@@ -1,9 +1,7 @@
-"""A soak: a writer that never stops, a query that is interrupted again and again, at the end every message
-once.
+"""One soak: a writer that never stops, a query that is interrupted again and again, at the end every message once.
 
-The query writes files, one folder for each epoch, which show the order in which the source returned the
-rows. Or it writes exactly once to another topic, which the official Java client then reads: that shows
-source and sink together.
+The query writes files, one folder for each epoch, which show the order in which the source gave the rows; or it writes
+exactly once to another topic, which the official Java client then reads: that shows source and sink together.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ _ROWS: Final = "rows"
 
 @dataclass(frozen=True)
 class Report:
-    """The events, and in `faults` everything that went wrong; it must be empty."""
+    """What happened, and in `faults` what went wrong: nothing else may be in there."""
 
     seed: int
     seconds: float
@@ -75,10 +73,8 @@ def soak(
     to_topic: bool = False,
     in_pulsar: bool = False,
 ) -> Report:
-    """Run the soak for `seconds`, and about a minute before and after.
-
-    All servers of the cluster serve afterwards. `in_pulsar` is the query's checkpoint.
-    """
+    """Takes `seconds`, and about a minute before and after. Leaves all servers of the cluster serving. `in_pulsar`: the
+    query's checkpoint."""
     admin = ClusterAdmin(cluster)
     topics = Topics(admin, f"public/soak-{seed}-{time.time_ns():x}")
     setting = {"source": _options(cluster, topics, folder), "master": spark.url, "trouble": seed}
@@ -140,12 +136,12 @@ class _Run:
         self._until(self._begin + _FIRST_ROWS_SECONDS, lambda: chaos.query.committed() > 0)
         assert chaos.query.committed() > 0, f"no first micro-batch: {chaos.query.end_of_log()}"
         self._let_events_happen()
-        self._print_event("the last event has happened")
+        self._tell("the last event has happened")
         self._notice_end()
         chaos.query.kill()
         chaos.mend()
         sent = chaos.writer.finish(_RECEIPTS_SECONDS)
-        self._print_event(
+        self._tell(
             f"{sent.messages} messages sent, {len(sent.uncertain)} of them without receipt; catching up"
         )
         failed = chaos.query.read_what_is_there(_CATCH_UP_SECONDS)
@@ -174,7 +170,7 @@ class _Run:
         happened = self._chaos.happen(event)
         self._events[event.kind] += happened
         took = time.monotonic() - since
-        self._print_event(f"{event.kind if happened else f'not: {event.kind}'} ({took:.1f} s)")
+        self._tell(f"{event.kind if happened else f'not: {event.kind}'} ({took:.1f} s)")
 
     def _until(self, moment: float, reached: Callable[[], bool] = lambda: False) -> None:
         while time.monotonic() < moment and not reached():
@@ -182,23 +178,21 @@ class _Run:
             time.sleep(_LOOK_SECONDS)
 
     def _notice_end(self) -> None:
-        """Start the query again if it has ended without being killed, which is a fault.
-
-        It is none if the query could not start because the broker was away, as docs/failures.md describes.
-        """
+        """Start the query again when it has ended though nobody killed it, which is a fault; not where it could not
+        begin since the broker was away, which docs/failures.md promises."""
         query = self._chaos.query
         if not query.has_ended:
             return
         text = query.end_of_log()
         if not query.has_started and ("ConnectionFailed" in text or "DeadlineExceeded" in text):
-            self._print_event("the query began while the broker was away")
+            self._tell("the query began while the broker was away")
         else:
             self._faults.append(f"the query failed: {text}")
-            self._print_event("THE QUERY FAILED")
+            self._tell("THE QUERY FAILED")
         query.kill()
         query.start()
 
-    def _print_event(self, what: str) -> None:
+    def _tell(self, what: str) -> None:
         query, writer = self._chaos.query, self._chaos.writer
         self._say(
             f"{time.monotonic() - self._begin:7.1f} s  {what}; {writer.receipts} receipts, "

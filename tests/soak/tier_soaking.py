@@ -1,12 +1,9 @@
-"""Two tierers at the same time, killed at random moments, while messages arrive: the table has each row once,
-in order.
+"""Two tierers at once, killed at random moments, while messages come: afterwards the table has each row once, in order.
 
-Each turn starts two processes that tier the same topic, waits for a random time, kills one or both by
-SIGKILL, and sends more messages. Every few turns, the table is compared with the topic. The last
-comparison is at the end, when retention has removed all ledgers but the last.
-
-With `retries`, pyiceberg repeats commits to the tables of Iceberg, so both of two rounds succeed. This is
-the control, in which repeated rows must be found.
+Each turn starts two processes that tier the same topic, waits for a random time, kills one or both by SIGKILL, and
+sends more messages. Every few turns the table is compared with the topic, and at the end once more, when retention
+has removed all ledgers but the last. With `retries` the tables of Iceberg are made so that pyiceberg tries commits
+again, which lets both of two rounds land: the control, in which repeated rows must be found.
 """
 
 from __future__ import annotations
@@ -36,7 +33,7 @@ _END_SECONDS = 180.0
 
 @dataclass
 class TierReport:
-    """The number of turns and kills, and the faults."""
+    """What was done, and what was wrong."""
 
     seed: int
     format: str
@@ -58,7 +55,7 @@ def tier_soak(
     *,
     retries: bool = False,
 ) -> TierReport:
-    """Run turns until the first fault, or until this number of kills."""
+    """Ends at the first fault, or after so many kills."""
     report, rng, began = TierReport(seed, table_format), random.Random(seed), time.monotonic()
     with LocalPulsar(data=folder / "pulsar", config=SMALL_LEDGERS) as server:
         quiet = official_client.ConsoleLogger(official_client.LoggerLevel.Error)
@@ -109,7 +106,7 @@ def _send(tier: Tier, rng: random.Random, report: TierReport) -> None:
 
 
 def _check(tier: Tier, report: TierReport) -> None:
-    """Check count, distinct and order together: the values are the numbers from 0."""
+    """Count, distinct and order at once: the values are the numbers from 0."""
     numbers = [int(value) for value in tier.rows(columns="value")["value"].to_pylist()]
     report.rows = len(numbers)
     if numbers != list(range(report.messages)):

@@ -1,5 +1,4 @@
-"""The topics of a soak as an administrator sees them: created, extended, offloaded, and trimmed after the
-reader.
+"""The topics of a soak as an administrator sees them: made, grown, offloaded, and emptied behind the reader.
 
 Every request is repeated while the broker is away: soaks kill it.
 """
@@ -25,9 +24,7 @@ _IS_THERE: Final = 409
 
 
 class Topics:
-    """Topics in one namespace, which keeps only the messages that the subscription `soak-holder` has not
-    passed.
-    """
+    """In one namespace, which keeps nothing but what the subscription `soak-holder` has not passed."""
 
     def __init__(self, admin: ClusterAdmin, namespace: str) -> None:
         """Makes the namespace: two copies of an entry on two of the bookies, so that one may be away."""
@@ -40,7 +37,7 @@ class Topics:
         admin.create_namespace(namespace, ensemble=2, write_quorum=2)
         admin.set_retention(namespace, 0, 0)
         admin.offload_to_bucket(namespace)
-        self._request("POST", f"namespaces/{namespace}/deduplication", body=True)
+        self._ask("POST", f"namespaces/{namespace}/deduplication", body=True)
         admin.grant(namespace, PIPELINE, "consume", "produce")
         # What the coordinators of transactions want to see.
         admin.grant("pulsar/system", PIPELINE, "consume")
@@ -52,44 +49,44 @@ class Topics:
     # Growth; each returns the new topic partitions
 
     def add(self, partitions: int) -> list[str]:
-        """Create one more topic; with 0 `partitions`, the topic is not partitioned."""
+        """One more topic; with 0 `partitions` it is not partitioned."""
         topic = f"persistent://{self.namespace}/t-{len(self._counts)}"
         self._counts[topic] = partitions
         if partitions:
-            self._request("PUT", f"{_path(topic)}/partitions", body=partitions)
+            self._ask("PUT", f"{_path(topic)}/partitions", body=partitions)
         else:
-            self._request("PUT", _path(topic))
+            self._ask("PUT", _path(topic))
         return self._hold([f"{topic}-partition-{index}" for index in range(partitions)] or [topic])
 
     def growable(self, most: int) -> list[str]:
         return [topic for topic, count in self._counts.items() if 0 < count < most]
 
     def grow(self, topic: str, partitions: int) -> list[str]:
-        """Add this number of partitions."""
+        """So many partitions more."""
         before = self._counts[topic]
         self._counts[topic] = before + partitions
-        self._request("POST", f"{_path(topic)}/partitions", body=before + partitions)
+        self._ask("POST", f"{_path(topic)}/partitions", body=before + partitions)
         return self._hold([f"{topic}-partition-{index}" for index in range(before, before + partitions)])
 
     def _hold(self, partitions: list[str]) -> list[str]:
-        """Subscribe from the first message on, before there is one."""
+        """From their first message on, before there is one."""
         for partition in partitions:
-            self._request("PUT", f"{_path(partition)}/subscription/{_HOLDER}", body=_EARLIEST)
+            self._ask("PUT", f"{_path(partition)}/subscription/{_HOLDER}", body=_EARLIEST)
         self.partitions += partitions
         return partitions
 
     # Ledgers
 
     def roll(self, partition: str) -> None:
-        self._request("PUT", f"{_path(partition)}/unload")
+        self._ask("PUT", f"{_path(partition)}/unload")
 
     def offload(self, seconds: float) -> None:
-        """Begin to move all closed ledgers to tiered storage, and wait for at most this time."""
+        """Begin to move all closed ledgers to tiered storage, and wait for at most so long."""
         give_up = time.monotonic() + seconds
         for partition in self.partitions:
             last = self._look(partition)
             upto = {"ledgerId": last, "entryId": 0, "partitionIndex": -1}
-            self._request("PUT", f"{_path(partition)}/offload", body=upto)
+            self._ask("PUT", f"{_path(partition)}/offload", body=upto)
         waiting = list(self.partitions)
         while waiting and time.monotonic() < give_up:
             time.sleep(_PAUSE_SECONDS)
@@ -104,17 +101,17 @@ class Topics:
                 continue
             place = {"ledgerId": position.ledger, "entryId": position.entry, "partitionIndex": -1}
             self._look(partition)
-            self._request("POST", f"{_path(partition)}/subscription/{_HOLDER}/resetcursor", body=place)
-            self._request("POST", f"{_path(partition)}/trim")
+            self._ask("POST", f"{_path(partition)}/subscription/{_HOLDER}/resetcursor", body=place)
+            self._ask("POST", f"{_path(partition)}/trim")
 
     def removed(self) -> int:
-        """Return the number of ledgers deleted so far, and record the existing ones."""
+        """How many ledgers are gone by now. Also notes what is there."""
         for partition in self.partitions:
             self._look(partition)
         return sum(len(self.seen[partition] - self._present(partition)) for partition in self.partitions)
 
     def _look(self, partition: str) -> int:
-        """Record the existing ledgers; return the ledger that is open."""
+        """Note what is there; returns the ledger that is written to."""
         ledgers = self._ledgers(partition)
         self.seen[partition] |= {each["ledgerId"] for each in ledgers if each["entries"]}
         self.offloaded[partition] |= {each["ledgerId"] for each in ledgers if each["offloaded"]}
@@ -124,12 +121,12 @@ class Topics:
         return {each["ledgerId"] for each in self._ledgers(partition)}
 
     def _ledgers(self, partition: str) -> list[dict[str, Any]]:
-        return list(self._request("GET", f"{_path(partition)}/internalStats").json()["ledgers"])
+        return list(self._ask("GET", f"{_path(partition)}/internalStats").json()["ledgers"])
 
     def _is_offloading(self, partition: str) -> bool:
-        return bool(self._request("GET", f"{_path(partition)}/offload").json()["status"] == "RUNNING")
+        return bool(self._ask("GET", f"{_path(partition)}/offload").json()["status"] == "RUNNING")
 
-    def _request(self, method: str, path: str, body: Any = None) -> urllib3.BaseHTTPResponse:
+    def _ask(self, method: str, path: str, body: Any = None) -> urllib3.BaseHTTPResponse:
         give_up = time.monotonic() + _PATIENCE_SECONDS
         while True:
             try:

@@ -1,8 +1,8 @@
-"""A writer that does not stop: numbered messages under keys, by the official client.
+"""A writer that does not stop: numbered messages under keys, by the official client, into partitions that are added
+while it runs.
 
-It writes into partitions that are added while it runs. The topics need the broker's deduplication: it
-keeps a message once that the client repeats after it lost a broker. A client that
-retries without end gets a receipt for every message.
+The topics must have the broker's deduplication on: what the client sends anew after it lost a broker is then kept once,
+and with a client that never gives up every message gets a receipt.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LOG_LINES: Final = 60
 
 @dataclass
 class _Line:
-    """A producer of one topic partition, and the next number under each of its keys."""
+    """One producer of a topic partition, and the next number under each of its keys."""
 
     producer: official.Producer
     name: str
@@ -85,9 +85,7 @@ class Writer:
         return sum(line.unanswered for line in self._lines)
 
     def _what_waits(self) -> str:
-        """Describe the unanswered messages, with the end of the client's log, which describes the producers'
-        connections.
-        """
+        """With the end of the client's log, which says what became of a producer's connection."""
         waiting = {line.name: line.unanswered for line in self._lines if line.unanswered}
         log = "\n".join(self._log.read_text().splitlines()[-_LOG_LINES:])
         return f"messages with neither a receipt nor an error: {waiting}\n{log}"
@@ -103,7 +101,7 @@ class Writer:
             self._halt.wait(max(0.0, begin + _TICK_SECONDS - time.monotonic()))
 
     def _open(self, partition: str) -> None:
-        """Open both producers of a partition, whatever happens to brokers during that time."""
+        """Both producers of a partition, whatever becomes of brokers meanwhile."""
         for kind, in_a_tick in _IN_A_TICK.items():
             name = f"{partition.rpartition('/')[2]} {kind}"
             producer = self._create(partition, name, batched=kind == "batched")
@@ -116,10 +114,9 @@ class Writer:
                 return self._client.create_producer(
                     partition,
                     producer_name=name,
-                    # Without a sequence id, the client (3.13) numbers messages again from the start if its
-                    # first connection breaks before the first receipt. Messages that wait to be sent again
-                    # then have the same numbers. The broker regards new messages as repeated ones, confirms
-                    # them, and drops them. The client's binding regards 0 as no sequence id.
+                    # Without one, the client (3.13) counts anew when its first connection breaks before the first
+                    # receipt, under numbers that wait to be sent again: the broker then takes new messages for
+                    # repeated ones, confirms them, and drops them. Its binding takes 0 for none.
                     initial_sequence_id=1,
                     send_timeout_millis=0,
                     batching_enabled=batched,
@@ -134,7 +131,7 @@ class Writer:
     def _send(self, line: _Line) -> None:
         key, number = line.next_message()
 
-        # The client calls this on its own, only thread.
+        # Called on the client's own thread, of which there is one.
         def answered(result: official.Result, _: object) -> None:
             line.answered += 1
             if result == official.Result.Ok:

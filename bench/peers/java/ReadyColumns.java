@@ -8,10 +8,7 @@ import org.apache.spark.api.python.SimplePythonFunction;
 import org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDataSource;
 import scala.collection.immutable.ArraySeq;
 
-/**
- * The data source `pulsar` with another class in Python, from bench/peers/ready_rows.py; everything else is the
- * jar's own.
- */
+/** The data source `pulsar` with another class in Python, that of bench/peers/ready_rows.py; all else is the jar's own. */
 public final class ReadyColumns extends PythonSource {
   private static final byte[] READY_COLUMNS = "cready_rows\nReadyColumns\n.".getBytes(StandardCharsets.US_ASCII);
 

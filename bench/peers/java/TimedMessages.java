@@ -12,11 +12,9 @@ import org.apache.pulsar.client.api.SubscriptionInitialPosition;
 /**
  * Messages whose values begin with the time of sending, in milliseconds since 1970 as 8 bytes.
  *
- * <p>The command "produce SERVICE_URL TOPIC MESSAGES_PER_SECOND" sends until it is ended, batched as the client does
- * by default.
- *
- * <p>The command "consume SERVICE_URL TOPIC SECONDS" prints in JSON the times of messages to a consumer. These are the
- * times of broker and client alone.
+ * <p>"produce SERVICE_URL TOPIC MESSAGES_PER_SECOND" sends until it is ended, batched as the client does by default.
+ * "consume SERVICE_URL TOPIC SECONDS" prints in JSON how long messages took to a consumer, which is what broker and client
+ * take by themselves.
  */
 public final class TimedMessages {
   private static final int PAYLOAD = 100;
@@ -57,7 +55,7 @@ public final class TimedMessages {
             .subscriptionInitialPosition(SubscriptionInitialPosition.Latest).subscribe()) {
       long[] taken = new long[1 << 16];
       int count = 0;
-      // The JVM's compiler needs the first second.
+      // What the first second takes, the JVM's compiler takes.
       long begin = System.nanoTime() + TimeUnit.SECONDS.toNanos(1);
       long end = begin + (long) (seconds * TimeUnit.SECONDS.toNanos(1));
       while (System.nanoTime() < end) {

@@ -46,7 +46,7 @@ def by_java(pulsar: LocalPulsar, writer: Any, reader: Any, payload: bytes) -> di
 
 
 def neutral(value: Any) -> Any:
-    """Return the value as AvroResolution.java writes it."""
+    """As AvroResolution.java writes it."""
     if isinstance(value, bytes):
         return {"$": value.hex()}
     if isinstance(value, list):
@@ -130,13 +130,11 @@ def test_a_schema_reads_its_own_messages_as_avro_java(pulsar: LocalPulsar) -> No
     ],
 )
 def test_defaults_of_branches_as_avro_java(pulsar: LocalPulsar, kind: Any, default: Any) -> None:
-    """Pulsar's Avro 1.11 accepts only defaults of the first branch; Avro 1.12, as here, of the first branch
-    that fits.
-    """
+    """Pulsar's Avro 1.11 takes defaults of the first branch only; Avro 1.12, as here, of the first that fits."""
     writer = record(("id", "int"))
     payload = avro_bytes(writer, {"id": 1})
     first, later = ([kind, "null", "bytes"], ["null", "bytes", kind])
-    # A text is a value of bytes too, and bytes are first.
+    # A text is a value of bytes too, and those come first.
     later = ["null", kind, "bytes"] if kind == "string" else later
     expected = by_java(pulsar, writer, record(("id", "int"), ("x", first, default)), payload)["value"]
     for kinds in (first, later):

@@ -185,7 +185,7 @@ def test_unions_both_ways(
 
 
 class Colour(enum.Enum):
-    """An enum whose values equal its names, which are the texts in JSON."""
+    """An enum whose values are its names, which is what JSON holds of one."""
 
     RED = "RED"
     GREEN = "GREEN"
@@ -198,7 +198,7 @@ class Inner(Record):  # type: ignore[misc]
 
 
 class Everything(Record):  # type: ignore[misc]
-    """The types of a JSON schema of the Python client, except bytes, which it writes as text."""
+    """What a JSON schema of the Python client can have, but for bytes, which it writes as text."""
 
     small = Integer()
     large = Long()

@@ -1,9 +1,7 @@
-"""Every schema type on a real broker: Spark and the official clients read the same from each other's
-messages.
+"""Every schema type on a real broker: Spark and the official clients read the same from each other's messages.
 
-The cases are in tests/java. The official Java client writes and reads them as its typed schemas do; a new
-type is a line there. Two runs of the Java program handle all cases, because its start needs most of the
-time.
+The cases are those of tests/java, which the official Java client writes and reads as its typed schemas do; a new
+type is a line there. All of them go through two runs of the Java program, since starting it takes the time.
 """
 
 from __future__ import annotations
@@ -87,7 +85,7 @@ def frame_of(spark: SparkSession, pulsar: LocalPulsar) -> ReadFrame:
 
 
 def without_nulls(frame: DataFrame) -> DataFrame:
-    """Leave out the null value, which as a record of nulls would not fit a schema that forbids them."""
+    """Without the null value, which as a record of nulls would not fit a schema that forbids them."""
     return frame.where(reduce(lambda a, b: a | b, [col(name).isNotNull() for name in frame.columns]))
 
 
@@ -115,7 +113,7 @@ def test_spark_reads_what_java_wrote(name: str, exchanges: dict[str, Exchange], 
 def read_by_java(
     exchanges: dict[str, Exchange], frame_of: ReadFrame, pulsar: LocalPulsar, java: Jobs
 ) -> dict[str, Rows]:
-    """Return the rows that Java reads from the topics into which Spark copied its rows."""
+    """What Java reads from the topics to which Spark copied the rows that it read."""
     for name in NAMES:
         frame = without_nulls(frame_of(exchanges[name].by_java)).coalesce(1)
         writer = frame.write.format("pulsar").mode("append").option("service.url", pulsar.service_url)
@@ -134,7 +132,7 @@ def test_java_reads_what_spark_wrote(
 
 
 def plain(value: Any) -> Any:
-    """Return fastavro's value, with uuids as their text."""
+    """What fastavro gives, with uuids as their text."""
     if isinstance(value, dict):
         return {key: plain(each) for key, each in value.items()}
     if isinstance(value, list):

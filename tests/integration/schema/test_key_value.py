@@ -70,7 +70,7 @@ def as_json(cell: Any) -> Any:
 
 
 def rows_of(frame: DataFrame) -> list[dict[str, Any]]:
-    """Return the rows as the Java program shows them."""
+    """As the Java program shows them."""
     return [{name: as_json(each) for name, each in row.items()} for row in frame.toArrow().to_pylist()]
 
 
@@ -220,10 +220,10 @@ def test_what_does_not_fit_is_refused_before_any_task(
     assert "expected a KEY_VALUE schema with inline keys" in text
 
 
-def test_the_registry_distinguishes_pairs_by_their_data_only(
+def test_the_registry_tells_pairs_apart_by_their_data_only(
     topic: str, admin: Admin, java_pairs: JavaClient
 ) -> None:
-    """The test shows the warning in docs/schema-mapping.md. Here, all three have no data."""
+    """What docs/schema-mapping.md warns of. Here all three have no data."""
     job = {"do": "produce", "topic": topic, "messages": []}
     java_pairs.run(
         {"key": "INT32", "value": "STRING", "encoding": "INLINE", **job},

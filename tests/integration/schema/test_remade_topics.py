@@ -54,7 +54,7 @@ def schema_of(kind: SchemaType, fields: str) -> SchemaInfo:
 
 
 def make(pulsar: LocalPulsar, admin: Admin, topic: str, kind: SchemaType, first: str) -> None:
-    """Create the topic, with the fields `first` in version 0 and then the fields of the latest version."""
+    """Make the topic, with the fields `first` in version 0 and then those of the latest version."""
     options = ReadOptions(service_url=pulsar.service_url, admin_url=pulsar.admin_url, topic=topic)
     with AdminClient(options) as client:
         for fields in (first, "abc"):

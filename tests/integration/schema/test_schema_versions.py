@@ -75,7 +75,7 @@ def test_all_versions_are_resolved_to_the_latest(
 def test_the_users_own_schema_over_all_versions(
     kind: str, free_topic: str, official: official_client.Client, admin: Admin, spark: SparkSession, pulsar: LocalPulsar
 ) -> None:  # fmt: skip
-    """The topic has a field that only earlier versions have, and a number wider than in the latest version."""
+    """A field that only former versions have, and a number wider than in the latest."""
     admin.create(free_topic)
     for written, row in zip((V3, V2, V1), reversed(ROWS), strict=True):
         send(official, admin, free_topic, kind, written, row)
@@ -117,7 +117,7 @@ def test_a_stream_keeps_its_schema_and_a_restart_sees_the_new_one(
     query.processAllAvailable()
     assert len(rows("first")) == 1
     send(official, admin, free_topic, kind, V2, ROWS[1])
-    # Waiting for the row is not enough: Spark commits its micro-batch later, and a restart would repeat it.
+    # Not only until the row is there: that is before Spark has committed its micro-batch, which a restart repeats.
     query.processAllAvailable()
     query.stop()
     assert query.exception() is None

@@ -49,7 +49,7 @@ def write(spark: SparkSession, pulsar: LocalPulsar) -> Write:
 
 
 def _split(columns: str) -> list[str]:
-    """Split the text at the commas outside of parentheses."""
+    """At the commas that are not within parentheses."""
     parts, depth = [""], 0
     for character in columns:
         depth += {"(": 1, ")": -1}.get(character, 0)
@@ -61,7 +61,7 @@ def _split(columns: str) -> list[str]:
 
 
 def rows_of(frame: DataFrame) -> dict[int, tuple[Any, ...]]:
-    """Return the rows by id; each id is unique."""
+    """By id; each once."""
     found = [row.asDict(recursive=True) for row in frame.select(*COLUMNS).collect()]
     rows = {
         row["id"]: (row["item"], row["price"], row["note"], tuple(row["line"][k] for k in "ab"))
@@ -164,10 +164,8 @@ def test_a_later_topic_of_a_running_stream(
 def test_a_topic_that_gets_its_schema_while_a_micro_batch_is_planned(
     few: str, write: Write, pulsar: LocalPulsar, admin: Admin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The topic has no schema when the topics are listed, and has a row when their ends are requested.
-
-    The driver reports the fault, not the task that reads the row.
-    """
+    """It has none when the topics are listed, and a row when their ends are asked for: the driver says what is wrong,
+    not the task that meets the row."""
     source = PulsarDataSource(
         {"service.url": pulsar.service_url, "topicsPattern": f"{few}-.*", "startingOffsets": "earliest"}
     )

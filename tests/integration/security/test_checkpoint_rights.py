@@ -1,4 +1,4 @@
-"""Checkpoints on a Pulsar with authentication: the permissions to produce and consume suffice for all of it."""
+"""Checkpoints on a Pulsar that asks who one is: the rights to produce and consume are enough, for all of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BIG = bytes(range(256)) * 4096 * 3
 
 @pytest.mark.parametrize("admin", [False, True])
 def test_who_may_produce_and_consume_may_do_all(secured: SecuredPulsar, admin: bool) -> None:
-    """The role may not see policies or bookies with `admin.url`, and everything works without them."""
+    """With `admin.url` such a role may not see policies, nor bookies; that stops nothing."""
     place = f"pulsar+checkpoint://{NAMESPACE}/secured-{uuid.uuid4().hex[:8]}"
     with (
         StoreProcess(**secured.options(WORKER, tls=True, admin=admin)) as driver,

@@ -1,4 +1,4 @@
-"""`pyspark-pulsar doctor` against a server that refuses unauthenticated clients."""
+"""`pyspark-pulsar doctor` against a server that lets nobody in without saying who they are."""
 
 from __future__ import annotations
 

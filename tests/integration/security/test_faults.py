@@ -1,6 +1,6 @@
-"""Faults of credentials and of certificates are reported immediately, on the driver, without secrets.
+"""What is wrong with who we say we are, or with whom we meet, is told at once, on the driver, and shows no secret.
 
-The tests call the functions that Spark calls, without Spark, which would need most of the time.
+What Spark calls there is called here without Spark, which would take most of the time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pyspark_pulsar.datasource import PulsarDataSource
 from pyspark_pulsar.errors import ConnectionFailed, PermissionDenied, PulsarError, TlsFailed
 from pyspark_pulsar.options import ConnectionOptions, parse_options
 
-# The limit is shorter than the time for which a client retries.
+# Less than the patience of a client that goes on trying.
 _SOON_SECONDS = 20.0
 
 Fault = tuple[dict[str, str], str, str, str]
@@ -126,7 +126,7 @@ _NAMES = [
 
 
 @pytest.mark.parametrize("name", _NAMES)
-def test_the_fault_is_reported_immediately(
+def test_the_fault_is_told_at_once(
     secured: SecuredPulsar, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr("pyspark_pulsar.client.broker.client._PLANNING_PATIENCE_MS", 30_000)
@@ -156,7 +156,7 @@ def test_the_fault_in_a_job_of_spark(
 
 
 def test_the_other_kind_of_port(secured: SecuredPulsar, topic: str) -> None:
-    """The server's answer looks like a closed connection, so the client retries for a while."""
+    """What the server does then looks like one that goes away, so it is tried again for a while."""
     plain = secured.options(WORKER) | {"service.url": secured.tls_url.replace("+ssl", "")}
     tls = secured.options(WORKER, tls=True) | {"service.url": secured.service_url.replace(":", "+ssl:", 1)}
     for options, said in ((plain, r"pulsar\+ssl:// \(6651\) for TLS"), (tls, "its port is that of TLS")):

@@ -1,6 +1,5 @@
-"""A Pulsar proxy that authenticates tokens and passes the role to the broker; driver and tasks run without
-Spark.
-"""
+"""Through a Pulsar proxy that asks for tokens itself and tells the broker whose they are; driver and tasks without
+Spark."""
 
 from __future__ import annotations
 

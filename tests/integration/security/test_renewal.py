@@ -1,6 +1,4 @@
-"""Tokens that expire while queries run: the broker requests another, and the same connection continues with
-it.
-"""
+"""Tokens end while queries run: the broker asks again, and the same connection goes on with a new one."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ from pyspark_pulsar.errors import PermissionDenied
 from pyspark_pulsar.model.topic import TopicName
 from pyspark_pulsar.options import ConnectionOptions, parse_options
 
-# Three clients connect during this time.
+# Three clients connect meanwhile.
 _LIFE_SECONDS = 30
 _TOPIC = TopicName.parse(f"persistent://{NAMESPACE}/no-such-topic")
 
@@ -49,7 +47,7 @@ def test_tokens_that_end_are_renewed_on_the_same_connection(secured: SecuredPuls
         kept = [each.service_connection() for each in (from_file, from_provider)]
         lost = forgotten.service_connection()
         renewed.write_text(secured.token(WORKER, seconds=3600))
-        # Two tokens expire; after each, the broker requests another token, and checks that it got one.
+        # Two tokens end, the broker asks for another one after each, and looks whether it has got one.
         await_true(
             "a third token, and the end of the connection whose token is not renewed",
             lambda: len(provider.asked) >= 3 and not lost.is_open,

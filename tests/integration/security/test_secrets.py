@@ -1,4 +1,4 @@
-"""Secrets among the options appear nowhere in the texts that Spark writes, logs, explains, shows or keeps."""
+"""Where a secret among the options shows: nowhere in what Spark writes, logs, explains, shows or keeps."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Planted:
     """A secret of its own in each option that may hold one, in each form that it may have."""
 
     def __init__(self, token: str, folder: Path) -> None:
-        """Return options with which the tables of topics are in `folder`."""
+        """The tables of topics lie in `folder`."""
         self.words = [token]
         tables = {
             "type": "sql",
@@ -95,8 +95,7 @@ def test_no_file_log_page_or_plan_of_spark_shows_a_secret(
     token = secured.token(WORKER)
     planted = Planted(token, tmp_path)
     options = secured.options(WORKER) | {_PARAMS: f"token:{token}"} | planted.options
-    # The last value of each option is used. One view tests all of them, as each view makes Spark start a
-    # process.
+    # The last of each option; all in one view, as each takes Spark a process.
     refused = {key: text for each in reversed(planted.refused) for key, text in each.items()}
     others = [*planted.others, refused] if configured else planted.others
     command = [
@@ -176,7 +175,7 @@ def test_commands_and_objects_show_none(
 
 
 def _tiered(planted: Planted, given: dict[str, str], secured: SecuredPulsar, topic: str, folder: Path) -> str:
-    """Return the output of commands that write a topic's table, and the contents of the tables' folder."""
+    """What commands print that make a table of the topic, and what lies in the folder of the tables then."""
     given = dict(given)
     catalog = folder / "catalog.json"
     catalog.write_text(

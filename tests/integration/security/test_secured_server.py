@@ -1,6 +1,4 @@
-"""Every kind of authentication against a Pulsar that requires it, and a role's permissions through the
-broker.
-"""
+"""Every way to say who one is, against a Pulsar that asks; what a role may do through the broker, and what not."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""Exactly-once against a Pulsar with authentication.
-
-Requests to transaction coordinators use the same protected connections, and errors name the needed
-permission.
-"""
+"""Exactly-once against a Pulsar that asks who one is: transaction coordinators are asked over the same protected
+connections, and the right that they need is named."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A server of the version that `PULSAR_VERSION` names, and the official clients that fill and check it.
 
-The fixtures differ from those with the same names in the other tests, which share one server of the usual
-version.
+What is named as in the other tests is not meant: those have their one server of the usual version, and
+a fixture of a whole run is made once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ VERSION = os.environ.get("PULSAR_VERSION", NEWEST_VERSION)
 
 @dataclass(frozen=True)
 class JavaReference:
-    """A server for tests with the Java client of the usual version, whatever the server's version is."""
+    """A server that is asked by the Java client of the usual version, whatever the server's is."""
 
     service_url: str
     home: Path
@@ -45,10 +45,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPulsar]:
 
 @pytest.fixture(scope="session")
 def named_bookies(server: LocalPulsar, server_admin: Admin) -> None:
-    """Configure addresses of bookies whose ids are no addresses, as operators do; the local Pulsar 5 has such
-    a bookie.
+    """Bookies whose ids are no addresses, as the local Pulsar 5 has one, are written down with theirs, as operators do.
 
-    The port is a free one at each start. It is read from the bookie's log.
+    The port is a free one at each start. The bookie's log tells it.
     """
     (port,) = set(re.findall(r"\[BookieJournal-(\d+)\]", server.log_file.read_text(encoding="utf-8")))
     for bookie in json.loads(server_admin.request("GET", "bookies/all").data)["bookies"]:
@@ -78,11 +77,11 @@ def protobuf_client(server: LocalPulsar) -> JavaClient:
 def read(spark: SparkSession, server: LocalPulsar) -> ReadTopic:
     """`read(topic, **options)`: a batch DataFrame of the topic."""
 
-    def options_with(topic: str, **options: Any) -> DataFrame:
+    def of(topic: str, **options: Any) -> DataFrame:
         where = {"service.url": server.service_url, "admin.url": server.admin_url, "topic": topic}
         return spark.read.format("pulsar").options(**where, **options).load()
 
-    return options_with
+    return of
 
 
 @pytest.fixture

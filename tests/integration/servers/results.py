@@ -32,7 +32,7 @@ class Results:
         self._checks[name] = PASSED if report.passed else _failed(report)
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
-        # An interrupted test shows nothing.
+        # What was interrupted says nothing.
         if not self._checks or exitstatus not in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED}:
             return
         run = {

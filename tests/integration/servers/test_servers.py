@@ -21,7 +21,7 @@ from pyspark_pulsar.tools.standalone import LocalPulsar
 
 
 class Order(Record):  # type: ignore[misc]
-    """The schema as the official client registers it."""
+    """As the official client registers it."""
 
     id = Integer(required=True)
     name = String()

@@ -1,7 +1,5 @@
-"""The guarantee at-least-once, observed at the wire.
-
-A task ends with the last receipt, fails without it, and holds a bounded number of unconfirmed bytes.
-"""
+"""At-least-once, seen at the wire: a task ends with the last receipt, fails without it, and holds a bounded number of
+bytes that are not confirmed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes of a writing user: each is refused before any row is sent, with an error that names the remedy."""
+"""What a writing user can do wrong: each is refused before any row is sent, in words that say what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job that may be run again has written nothing, whenever the broker pauses and whatever job takes over."""
+"""A job that may be run again has written nothing, whenever the broker stands still and whoever takes over."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from pyspark_pulsar.write.exactly_once.sink import Sink
 from pyspark_pulsar.write.exactly_once.state import EPOCH_OF_A_JOB, JournalState, Writer
 from pyspark_pulsar.write.target import settle_target
 
-# A request may last shorter than the broker's pause, but longer than a slow machine needs for one.
+# Longer than a request may take while the broker stands still, which is longer than a slow machine needs for one.
 FROZEN_SECONDS = 25.0
 REQUEST_MS = 10_000
 
@@ -41,7 +41,7 @@ def delivery_of(given: WriteOptions, journal: str, job: Writer) -> ExactlyOnce:
 
 
 def prepared(given: WriteOptions, journal: str, job: Writer) -> list[RowsPrepared]:
-    """Return the messages of a job's two tasks."""
+    """What the two tasks of a job tell."""
     rows = pa.table({"value": [str(number) for number in range(ROWS)]})
     target = settle_target(given, rows.schema)
     halves = [rows.slice(0, ROWS // 2), rows.slice(ROWS // 2)]
@@ -52,10 +52,8 @@ def prepared(given: WriteOptions, journal: str, job: Writer) -> list[RowsPrepare
 def run_job(
     given: WriteOptions, journal: str, at_commit: Callable[[], WriteOptions] | None = None
 ) -> PulsarError | None:
-    """Run a job as Spark does, which aborts after a failed commit, and return the user's error, if any.
-
-    `at_commit` returns the options for the commit.
-    """
+    """As Spark runs one: what fails to commit is aborted. What the user is told, None for a success. `at_commit` gives
+    the options to commit with."""
     name = uuid.uuid4().hex
     job = Writer(name, name, given.topic)
     messages = prepared(given, journal, job)
@@ -106,7 +104,7 @@ class Freezer:
         (Decider, "decide", 2, True),
     ],
 )
-def test_a_broker_that_pauses_at_a_step(
+def test_a_broker_that_stands_still_at_a_step(
     pulsar: LocalPulsar,
     official: official_client.Client,
     topic: str,
@@ -116,9 +114,7 @@ def test_a_broker_that_pauses_at_a_step(
     nth: int,
     patient: bool,
 ) -> None:
-    """The broker pauses for longer than a request may last. A job that may be run again is run, and its rows
-    are written once.
-    """
+    """For longer than a request may take. A job that may be run again is, and the rows are there once all the same."""
     pid = pulsar.status().pid
     assert pid is not None
     given, journal = options(pulsar, topic), f"{topic}-journal"
@@ -157,7 +153,7 @@ def test_a_job_that_was_decided_when_another_one_took_over_is_committed(
     monkeypatch.setattr(Journal, "ended_end", throw_out)
     assert run_job(given, journal) is None
     assert later[0].writer.owner == "later"
-    # A job that had not decided gets this error.
+    # One that had not decided is told so.
     job = Writer("early", "early", topic)
     messages, delivery = prepared(given, journal, job), delivery_of(given, journal, job)
     with BrokerClient(given) as client:
@@ -168,7 +164,7 @@ def test_a_job_that_was_decided_when_another_one_took_over_is_committed(
     assert read(official, topic) == once()
 
 
-def test_the_abort_reports_the_outcome_of_a_killed_commit(
+def test_a_job_whose_commit_was_killed_is_told_by_its_abort(
     pulsar: LocalPulsar, official: official_client.Client, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Spark then knows of no error of ours, and counts the job as failed."""

@@ -1,8 +1,7 @@
-"""A streaming query that writes exactly-once, killed at steps of the protocol, doubled by Spark, doubled by
-its user.
+"""A streaming query that writes exactly-once, killed at steps of the protocol, doubled by Spark, doubled by its user.
 
-The sink reaches the broker through a forwarder that sees each command: driver or workers die just before a
-step. The official Java client reads the result: every row once, in order under its key.
+The sink reaches the broker through a forwarder that sees each command: driver or workers die just before a step.
+The official Java client looks at what is there: every row once, in order under its key.
 """
 
 from __future__ import annotations
@@ -129,7 +128,7 @@ def test_driver_killed_in_the_first_epoch(
     command: int,
     nth: int,
 ) -> None:
-    """The query is killed before checkpoint or journal have an epoch."""
+    """Where neither checkpoint nor journal has an epoch yet."""
     killer = Killer()
     with Forwarder(pulsar.service_url, killer) as forwarder:
         query = query_of(tmp_path, setting(pulsar, source, topic, forwarder.service_url))
@@ -148,11 +147,8 @@ def test_killed_drivers_and_workers(
     source: str,
     tmp_path: Path,
 ) -> None:
-    """A run completes the epoch of the previous run, and is then killed while it writes more rows.
-
-    If workers are killed, the first attempt's transaction is aborted, and the second attempt's rows are
-    written. A reader is not delayed.
-    """
+    """A run ends what the one before it left. Then more rows come, and it is killed with them on their way. Of killed
+    workers the first attempt's transaction is aborted, the second's rows are there, and a reader is not held up."""
     killer, sent = Killer(), ROWS
     with Forwarder(pulsar.service_url, killer) as forwarder:
         query = query_of(tmp_path, setting(pulsar, source, topic, forwarder.service_url))
@@ -215,7 +211,7 @@ def test_a_speculative_twin_wins(
         "spark.speculation.interval": "100ms",
         "spark.speculation.task.duration.threshold": "3s",
         "spark.speculation.minTaskRuntime": "1s",
-        # Most rows are sent before the last row arrives.
+        # Most rows are sent before the last one comes.
         "spark.sql.execution.arrow.maxRecordsPerBatch": "50",
     }
     with Forwarder(pulsar.service_url, count) as forwarder, spark_cluster(tmp_path) as cluster:
@@ -226,8 +222,7 @@ def test_a_speculative_twin_wins(
             query_of(tmp_path, setting(pulsar, source, topic, url, master=cluster.url, conf=conf, lame=lame))
         )
         assert time.monotonic() - began < _LAME_SECONDS
-    # There are the two attempts, and one or two aborts of the slow attempt: by the driver, and by itself if
-    # Spark allows it.
+    # Of the two attempts, and one or two to abort the lame one's: by the driver, and by itself if Spark lets it.
     assert seen[NEW_TXN] in (3, 4)
     assert_once(java_client, topic)
 
@@ -240,7 +235,7 @@ def test_of_two_queries_on_a_checkpoint_one_is_thrown_out(
     source: str,
     tmp_path: Path,
 ) -> None:
-    """The journal fences the query, or Spark does if both write the same file of the checkpoint."""
+    """By the journal, or by Spark where both come to write the same file of the checkpoint."""
     given = setting(pulsar, source, topic, pulsar.service_url)
     queries = [query_of(tmp_path, given) for _ in range(2)]
     sent = ROWS
@@ -248,8 +243,8 @@ def test_of_two_queries_on_a_checkpoint_one_is_thrown_out(
         for number, query in enumerate(queries):
             query.log = tmp_path / f"driver-{number}.log"
             query.start()
-            # If two queries begin a checkpoint at the same moment, Spark may stop both, and refuse both
-            # afterwards too (STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY).
+            # Of two that begin a checkpoint at the same moment, Spark may let none go on, and not afterwards either
+            # (STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY).
             await_true("an epoch", lambda: any(tmp_path.glob("checkpoint/commits/[0-9]*")), _SECONDS)
         give_up = time.monotonic() + _SECONDS
         while not any(query.has_ended for query in queries):

@@ -1,7 +1,6 @@
-"""The protocol of the exactly-once sink, killed at each step: a later run must leave every row once.
+"""The protocol of the exactly-once sink step by step: killed at each of them, a later run must leave every row once.
 
-The official client reads the result; a plain message after the rows shows that no transaction was left
-open.
+What is there is what the official client reads; a plain message behind it shows that no transaction was left open.
 """
 
 from __future__ import annotations
@@ -135,7 +134,7 @@ def test_the_comparison_finds_a_repeated_epoch(
     assert read(official, topic) == once() + once()
 
 
-def test_the_previous_run_is_fenced(pulsar: LocalPulsar, topic: str) -> None:
+def test_the_former_run_is_fenced(pulsar: LocalPulsar, topic: str) -> None:
     given = options(pulsar, topic)
     with BrokerClient(given) as client, BrokerClient(given) as other:
         first = Sink.open(client, f"{topic}-journal")
@@ -152,11 +151,8 @@ def test_the_previous_run_is_fenced(pulsar: LocalPulsar, topic: str) -> None:
 def test_many_tasks_take_over_at_once(
     pulsar: LocalPulsar, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first epoch of a new run begins on as many cores as the tasks, after a run that left transactions.
-
-    Making the buffers of their partitions ready needs a while, in which other tasks begin. No task repeats
-    that work.
-    """
+    """As in the first epoch of a new run, on as many cores. The former one has left transactions, and making the
+    buffers of their partitions ready takes a while, in which others come. Nobody does that twice."""
     former, now, tasks = Writer("owner", "former"), Writer("owner", "now"), 24
     with BrokerClient(options(pulsar, topic)) as client:
         sink = Sink.open(client, f"{topic}-journal")
@@ -186,9 +182,7 @@ def test_many_tasks_take_over_at_once(
 
 
 def test_a_run_that_was_taken_over_from_leaves_the_next_one_alone(pulsar: LocalPulsar, topic: str) -> None:
-    """Every task of the epoch fails, so Spark passes no message to `abort`, while the next run writes the
-    same epoch.
-    """
+    """All its tasks fail, so Spark tells its `abort` of nobody, while the next run writes the same epoch."""
     journal = f"{topic}-journal"
     former, now = Writer("owner", "former"), Writer("owner", "now")
     with BrokerClient(options(pulsar, topic)) as client:
@@ -240,7 +234,7 @@ def test_who_was_alone_a_moment_ago_aborts_nothing_of_the_next_one(pulsar: Local
         assert second.journal.markers_since(EARLIEST) == {prepared.transaction}
 
 
-def test_a_journal_that_is_deleted_while_tasks_run_is_reported(
+def test_a_journal_that_is_deleted_while_tasks_run_is_told(
     pulsar: LocalPulsar, topic: str, admin: Admin
 ) -> None:
     writer, journal = Writer("owner", "a"), f"{topic}-journal"
@@ -269,7 +263,7 @@ def test_a_journal_that_is_deleted_while_tasks_run_is_reported(
 def test_what_is_decided_while_buffers_are_made_ready_is_not_aborted(
     pulsar: LocalPulsar, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The next run begins while the previous run's driver is about to decide."""
+    """The next run comes while the former one's driver is about to decide."""
     given, former, now = options(pulsar, topic), Writer("owner", "former"), Writer("owner", "now")
     with BrokerClient(given) as client, BrokerClient(given) as other:
         first, second = Sink.open(client, f"{topic}-journal"), Sink.open(other, f"{topic}-journal")
@@ -289,7 +283,7 @@ def test_what_is_decided_while_buffers_are_made_ready_is_not_aborted(
         assert second.journal.markers_since(EARLIEST) == {prepared.transaction}
 
 
-def test_markers_that_the_next_run_has_removed_are_not_reported_as_lost(
+def test_markers_that_the_next_one_has_removed_are_not_told_as_lost(
     pulsar: LocalPulsar, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given, former, now = options(pulsar, topic), Writer("owner", "former"), Writer("owner", "now")

@@ -57,7 +57,7 @@ def test_nothing_of_a_job_that_fails_is_there(
     bad = numbers(spark, 1000).selectExpr("if(value = '999', raise_error('bad row'), value) as value")
     with pytest.raises(Exception, match="bad row"):
         write(bad, pulsar, topic)
-    # After an open transaction, no message would be visible.
+    # Behind an open transaction nothing would be seen.
     write(numbers(spark, 5), pulsar, topic)
     assert values(official, topic) == expected(5)
 
@@ -73,7 +73,7 @@ def send(official: official_client.Client, topic: str, first: int, count: int = 
 def run_stream(
     spark: SparkSession, pulsar: LocalPulsar, official: official_client.Client, topic: str
 ) -> RunStream:
-    """Return a function that sends five more numbers and runs one epoch of the query from `{topic}-source`."""
+    """Each call sends five more numbers and lets the query from `{topic}-source` take what is there, as an epoch."""
     sent = 0
 
     def run(target: str, checkpoint: Path, *, send_more: bool = True, **options: str) -> None:
@@ -92,7 +92,7 @@ def run_stream(
 
 
 def forget(checkpoint: Path, *files: str) -> None:
-    """Delete the files, which is the state after Spark died before it wrote them."""
+    """As if Spark had died before it wrote them."""
     for file in files:
         path = checkpoint / file
         path.unlink()
@@ -102,9 +102,7 @@ def forget(checkpoint: Path, *files: str) -> None:
 def test_queries_with_equal_checkpoint_paths_have_journals_of_their_own(
     run_stream: RunStream, official: official_client.Client, topic: str, tmp_path: Path
 ) -> None:
-    """Two pods have equal paths: one writes its epoch, another begins, and the first dies before Spark's
-    commit log.
-    """
+    """As in two pods: one writes its epoch, another begins, the first one is killed before Spark's commit log."""
     place, first, second = tmp_path / "checkpoint", f"{topic}-first", f"{topic}-second"
     run_stream(first, place)
     run_stream(first, place)
@@ -118,10 +116,10 @@ def test_queries_with_equal_checkpoint_paths_have_journals_of_their_own(
     assert values(official, second) == expected(10)
 
 
-def test_a_checkpoint_that_is_created_again_needs_no_manual_step(
+def test_a_checkpoint_that_is_made_anew_needs_no_hand(
     run_stream: RunStream, official: official_client.Client, topic: str, tmp_path: Path
 ) -> None:
-    """The new checkpoint belongs to another query; the same query with another topic gets an error."""
+    """It is another query; with another topic the same one is told."""
     run_stream(topic, tmp_path / "checkpoint")
     shutil.rmtree(tmp_path / "checkpoint")
     run_stream(topic, tmp_path / "checkpoint", send_more=False)
@@ -161,10 +159,10 @@ def test_a_named_journal_belongs_to_one_query(
     assert values(official, f"{topic}-second") == expected(0)
 
 
-def test_a_checkpoint_that_lags_by_an_epoch_is_reported(
+def test_a_checkpoint_that_is_an_epoch_behind_is_told(
     run_stream: RunStream, official: official_client.Client, topic: str, tmp_path: Path
 ) -> None:
-    """Spark plans the epoch again, now with ten rows; five of them are written already."""
+    """Spark plans the epoch anew, now with ten rows; five of them are written already."""
     run_stream(topic, tmp_path)
     run_stream(topic, tmp_path)
     forget(tmp_path, "commits/1", "offsets/1")
@@ -180,12 +178,10 @@ def test_a_checkpoint_that_lags_by_an_epoch_is_reported(
     assert values(official, topic) == expected(10) + Counter(str(number) for number in range(15, 20))
 
 
-def test_a_job_is_committed_although_the_broker_pauses(
+def test_a_job_is_committed_although_the_broker_stands_still(
     spark: SparkSession, pulsar: LocalPulsar, official: official_client.Client, topic: str
 ) -> None:
-    """The broker pauses after the decision, for longer than a request may last. Spark repeats a job that
-    reports a failure.
-    """
+    """Behind the decision, for longer than a request may take. A job that says it failed is run again."""
     pid = pulsar.status().pid
     assert pid is not None
     frozen = threading.Event()

@@ -1,6 +1,4 @@
-"""The owner of a journal of the exactly-once sink: all others get an error before anything of the owner's
-changes.
-"""
+"""Whose a journal of the exactly-once sink is: everybody else is told, before anything of the owner's changes."""
 
 from __future__ import annotations
 
@@ -23,8 +21,8 @@ from pyspark_pulsar.write.exactly_once.sink import Sink
 from pyspark_pulsar.write.exactly_once.state import BegunTransaction, PreparedTransaction, Writer
 
 
-def test_another_query_is_refused_before_it_changes_anything(pulsar: LocalPulsar, topic: str) -> None:
-    """The owner is not fenced, even if it decides at the same time."""
+def test_another_query_is_told_before_it_changes_anything(pulsar: LocalPulsar, topic: str) -> None:
+    """Also while the owner decides: it is not thrown out."""
     owner, journal = Writer("owner", "a", "topic-a"), f"{topic}-journal"
     others = [
         Writer("other", "b", "topic-a"),

@@ -24,7 +24,7 @@ def save(frame: DataFrame, server: LocalPulsar, **options: str) -> None:
 
 
 def events(spark: SparkSession, count: int) -> DataFrame:
-    """Return rows of 37 users, in order; every eleventh row has no user."""
+    """Rows of 37 users, in order, of which every eleventh has none."""
     user = "if(id % 11 = 0, null, concat('user-', id % 37))"
     return spark.range(count, numPartitions=1).selectExpr(f"{user} AS user", "id AS n")
 
@@ -102,7 +102,7 @@ def test_rows_that_name_topics(
     check(official, frame, topics)
 
 
-def test_keys_are_in_the_partition_that_the_java_client_chooses(
+def test_keys_lie_where_the_java_client_puts_them(
     topic: str, spark: SparkSession, pulsar: LocalPulsar, admin: Admin, java_client: JavaClient
 ) -> None:
     names = [f"user-{number}" for number in range(60)] + ["Zürich", "😀"]

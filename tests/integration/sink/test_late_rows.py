@@ -1,8 +1,7 @@
-"""Rows that reach the broker after the abort of their transaction delay no reader, whatever process has
-aborted it.
+"""Rows that reach the broker when their transaction is aborted already hold no reader up, whoever has aborted it.
 
-The topics never had a transaction, so their transaction buffers remember nothing yet. A plain message,
-which ends no transaction, shows whether one is open.
+The topics never had a transaction, so their transaction buffers remember nothing yet. What is open shows by a plain
+message, which ends no transaction.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ def by_hand(sink: Sink, service_url: str) -> None:
 
 
 def begin(sink: Sink, partitions: list[str]) -> TransactionId:
-    """Begin a transaction as a task does before its first row."""
+    """As a task does before its first row."""
     transaction = sink.coordinators.begin(600_000)
     sink.journal.write_begun(BegunTransaction(transaction, WRITER, 0, tuple(partitions)))
     sink.coordinators.add_partitions(transaction, [sink.journal.marker_partition, *partitions])
@@ -118,7 +117,7 @@ def test_a_topic_that_is_taken_in_while_others_are_made_ready(
     topic: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A task whose rows name topics, and which continues after its job has failed, sends the rows."""
+    """By a task whose rows name topics, and that runs on when its job has failed."""
     second = f"{topic}-second"
     for name in (topic, second):
         admin.create(name)
@@ -187,7 +186,7 @@ def test_a_buffer_that_is_not_ready_remembers_nothing(
             assert not reader.has_message_available()
             reader.close()
             still_open = begin(sink, [f"{topic}-other"])
-        # The command ends the block immediately, and ends no open transaction.
+        # There is a command that ends it at once, and nothing that is open.
         arguments = ["transactions", "unblock", topic, "--service-url", pulsar.service_url]
         assert CliRunner().invoke(cli, arguments, catch_exceptions=False).output.startswith(f"{topic}: rows")
         assert read(official, topic) == {"plain": 1}
@@ -220,7 +219,7 @@ def test_a_topic_that_was_deleted_or_made_again_stays_so(
 def test_a_task_ends_when_its_transaction_has_timed_out(
     pulsar: LocalPulsar, official: official_client.Client, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The task's rows would arrive late too, at partitions to which it has sent nothing before."""
+    """Its rows would come late too, at partitions that it has sent nothing to before."""
     given = options(pulsar, topic)
     rows = pa.record_batch({"value": ["a"]})
     transactions: list[OpenTransaction] = []
@@ -252,7 +251,7 @@ def test_a_task_that_begins_when_its_job_has_failed(
     behind: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Spark ends tasks of a failed job a moment after it has called the driver's `abort`."""
+    """Spark ends tasks of a failed job a moment after it has told the driver to abort."""
     given = options(pulsar, topic)
     rows = pa.record_batch({"value": ["a"]})
     target, name = settle_target(given, rows.schema), JournalName(topic, f"{topic}-journal")
@@ -306,7 +305,7 @@ def test_an_attempt_that_begins_when_its_job_is_committed(
 def test_a_job_that_fails_before_any_of_its_tasks_begins(
     pulsar: LocalPulsar, official: official_client.Client, topic: str
 ) -> None:
-    """The rows are in the journal of another job, which continues; in a query's journal nothing changes."""
+    """In the journal of another job, which goes on; in that of a query nothing changes."""
     given = options(pulsar, topic)
     rows = pa.record_batch({"value": ["a"]})
     target, name = settle_target(given, rows.schema), JournalName(topic, f"{topic}-journal")
@@ -323,7 +322,7 @@ def test_a_job_that_fails_before_any_of_its_tasks_begins(
         state = take_over(sink, WRITER)
         ExactlyOnce(given, JournalName(topic, sink.journal.prefix), failed).abort(0, [None])
         assert sink.journal.state() == state
-        # A journal that no query has used belongs to the next user.
+        # What nobody has begun with is anybody's afterwards.
         nobodys = f"{topic}-of-nobody"
         ExactlyOnce(given, JournalName(topic, nobodys), failed).abort(0, [None])
         with pytest.raises(WriterFenced, match="the job has failed"):
@@ -334,7 +333,7 @@ def test_a_job_that_fails_before_any_of_its_tasks_begins(
 def test_a_namespace_that_demands_schemas_and_encryption(
     pulsar: LocalPulsar, admin: Admin, topic: str, pair: KeyPair, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The buffers of the task's partitions become ready nevertheless."""
+    """Its buffers become ready all the same."""
     namespace = f"public/strict-{topic[-12:]}"
     admin.make_namespace(namespace)
     for demand in ("encryptionRequired", "schemaValidationEnforced"):
@@ -362,7 +361,7 @@ def test_rows_of_a_job_that_fails(
     topic: str,
     tmp_path: Path,
 ) -> None:
-    """The other task fails while the first rows of this one are on their way."""
+    """One task fails while the first rows of another are on their way."""
     on_their_way, job_has_failed = tmp_path / "on-their-way", threading.Event()
     writing: set[int] = set()
 

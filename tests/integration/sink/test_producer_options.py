@@ -46,7 +46,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> KeyPair:
 
 
 def noise(spark: SparkSession, sizes: list[int]) -> DataFrame:
-    """Return text of this length that hardly compresses."""
+    """Text that hardly compresses, of so many characters."""
     repeats = [(index, size // 64 + 1, size) for index, size in enumerate(sizes)]
     text = (
         "substring(array_join(transform(sequence(1, many), i -> sha2(concat(n, '-', i), 256)), ''), 1, size)"

@@ -1,6 +1,4 @@
-"""The ends of a writing task's record batches, which the entries of its topic show: an entry has rows of one
-batch.
-"""
+"""Where the record batches of a writing task end, which the entries of its topic show: an entry has rows of one."""
 
 from __future__ import annotations
 
@@ -39,8 +37,7 @@ def settings(spark: SparkSession, **values: str) -> Iterator[None]:
     [
         ({"rows": "64"}, [64] * 15 + [40]),
         ({"rows": "0"}, [1_000]),  # no limit
-        # A row has 8 bytes of nulls, 8 bytes for the text's position, and 1,000 bytes of text; the last row
-        # of a batch may exceed the limit.
+        # A row has 8 bytes of nulls, 8 of where its text lies, 1,000 of text; the last row of a batch may go beyond.
         ({"bytes": "65536"}, [65] * 15 + [25]),
         ({"bytes": "64k", "rows": "50"}, [50] * 20),
         ({"bytes": "1"}, [1] * 1_000),
@@ -68,7 +65,7 @@ def test_a_batch_ends_by_its_rows_and_by_their_bytes(
 
 
 def test_rows_of_any_kind_are_measured(spark: SparkSession) -> None:
-    """Spark's operators return rows in its own format in memory; rows of others are converted first."""
+    """Spark's operators give rows in its own format of memory; others are brought into it first."""
     jvm: Any = spark._jvm
     gateway = spark.sparkContext._gateway
     assert gateway is not None

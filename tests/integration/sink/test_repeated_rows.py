@@ -1,4 +1,4 @@
-"""Rows that are dropped because their epoch was written before have the digest of the rows that were sent."""
+"""Rows that are dropped, since their epoch was written before, have the digest of those that were sent."""
 
 from __future__ import annotations
 

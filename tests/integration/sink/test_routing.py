@@ -1,4 +1,4 @@
-"""The partition and the order of written rows, and the metadata that they carry."""
+"""The sink: which partition a row goes to, in which order, and what it takes along."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_metadata_and_order_of_a_partitioned_topic(
     assert [found[number] for number in range(ROWS)] == rows
     assert sum(len(each) for each in order.values()) == ROWS
     assert len(order) == 4
-    # One task wrote all rows, so each partition, and with it each key, has the order of the rows.
+    # One task wrote all rows, so the order of each partition, and with it of each key, is that of the rows.
     assert all(numbers == sorted(numbers) for numbers in order.values())
 
 

@@ -1,7 +1,5 @@
-"""Connections that break and topics that move, at each frame and each receipt of a write.
-
-The official readers and this package's read the result, with and without the broker's deduplication.
-"""
+"""Connections that break, and topics that move, at each frame of a write and at each receipt: what the official readers
+and ours find afterwards, with and without the broker's deduplication."""
 
 from __future__ import annotations
 
@@ -38,7 +36,7 @@ ALL_OF_IT = 1 << 30
 
 @dataclass
 class Interruption:
-    """A fault that happens once, at the frame or receipt `nth` of all connections."""
+    """Once, at the frame or receipt `nth` of all connections."""
 
     kind: str
     nth: int
@@ -143,7 +141,7 @@ def test_a_receipt_that_proves_nothing_is_no_success(
 def test_a_topic_that_moves_while_nothing_is_on_its_way(
     topic: str, pulsar: LocalPulsar, admin: Admin, official: official_client.Client
 ) -> None:
-    """A write that may send nothing again, as in a transaction, leaves nothing in doubt either."""
+    """Also where nothing may be sent again, as in a transaction: nothing is in doubt."""
     with BrokerClient(options(pulsar.service_url, topic)) as client:
         producer = Producer(client, topic, 1, None, 30.0, sends_again=False)
         producer.open()

@@ -105,7 +105,7 @@ def test_what_cannot_be_right_is_refused(
 def test_without_a_name_ids_are_not_stored(
     topic: str, spark: SparkSession, pulsar: LocalPulsar, read_topic: ReadTopic
 ) -> None:
-    """Rows that were read can be written back."""
+    """So that what was read can be written back."""
     numbered(spark, 5, 9).coalesce(1).write.format("pulsar").option("service.url", pulsar.service_url).option(
         "topic", topic
     ).mode("append").save()

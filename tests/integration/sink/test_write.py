@@ -135,7 +135,7 @@ def test_json_is_registered_and_read_by_the_official_decoder(
     save(frame, pulsar, topic, valueFormat="json")
     document = document_of(admin, topic, "JSON")
     inner = next(field["type"][1] for field in document["fields"] if field["name"] == "inner")
-    # The broker compares record names, so the official classes have the registered names.
+    # The broker compares record names, so the official classes bear those that were registered.
     inner_class = type(inner["name"], (Record,), {"x": Integer(), "y": String()})
     fields = {
         "flag": Boolean(), "number": Integer(), "large": Long(), "single": Float(), "double": Double(),
@@ -280,7 +280,7 @@ def test_rows_to_a_non_persistent_topic_reach_who_consumes_it(
     writer = spark.createDataFrame([(f"row {number}",) for number in range(20)], "value string").write
     writer = writer.format("pulsar").mode("append").option("service.url", pulsar.service_url)
     writer = writer.options(topic=name, valueFormat="string", deliveryGuarantee="none", partitions=partitions)
-    writer.option("admin.url", pulsar.admin_url).save()  # This creates the topic; no test reads its rows.
+    writer.option("admin.url", pulsar.admin_url).save()  # Makes the topic; its rows are nobody's.
     consumer = official.subscribe(name, "here", schema=official_client.schema.StringSchema())
     try:
         writer.option("admin.url", pulsar.admin_url).save()

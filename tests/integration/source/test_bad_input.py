@@ -1,4 +1,4 @@
-"""Mistakes of a reading user: each is refused before any task starts, with an error that names the remedy."""
+"""What a reading user can do wrong: each is refused before any task starts, in words that say what to do."""
 
 from __future__ import annotations
 

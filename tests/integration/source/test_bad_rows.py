@@ -91,7 +91,7 @@ def test_dropmalformed_in_batch_and_stream(
     assert sorted(row.id or 0 for row in rows) == [0, 1, 5]
 
 
-def test_columns_that_are_not_selected_are_not_decoded(spoilt: str, read_topic: ReadTopic) -> None:
+def test_what_is_not_asked_for_is_not_decoded(spoilt: str, read_topic: ReadTopic) -> None:
     sizes = [row["__messageSize"] for row in read_topic(spoilt, columns="__messageSize").collect()]
     assert sizes == [*map(len, PAYLOADS), 0]
 

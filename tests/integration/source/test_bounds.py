@@ -48,9 +48,8 @@ def whole(topic: str, rng: random.Random, official: official_client.Client, admi
 
 
 def bound(ids: Whole, cuts: dict[str, int]) -> str:
-    """Return the JSON that names message number `cuts[partition]` of each partition; after the last one, the
-    next entry.
-    """
+    """The JSON that names the message number `cuts[partition]` of each partition; behind the last one, the
+    next entry."""
 
     def position(name: str, cut: int) -> str:
         if cut == len(ids[name]):

@@ -1,6 +1,4 @@
-"""Metadata that brokers with interceptors, and replicators, add to entries, as the official Java client
-returns it.
-"""
+"""What brokers with interceptors add to entries, and what replicators do, as the official Java client gives it."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ def rows_of(spark: SparkSession, server: LocalPulsar, topic: str, **options: str
 
 
 def at_utc(row: dict[str, Any]) -> dt.datetime:
-    """Return the time in UTC; Spark returns times in the zone of this process."""
+    """Spark gives times in the zone of this process."""
     published: dt.datetime = row["__brokerPublishTime"]
     return published.astimezone(dt.UTC)
 
@@ -86,7 +84,7 @@ def test_without_interceptors_there_is_none(pulsar: LocalPulsar, filled: str, sp
 
 
 def test_what_was_read_can_be_written_back(server: LocalPulsar, topic: str, spark: SparkSession) -> None:
-    """The clusters of a row, which must not exist here, are stored with it."""
+    """And the clusters of a row, which there must be none of here, are stored with it."""
     frame = spark.range(4).selectExpr(
         "cast(id as string) value",
         "7L __index", "timestamp'2026-01-01' __brokerPublishTime", "'west' __replicatedFrom",

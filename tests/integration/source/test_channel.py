@@ -47,7 +47,7 @@ def gateway() -> Iterator[JavaGateway]:
 
 @pytest.fixture(scope="module")
 def interpreter(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return a Python interpreter that finds the programs of the tests."""
+    """One that has the programs of the tests."""
     script = tmp_path_factory.mktemp("bin") / "python"
     script.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT}/tests/programs exec {sys.executable} "$@"\n')
     script.chmod(0o755)
@@ -276,7 +276,7 @@ def test_a_cancelled_call(
     is_interrupted: bool,
     at_once: int,
 ) -> None:
-    """A call that changes something may end within the timeout; another call is abandoned immediately."""
+    """One that changes something may end within the patience; otherwise it is left at once."""
     echo, ends = channel(at_once=at_once, patience=2), queue.Queue[Any]()
     before = echo.call("echo").pid
     # A thread of the JVM that stays interrupted ends with its connection.
@@ -293,7 +293,7 @@ def test_a_cancelled_call(
     thread = threading.Thread(target=run)
     thread.start()
     waiting = ends.get(timeout=_SECONDS)
-    # Until then, nothing else uses this client, so the call has the interrupted thread.
+    # Until then nothing else uses this client, so the call has the thread that was told.
     await_true("the call", mark.exists)
     began = time.monotonic()
     waiting.interrupt()
@@ -309,7 +309,7 @@ def test_a_cancelled_call(
         assert passed < (1 if retry == "IDEMPOTENT" else seconds - 1)
     else:
         assert end.pid == before
-    # The next call need not wait for an abandoned one.
+    # The next call need not wait for one that nobody waits for any more.
     began = time.monotonic()
     assert (echo.call("echo").pid == before) == (at_once > 1 or not is_interrupted)
     assert time.monotonic() - began < 3

@@ -216,7 +216,7 @@ def test_chunks_that_retention_removed(
     assert [row[1] for row in read_rows(pulsar, topic, behind)] == [b"plain"]
 
 
-def test_a_message_that_never_was_whole_is_reported(
+def test_a_message_that_never_was_whole_is_told(
     raw: RawProducer, topic: str, pulsar: LocalPulsar, caplog: pytest.LogCaptureFixture
 ) -> None:
     raw.chunk("a", 0, PIECES)

@@ -240,10 +240,10 @@ def test_a_query_reads_the_columns_that_it_needs(
         assert frame.where("even").select("id").collect() == [(n,) for n in range(0, ROWS, 2)]
 
 
-def test_each_query_of_a_dataframe_is_planned_again(
+def test_each_query_of_a_dataframe_is_planned_anew(
     read_both: ReadBoth, spark: SparkSession, pulsar: LocalPulsar, topic: str
 ) -> None:
-    """Each query has its own plan, also with filters: it keeps none of an earlier query's filters."""
+    """Also with filters: none of a former query's."""
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     try:
         write(spark.range(10).coalesce(1).selectExpr("id", "cast(id % 2 as string) as __key"), pulsar, topic)
@@ -304,7 +304,7 @@ def test_a_stream_reads_the_columns_that_it_needs(
         spark.read.format("pulsar").option("service.url", pulsar.service_url).option("topic", topic).load()
     )
     name = f"needs_{what.replace(' ', '_')}"
-    # The last plan is the plan of the rows, not of the watermark after them.
+    # The last plan is that of the rows, not of the watermark behind them.
     spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
     query = (
         shape(stream.option("startingOffsets", "earliest").load())

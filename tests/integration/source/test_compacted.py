@@ -19,7 +19,7 @@ from pyspark_pulsar.tools.standalone import LocalPulsar
 
 Cells = tuple[tuple[int, int, int], str | None, bytes | None]
 Send = Callable[..., None]
-# After one second, a reader that receives nothing checks whether something can still arrive; this is longer.
+# More than the second after which a reader that gets nothing looks whether something can come.
 QUICK_SECONDS = 20.0
 
 
@@ -48,9 +48,7 @@ def special(pulsar: LocalPulsar) -> JavaClient:
 
 
 def official_view(special: JavaClient, topic: str) -> list[Cells]:
-    """Return the rows of the Java Reader; the Python one shows messages that were compacted out of a batch as
-    empty.
-    """
+    """What the Java Reader gives. (The Python one shows what was compacted out of a batch as empty messages.)"""
     return [
         (
             (row["ledger"], row["entry"], row["batchIndex"]),
@@ -133,7 +131,7 @@ def test_nothing_is_left(topic: str, send: Send, admin: Admin, read_topic: ReadT
 def test_compaction_between_plan_and_read(
     topic: str, send: Send, admin: Admin, read_topic: ReadTopic
 ) -> None:
-    """An end after the view's end means that compaction overtook the plan."""
+    """An end behind that of the view stands for a plan that compaction overtook."""
     send(("a", b"1"), (None, b"no key"))
     last = max(row["__messageId"] for row in read_topic(topic).collect())
     admin.compact(topic)

@@ -72,17 +72,15 @@ def test_transactions(
     assert [value for _, value in found] == expected + ([] if last == "abort" else [b"the last"])
     if last != "abort":  # The Java Reader can wait for a last message that was aborted.
         assert found == places(special.run({"do": "read", "topic": topic})[0])
-    # Markers and aborted messages are entries too; none of them becomes a row.
+    # Markers and aborted messages are entries too; none of them gives a row.
     markers = 2 + (last is not None)
     assert admin.entries(topic) >= len(found) * (not batching) + markers
 
 
 @pytest.fixture
 def blind(monkeypatch: pytest.MonkeyPatch) -> list[LogEnd]:
-    """Set the number of next answers in which brokers show no message.
-
-    Brokers answer so while a topic's transaction buffer makes its first snapshot.
-    """
+    """The next answers in which brokers show no message, as while a topic's transaction buffer takes its first
+    snapshot. One is taken off for each that they give."""
     told: list[LogEnd] = []
     plain = EntryConsumer.await_log_end
 
@@ -146,9 +144,7 @@ def test_a_topic_whose_messages_are_never_shown_is_an_error(
 def test_what_no_consumer_sees_is_no_message(
     end: str, topic: str, special: JavaClient, pulsar: LocalPulsar
 ) -> None:
-    """Aborted messages and markers are skipped immediately. Only the admin REST API reports an open
-    transaction.
-    """
+    """Aborted messages and markers are passed over at once. Only the admin REST API tells an open transaction."""
     steps = [
         {"messages": messages("aborted"), "end": "abort"},
         {"messages": messages("the last", "behind it"), "end": end},

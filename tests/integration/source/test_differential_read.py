@@ -59,7 +59,7 @@ def reference(client: official_client.Client, topic: str) -> Rows:
 
 
 def rows_of(frame: DataFrame) -> Rows:
-    """Return this package's rows by the partition's full name, in Spark's order."""
+    """Ours: partition's full name to its rows, in the order in which Spark gives them."""
     rows: Rows = defaultdict(list)
     columns = [
         "value",
@@ -155,9 +155,8 @@ def java_messages(rng: random.Random) -> list[dict[str, Any]]:
 
 
 def finish(client: official_client.Client, topic: str, partitions: int) -> None:
-    """Send one message with bytes at the end of each partition: the Reader waits forever for a last message
-    that it drops.
-    """
+    """One message with bytes at the end of each partition: the Reader waits for ever for a last message
+    that it then drops."""
     names = [f"{topic}-partition-{index}" for index in range(partitions)] or [topic]
     for name in names:
         producer = client.create_producer(name)
@@ -197,13 +196,12 @@ def test_every_cell_equals_the_official_reader(
     for name, rows in expected.items():
         extra[name].subtract(map(_hashable, rows))
         assert all(times in (0, 1) for times in extra[name].values()), name
-        # The order of all messages, and so of each key: this package's rows without the extra rows equal the
-        # Reader's.
+        # Order, of all messages and so of those of each key: ours without the extra rows are theirs.
         assert [row for row in found[name] if not extra[name][_hashable(row)]] == rows
     assert found.keys() == expected.keys()
     assert len(found) == max(1, partitions)
 
-    # The official reader regards unbatched ZLIB messages without bytes as corrupt, and drops them.
+    # The official reader takes unbatched ZLIB messages without bytes for corrupt and drops them.
     dropped = [row for name, rows in found.items() for row in rows if extra[name][_hashable(row)]]
     assert {row[6][NUMBER] for row in dropped} == without_bytes.keys()
     assert len(dropped) == len(without_bytes)
@@ -242,7 +240,7 @@ def test_keys_equal_those_of_the_java_reader(
     ]
 
 
-def test_reading_leaves_no_subscription(
+def test_reading_leaves_no_subscription_behind(
     topic: str, official: official_client.Client, admin: Admin, read_topic: ReadTopic
 ) -> None:
     producer = official.create_producer(topic)

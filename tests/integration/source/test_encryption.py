@@ -217,7 +217,7 @@ def encrypted(topic: str, pairs: dict[str, KeyPair], official: official_client.C
 
 @pytest.fixture
 def unfit_keys(tmp_path: Path) -> list[tuple[str, str]]:
-    """Paths of files that are no RSA private keys, and the error for each."""
+    """Paths of files that are no RSA private key, and what the error says of each."""
     (tmp_path / "text.pem").write_text("no key at all")
     curve = _write(tmp_path, ec.generate_private_key(ec.SECP256R1()), serialization.PrivateFormat.PKCS8)
     locked = tmp_path / "locked.pem"

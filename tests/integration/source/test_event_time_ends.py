@@ -128,7 +128,7 @@ def micro_batches(reader: PulsarStreamReader, start: dict | None = None) -> Iter
 
 
 def stream_of(options: ReadOptions, reader: PulsarStreamReader | None = None) -> tuple[list[int], dict]:
-    """Return all rows, sorted, and the last offset."""
+    """All rows, sorted, and the last offset."""
     reader = reader or PulsarStreamReader(options, resolve_source_schema(options))
     found = list(micro_batches(reader))
     reader.stop()
@@ -171,7 +171,7 @@ def test_a_stream_ends_before_the_first_message_at_or_past_the_event_time(
     ((last, found),) = micro_batches(reader, offset)
     assert (found, "ended" in last) == ([], True)
     reader.stop()
-    # A query with a later end continues from there.
+    # A later end goes on from there.
     later = options(endingEventTime=str(END + 500))
     reader = PulsarStreamReader(later, resolve_source_schema(later))
     rest = sorted(value for _, found in micro_batches(reader, last) for value in found)

@@ -19,7 +19,7 @@ def test_a_flipped_bit_names_topic_ledger_and_entry(filled: str, pulsar: LocalPu
     options = parse_options(ReadOptions, {"service.url": pulsar.service_url, "topic": filled})
     data, (ledger, entry) = stored_entry(options, filled)
     assert decoded_rows(options, filled, ledger, entry, data) == 1
-    checked = data.index(b"\x0e\x01") + 2  # The checksum covers every bit after its magic number.
+    checked = data.index(b"\x0e\x01") + 2  # Behind the magic of the checksum every bit is guarded by it.
     for position in range(checked, len(data)):
         damaged = bytearray(data)
         damaged[position] ^= 1 << position % 8

@@ -1,4 +1,4 @@
-"""Moves of topics, breaks of connections and refused receipts, in the middle of the work."""
+"""A topic that moves, a connection that breaks and a receipt that is refused, in the middle of the work."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_reading_while_connections_break(pulsar: LocalPulsar, topic: str) -> Non
 
 
 def test_tasks_of_one_process_share_a_connection(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
-    """The topic may have moved in between; a connection that breaks while it is idle is replaced."""
+    """Also when the topic has moved in between; one that breaks while it is idle is replaced."""
     commands: list[SeenCommand] = []
     with Forwarder(pulsar.service_url, commands.append) as forwarder:
         options = ReadOptions(service_url=forwarder.service_url, topic=topic, consumers_per_split=1)
@@ -130,21 +130,21 @@ def test_tasks_of_one_process_share_a_connection(pulsar: LocalPulsar, topic: str
         admin.unload(topic)
         assert connections_of(3) == first
         forwarder.cut()
-        # One connection is for the lookup, and one is to the owner.
+        # One that asks for the owner, one to it.
         second = connections_of(3)
         assert max(len(first), len(second)) <= 2
         assert not first & second
 
 
 def test_writing_while_the_topic_moves(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
-    """Every row is written at least once, first occurrences are in order, and rows may be repeated."""
+    """At-least-once: everything is there, first occurrences in order, and what was sent twice says so."""
     assert write(pulsar, topic, lambda index: admin.unload(topic) if index in (5, 17, 30) else None) == ROWS
     found = read(pulsar, topic, lambda *_: None)
     assert list(dict.fromkeys(found)) == list(range(ROWS))
 
 
 def test_a_topic_that_takes_no_more_fails_the_task(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
-    """The broker refuses immediately, or keeps the topic fenced until the time to send is over."""
+    """The broker says so at once, or keeps the topic fenced until the time to send is over."""
     with pytest.raises(SendError, match=r"counts as written|terminated"):
         write(pulsar, topic, lambda index: admin.terminate(topic) if index == 10 else None, timeout_ms=25_000)
 

@@ -48,11 +48,8 @@ def options(topic: str, pulsar: LocalPulsar) -> Options:
 
 @pytest.fixture
 def fill(topic: str, official: official_client.Client, admin: Admin) -> Fill:
-    """Return `fill(ledgers)`, which returns the ids of all messages of the topic.
-
-    It adds this number of closed ledgers, with batched and single messages, and some messages in an open
-    ledger.
-    """
+    """`fill(ledgers)` adds so many closed ledgers, of batched and of single messages, and some messages to an open
+    one; returns the ids of all messages of the topic."""
 
     def send(number: int, *, batched: bool) -> None:
         producer = official.create_producer(
@@ -89,7 +86,7 @@ def as_id(row: dict[str, int]) -> Id:
 
 
 def at(ids: list[Id], cut: int) -> str:
-    """Return the position of a message; for the number after the last one, the next entry."""
+    """The position of a message; of the one behind the last, the next entry."""
     if cut == len(ids):
         ledger, entry, _ = ids[-1]
         return f"{ledger}:{entry + 1}"
@@ -126,7 +123,7 @@ def test_rows_at_every_cut(
         assert rows_of(given) == ids[start:end], (bounds, limit)
 
 
-def test_the_compacted_view_and_the_ledgers_after_it(
+def test_the_compacted_view_and_the_ledgers_behind_it(
     topic: str, options: Options, official: official_client.Client, admin: Admin
 ) -> None:
     producer = official.create_producer(topic, batching_enabled=False)
@@ -330,7 +327,7 @@ def stream_rows(reader: PulsarStreamReader, start: dict[str, Any], end: dict[str
     ]
 
 
-def test_micro_batches_in_the_open_ledger_send_no_requests(
+def test_micro_batches_in_the_open_ledger_ask_nothing(
     topic: str,
     fill: Fill,
     options: Options,

@@ -33,7 +33,7 @@ Watch = Callable[[SeenCommand], None]
 
 @dataclass(frozen=True)
 class Spread:
-    """Write a message whose chunks are in different ledgers, among other messages; a plain one follows it."""
+    """A message whose chunks lie in ledgers of their own, among others; a plain one follows it."""
 
     first: Position
     last: Position
@@ -83,7 +83,7 @@ def looks_back(seen: SeenCommand) -> bool:
 
 
 def kinds_of_look_back(read_watched: Callable[[Watch], object]) -> Counter[int]:
-    """Return the number of commands of each kind that an undisturbed look-back needs."""
+    """How many commands of each kind a look-back takes when nothing happens."""
     commands: Counter[int] = Counter()
 
     def count(seen: SeenCommand) -> None:
@@ -130,13 +130,12 @@ def test_connections_that_break_at_any_command(pulsar: LocalPulsar, topic: str, 
             for after in (0, 10):
                 once = Once(command, nth, lambda after=after: cut(after))
                 assert read_watched(once) == [WHOLE, b"plain"], (command, nth, after)
-                # No reader waits for the last close, for its answer, or for messages that the broker sends
-                # after the last chunk.
+                # Nobody waits for the last close, nor its answer, nor what the broker sends behind the last chunk.
                 assert once.done or nth >= count - 1
 
 
 def test_connections_that_break_between_any_two_chunks(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
-    """Each connection delivers one entry; the next attempt continues after it."""
+    """Each connection delivers one entry; the next attempt goes on behind it."""
     where = spread(pulsar, topic, admin)
     cuts = 0
 
@@ -161,8 +160,7 @@ def test_a_topic_that_moves_at_any_message(pulsar: LocalPulsar, topic: str, admi
         for nth in range(0, counts[command], 1 + counts[command] // 7):
             once = Once(command, nth, lambda: admin.unload(topic))
             assert read_watched(once) == [WHOLE, b"plain"], (command, nth)
-            # The number of messages that arrive before a reader has enough is random, by one for each
-            # look-back.
+            # How many messages come before a reader is told enough is left to chance, by one for each look back.
             assert once.done or (command == MESSAGE and nth > counts[command] - 10)
 
 

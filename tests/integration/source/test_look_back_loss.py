@@ -1,4 +1,4 @@
-"""Looking back while the missing chunk, or everything, is removed: an immediate error that names the message."""
+"""Looking back while what is looked for, or all there is, goes away: an error that names the message, at once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pyspark_pulsar.errors import DataLossError, PulsarError, TopicNotFoundError
 from pyspark_pulsar.model.position import EARLIEST, after_entry
 from pyspark_pulsar.tools.standalone import LocalPulsar
 
-# This is far longer than an answer needs, and far shorter than the two minutes of pollTimeoutMs.
+# Far more than an answer takes, far less than the two minutes of pollTimeoutMs.
 SOON_SECONDS = 30.0
 # The first run, in the ledger; its later ones; where earlier ledgers are looked for; in them.
 MOMENTS = [(SUBSCRIBE, 0), (MESSAGE, 5), (SUBSCRIBE, 1), (SUBSCRIBE, 2), (MESSAGE, 45)]
@@ -43,8 +43,8 @@ def failure(kind: type[PulsarError], server: LocalPulsar, topic: str, where: Spr
     return str(caught.value)
 
 
-def loss_text(topic: str, where: Spread) -> str:
-    """Return the beginning of the error for a message whose last chunk exists, but no earlier one."""
+def gone(topic: str, where: Spread) -> str:
+    """How the error begins when the last chunk is there, but no earlier one."""
     last = where.last
     return f"topic {topic}, ledger {last.ledger}, entry {last.entry}: the last of 3 chunks of a message: expected"
 
@@ -64,13 +64,13 @@ def test_retention_removes_the_earlier_ledgers(
     where = spread(pulsar, alone, admin)
     interrupt = Once(command, nth, lambda: admin.trim(alone, to_ledgers=1))
     text = failure(DataLossError, pulsar, alone, where, interrupt)
-    assert text.startswith(loss_text(alone, where))
+    assert text.startswith(gone(alone, where))
     assert f"begin the read behind this entry, at {where.last.ledger}:{where.last.entry + 1}" in text
 
 
 @pytest.mark.parametrize(("command", "nth"), MOMENTS)
 def test_everything_is_removed(pulsar: LocalPulsar, topic: str, admin: Admin, command: int, nth: int) -> None:
-    """No message will arrive any more, so the reader does not wait until pollTimeoutMs is over."""
+    """Nothing will come any more, so nobody waits for it until pollTimeoutMs is over."""
     where = spread(pulsar, topic, admin)
 
     def empty() -> None:
@@ -92,7 +92,7 @@ def test_everything_is_removed_and_more_is_written(pulsar: LocalPulsar, topic: s
             raw.chunk("a", 0, [b"another ", b"message"])
 
     text = failure(DataLossError, pulsar, topic, where, Once(MESSAGE, 5, replace))
-    assert text.startswith(loss_text(topic, where))
+    assert text.startswith(gone(topic, where))
 
 
 def test_the_topic_is_deleted(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
@@ -109,28 +109,24 @@ def test_the_topic_is_made_again(pulsar: LocalPulsar, topic: str, admin: Admin) 
         spread(pulsar, topic, admin)
 
     text = failure(DataLossError, pulsar, topic, where, Once(MESSAGE, 5, make_again))
-    assert text.startswith(loss_text(topic, where))
+    assert text.startswith(gone(topic, where))
 
 
 def test_removed_between_plan_and_read(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
-    """A read from a position fails. A read from the first message, which is then a later one, has one row
-    less.
-    """
+    """From a position: an error. From the first message that there is, which then is a later one: a row less."""
     where = spread(pulsar, topic, admin)
     admin.truncate(topic)
     begun = time.monotonic()
     for start in (where.first, where.last):
         with pytest.raises(DataLossError) as caught:
             read(pulsar, topic, start, where.end, lambda _: None)
-        assert str(caught.value).startswith(loss_text(topic, where))
+        assert str(caught.value).startswith(gone(topic, where))
     assert read(pulsar, topic, EARLIEST, where.end, lambda _: None) == [*[b"between"] * 20, b"plain"]
     assert time.monotonic() - begun < SOON_SECONDS
 
 
 def test_truncation_once_the_chunks_are_found(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
-    """Truncation moves all consumers to the topic's end, also past messages that stay; these are read
-    nevertheless.
-    """
+    """Truncation moves all consumers to the topic's end, also behind messages that stay: those come all the same."""
     where = spread(pulsar, topic, admin)
     with RawProducer(pulsar.service_url, topic) as raw:
         numbers = [str(number).encode() for number in range(20)]
@@ -141,9 +137,8 @@ def test_truncation_once_the_chunks_are_found(pulsar: LocalPulsar, topic: str, a
         return read(pulsar, topic, where.last, end, watch, receiver_queue_size=1)
 
     last_found = kinds_of_look_back(read_watched)[MESSAGE] - 1
-    # The number of messages that follow the last needed one differs from run to run. If fewer arrive, the
-    # fault has not happened, and an earlier moment is tried. The chunks are found by then too, since 20
-    # others follow them.
+    # How many messages come behind the last one that is needed differs from run to run. Where fewer come, nothing has
+    # happened, and an earlier moment is tried: the chunks are found by then too, since 20 others lie behind them.
     for nth in range(last_found, last_found - 12, -1):
         once = Once(MESSAGE, nth, lambda: admin.truncate(topic))
         begun = time.monotonic()
@@ -157,9 +152,7 @@ def test_truncation_once_the_chunks_are_found(pulsar: LocalPulsar, topic: str, a
 def test_chunks_within_the_range_that_gave_way_to_others(
     pulsar: LocalPulsar, alone: str, admin: Admin, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The reader looks back for the incomplete message; losing it is a warning, because the read begins with
-    the topic.
-    """
+    """The one that gave way is looked back for; as the read begins with what the topic has, losing it is a warning."""
     admin.create(alone)
     with RawProducer(pulsar.service_url, alone) as raw:
         for name in "ab":

@@ -18,10 +18,9 @@ from pyspark_pulsar.client.broker.connection.commands import CLOSE_CONSUMER, CON
 from pyspark_pulsar.errors import ConnectionFailed
 from pyspark_pulsar.tools.standalone import LocalPulsar
 
-# The server receives requests only when it resumes; a message is cut off, so that more entries must be
-# requested.
+# The server gets what is asked of it only when it goes on; a message is cut off, so that more must be asked for.
 MOMENTS = [(CONNECT, 0), (LOOKUP, 0), (SUBSCRIBE, 2), (FLOW, 2), (CLOSE_CONSUMER, 1), (MESSAGE, 5)]
-# This is longer than a slow machine needs for the steps before the silence.
+# Longer than a slow machine needs for what comes before the silence.
 POLL_SECONDS, REQUEST_SECONDS, CLOSE_SECONDS = 9, 6, 5
 POLL = {"poll_timeout_ms": POLL_SECONDS * 1000}
 REQUESTS = {
@@ -32,13 +31,13 @@ REQUESTS = {
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPulsar]:
-    """A server that no other test needs."""
+    """A server that nobody else misses."""
     with LocalPulsar(data=tmp_path_factory.mktemp("own")) as server:
         yield server
 
 
 class Pause:
-    """Stop the server, and resume it after `seconds` or at the end of the block."""
+    """Stops the server, and lets it go on after `seconds` or at the end of the block."""
 
     def __init__(self, server: LocalPulsar, command: int, seconds: float | None = None) -> None:
         pid = server.status().pid

@@ -21,7 +21,7 @@ from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.read.batch.batch_plan import plan_batch
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.planning.splits.tasks import LEAST_OF_TINY, LEAST_TASKS
-from pyspark_pulsar.read.sources import broker, consumers_ahead
+from pyspark_pulsar.read.sources import ahead, broker
 from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.read.task.split_reader import read_splits
 from pyspark_pulsar.schema.read_schema import ReadSchema
@@ -95,7 +95,7 @@ def test_batch_and_stream(
     everything = {topic: sent[topic] + further[topic] for topic in sent}
     read = texts_of(spark.read.parquet(target))
     assert {topic: sorted(texts) for topic, texts in read.items()} == everything
-    # If ledgers are unknown, positions in one ledger show how small the topic is.
+    # Where ledgers are not known, positions in one ledger say how little it is.
     assert len(list(Path(target).glob("*.parquet"))) - files <= 2 * LEAST_TASKS
 
 
@@ -156,10 +156,10 @@ def test_a_plan_says_which_task_reads_a_split(pulsar: LocalPulsar, admin: Admin)
     assert [split for task in plan.tasks for split in task] == plan.splits
 
 
-def test_ledgers_of_many_small_topics_are_not_requested(
+def test_of_many_small_topics_no_ledger_is_asked_for(
     pulsar: LocalPulsar, admin: Admin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Brokers report the beginning and the end of a topic in one answer."""
+    """Brokers tell in one answer where a topic begins and ends."""
     namespace = "public/many-untold"
     admin.make_namespace(namespace)
     sent = produce(pulsar, namespace, 0)
@@ -195,7 +195,7 @@ def test_a_task_subscribes_ahead_and_reads_on_whatever_moves(
     pulsar: LocalPulsar, admin: Admin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # What is answered later is read too, but not ahead.
-    monkeypatch.setattr(consumers_ahead, "_LOOKUP_SECONDS", 60.0)
+    monkeypatch.setattr(ahead, "_LOOKUP_SECONDS", 60.0)
     namespace = "public/many-ahead"
     admin.make_namespace(namespace)
     sent = produce(pulsar, namespace, 0)
@@ -212,7 +212,7 @@ def test_a_task_subscribes_ahead_and_reads_on_whatever_moves(
         waited.append(topic)
         return subscribe(client, topic, *rest, **named)
 
-    monkeypatch.setattr(consumers_ahead, "begin_subscribe", counted)
+    monkeypatch.setattr(ahead, "begin_subscribe", counted)
     monkeypatch.setattr(broker, "subscribe", alone)
     schema = resolve_source_schema(options)
     assert read(options, schema, splits) == sent
@@ -243,7 +243,7 @@ def read(
     splits: list[Split],
     between: Callable[[int], None] = lambda _: None,
 ) -> Texts:
-    """Return the rows that one task reads."""
+    """As one task."""
     texts: Texts = defaultdict(list)
     for number, batch in enumerate(read_splits(options, schema, splits)):
         between(number)

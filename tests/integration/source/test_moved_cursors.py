@@ -1,7 +1,5 @@
-"""Retained messages are read, whatever moves the cursors of a topic's subscriptions at the same time.
-
-Brokers continue at a later message without a notice in that case.
-"""
+"""What is retained is read, whatever moves the cursors of a topic's subscriptions meanwhile: brokers then go on further
+behind without a word."""
 
 from __future__ import annotations
 
@@ -44,7 +42,7 @@ def clear(admin: Admin, topic: str) -> None:
 
 
 def expire(admin: Admin, topic: str) -> None:
-    """Expire messages as a broker does every five minutes in a namespace with a message TTL."""
+    """What a broker does every five minutes where a namespace has a message TTL."""
     time.sleep(2.1)
     answer = admin.request("POST", f"{topic.replace('://', '/')}/all_subscription/expireMessages/1")
     assert answer.status < 300, answer.data
@@ -100,7 +98,7 @@ def test_nothing_is_passed_over(
 
 
 @pytest.mark.parametrize("move", [clear, expire])
-def test_control_a_reader_without_a_check_skips_them(
+def test_control_a_reader_that_does_not_ask_passes_over_them(
     pulsar: LocalPulsar, admin: Admin, retained: str, move: Move, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(broker_module, "cut_where_skipped", lambda *_: False)

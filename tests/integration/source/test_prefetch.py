@@ -1,7 +1,5 @@
-"""Several consumers at a time on one range (option consumersPerSplit).
-
-They return the same rows in the same order, whatever the topic contains and whatever happens to them.
-"""
+"""Several consumers at a time on one range (option consumersPerSplit): the same rows in the same order, whatever the
+topic is like and whatever happens to them."""
 
 from __future__ import annotations
 
@@ -40,8 +38,8 @@ ENTRIES = 3_000
 
 
 @pytest.fixture
-def prefetch_starts(monkeypatch: pytest.MonkeyPatch) -> list[Position]:
-    """Return the positions at which consumers began ahead of another; parts are short."""
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[Position]:
+    """Where consumers began ahead of another; parts are short."""
     monkeypatch.setattr(ahead_module, "LEAST_ENTRIES", 5)
     monkeypatch.setattr(ahead_module, "MOST_ENTRIES", 40)
     starts: list[Position] = []
@@ -63,11 +61,8 @@ def read(
     between: Callable[[int], None] = lambda _: None,
     **options: Any,
 ) -> list[tuple[Place, bytes]]:
-    """Read as a task does, calling `between` with the number of batches so far.
-
-    By default, a broker may send few messages at a time. If all messages already waited for a task that
-    pauses, no consumer would need to read ahead.
-    """
+    """As a task reads, calling `between` with the number of batches so far. By default a broker may send it little at
+    a time: what all waits for a task that stands still for a moment, nobody needs to read ahead."""
     chosen = ReadOptions(
         service_url=server.service_url,
         topic=topic,
@@ -109,7 +104,7 @@ def test_any_range_of_any_topic(
     pulsar: LocalPulsar,
     admin: Admin,
     rng: random.Random,
-    prefetch_starts: list[Position],
+    begun: list[Position],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Three ledgers with markers and aborted transactions, against the official Java Reader."""
@@ -121,7 +116,7 @@ def test_any_range_of_any_topic(
     (theirs,) = java.run({"do": "read", "topic": topic})
     places = [(each["ledger"], each["entry"], each["batchIndex"]) for each in theirs]
     assert read(pulsar, topic, consumers_per_split=1)
-    assert not prefetch_starts
+    assert not begun
     for _ in range(12):
         monkeypatch.setattr(ahead_module, "MOST_ENTRIES", rng.choice((6, 20, 80, 400)))
         first, last = sorted(rng.sample(range(len(places)), 2))
@@ -136,7 +131,7 @@ def test_any_range_of_any_topic(
             receiver_queue_size=rng.choice((10, 50, 20_000)),
         )
         assert [place for place, _ in found] == places[first:last]
-    assert prefetch_starts
+    assert begun
 
 
 def _at(place: Place) -> Position:
@@ -149,11 +144,7 @@ def numbers(rows: list[tuple[Place, bytes]]) -> list[int]:
 
 
 def test_topics_that_move_and_connections_that_break(
-    topic: str,
-    pulsar: LocalPulsar,
-    admin: Admin,
-    prefetch_starts: list[Position],
-    monkeypatch: pytest.MonkeyPatch,
+    topic: str, pulsar: LocalPulsar, admin: Admin, begun: list[Position], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     send_entries(pulsar.service_url, topic, range(ENTRIES))
     opened: list[Connection] = []
@@ -167,7 +158,7 @@ def test_topics_that_move_and_connections_that_break(
 
     def disturb(number: int) -> None:
         if number % 12 == 2:
-            # A topic that is unloaded again immediately may never show its messages (4.0.8).
+            # A topic that is unloaded again at once may never show its messages (4.0.8).
             time.sleep(0.5)
             admin.unload(topic)
         elif number % 12 == 8:
@@ -175,14 +166,14 @@ def test_topics_that_move_and_connections_that_break(
                 if each.is_open:
                     each._transport._stream.shutdown(socket.SHUT_RDWR)
 
-    # The options differ from earlier tasks' options, so that their connections are not reused.
+    # Other options than those of tasks before, whose connections it would take over.
     assert numbers(read(pulsar, topic, between=disturb, connection_timeout_ms=9_999)) == list(range(ENTRIES))
     assert len(opened) > 4
-    assert len(prefetch_starts) > 10
+    assert len(begun) > 10
 
 
-def test_prefetching_consumers_never_delay_the_first_one(
-    topic: str, pulsar: LocalPulsar, prefetch_starts: list[Position], monkeypatch: pytest.MonkeyPatch
+def test_those_ahead_never_stand_in_the_way(
+    topic: str, pulsar: LocalPulsar, begun: list[Position], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Entries grow, and what waits for the consumers ahead is more than a connection keeps."""
     monkeypatch.setattr(ahead_module, "MOST_ENTRIES", 100)
@@ -191,17 +182,17 @@ def test_prefetching_consumers_never_delay_the_first_one(
     send_entries(pulsar.service_url, topic, range(150), size=100)
     send_entries(pulsar.service_url, topic, range(150, 600), size=10_000)
     assert numbers(read(pulsar, topic, poll_timeout_ms=20_000)) == list(range(600))
-    assert prefetch_starts
+    assert begun
 
 
 def test_short_ledgers_are_not_read_many_times(
-    topic: str, pulsar: LocalPulsar, admin: Admin, prefetch_starts: list[Position]
+    topic: str, pulsar: LocalPulsar, admin: Admin, begun: list[Position]
 ) -> None:
     for ledger in range(8):
         send_entries(pulsar.service_url, topic, range(ledger * 100, ledger * 100 + 100))
         admin.unload(topic)
     assert numbers(read(pulsar, topic)) == list(range(800))
-    assert 1 <= len({each.ledger for each in prefetch_starts}) <= 2
+    assert 1 <= len({each.ledger for each in begun}) <= 2
 
 
 @contextmanager
@@ -214,13 +205,9 @@ def limited_subscriptions(admin: Admin, namespace: str, most: int) -> Iterator[N
 
 @pytest.mark.parametrize("is_early", [True, False], ids=["told early", "told when a part is read"])
 def test_a_limit_of_subscriptions_leaves_one(
-    pulsar: LocalPulsar,
-    admin: Admin,
-    prefetch_starts: list[Position],
-    monkeypatch: pytest.MonkeyPatch,
-    is_early: bool,
+    pulsar: LocalPulsar, admin: Admin, begun: list[Position], monkeypatch: pytest.MonkeyPatch, is_early: bool
 ) -> None:
-    # The answer is a refusal, however long it needs.
+    # The answer is a refusal, however long it takes.
     monkeypatch.setattr(ahead_module, "_SETTLE_SECONDS", 60.0)
     if not is_early:
         monkeypatch.setattr(Subscribing, "is_answered", False)
@@ -236,7 +223,7 @@ def test_a_limit_of_subscriptions_leaves_one(
             end = first.end()
         await_true("no subscription", lambda: not admin.subscriptions(topic))
         assert numbers(read(pulsar, topic, EARLIEST, end)) == list(range(ENTRIES))
-    assert 1 <= len(prefetch_starts) <= 3
+    assert 1 <= len(begun) <= 3
 
 
 def _is_refused(client: BrokerClient, topic: str) -> bool:
@@ -247,9 +234,7 @@ def _is_refused(client: BrokerClient, topic: str) -> bool:
     return False
 
 
-def test_no_consumers_or_threads_are_left(
-    topic: str, pulsar: LocalPulsar, admin: Admin, prefetch_starts: list[Position]
-) -> None:
+def test_nothing_is_left_behind(topic: str, pulsar: LocalPulsar, admin: Admin, begun: list[Position]) -> None:
     send_entries(pulsar.service_url, topic, range(ENTRIES))
 
     class Enough(Exception):
@@ -261,5 +246,5 @@ def test_no_consumers_or_threads_are_left(
 
     with pytest.raises(Enough):
         read(pulsar, topic, between=stop)
-    assert prefetch_starts
+    assert begun
     await_true("no subscription", lambda: not admin.subscriptions(topic))

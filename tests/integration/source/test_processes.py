@@ -1,4 +1,4 @@
-"""Processes, folders, brokers and pipes that stop, end or vanish beside a query, on one machine."""
+"""What stops, ends or vanishes beside a query, on one machine: its process on the driver, folders, brokers, pipes."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_process_that_was_killed_is_started_again(
 def test_a_stream_whose_process_was_killed_fails_and_may_start_again(
     spark: SparkSession, pulsar: LocalPulsar, filled: str, tmp_path: Path
 ) -> None:
-    """The process held the stream's reader, which ended with it."""
+    """Its reader ended with the process."""
     stream = spark.readStream.format("pulsar").option("service.url", pulsar.service_url)
     writer = stream.option("topic", filled).option("startingOffsets", "earliest").load().writeStream
     writer = writer.format("noop").option("checkpointLocation", str(tmp_path))
@@ -108,7 +108,7 @@ def test_a_stream_whose_process_was_killed_fails_and_may_start_again(
 def test_the_error_says_why_the_process_does_not_start(
     spark: SparkSession, pulsar: LocalPulsar, filled: str, tmp_path: Path
 ) -> None:
-    """The error is raised when the process has ended, not when the time for its start is over."""
+    """And says it when the process has ended, not when the time for its start is over."""
     interpreter = tmp_path / "python"
     interpreter.write_text(
         f'#!/bin/bash\nif [ "$2" = {_MODULE} ]; then echo "the disk is full" >&2; exit 7; fi\n'
@@ -116,7 +116,7 @@ def test_the_error_says_why_the_process_does_not_start(
     )
     interpreter.chmod(0o755)
     other = spark.newSession()
-    # A session has this setting from its start; Spark does not allow a later change.
+    # What a session says at its start; Spark lets nobody change it later.
     other._jsparkSession.sessionState().conf().setConfString("spark.pyspark.driver.python", str(interpreter))
     began = time.monotonic()
     with pytest.raises(AnalysisException) as caught:
@@ -137,7 +137,7 @@ def black_hole() -> Any:
         yield BrokerAddress("127.0.0.1", listener.getsockname()[1])
 
 
-def test_a_silent_broker_does_not_delay_queries_on_another(
+def test_a_silent_broker_holds_up_nobody_who_needs_another(
     pulsar: LocalPulsar, filled: str, black_hole: BrokerAddress
 ) -> None:
     given = {"service.url": pulsar.service_url}
@@ -151,7 +151,7 @@ def test_a_silent_broker_does_not_delay_queries_on_another(
             "a thread that connects",
             lambda: client._connections._lock.locked() or bool(client._connections._opening),
         )
-        # The first folder must be created, the second one exists.
+        # One that is to be made, then one that is there.
         assert client._connections.connection(broker).is_open
         assert client.partition_count(TopicName.parse(filled)) == 0
         assert client.owner_connection(filled).is_open
@@ -186,7 +186,7 @@ def test_several_silent_brokers_take_the_time_of_one(pulsar: LocalPulsar, filled
 
 
 def test_a_store_of_checkpoints_that_does_not_read_its_pipe(spark: SparkSession, pulsar: LocalPulsar) -> None:
-    """A process that is stopped; a write to its pipe, which holds 64 KiB, would wait forever."""
+    """A process that stands still; a write to its pipe, which holds 64 KiB, would wait for ever."""
     settings = catalog_settings(pulsar.service_url, catalog="ckpt", python=sys.executable)
     settings |= of_session(checkpoint_conf("ckpt", {}, None))
     jvm: Any = spark._jvm

@@ -1,4 +1,4 @@
-"""Filters on metadata columns: the rows equal those from Spark's own filter, and less is read for them."""
+"""Filters on metadata columns: the rows are those that Spark alone would give, and less is read for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections that break, fall silent or are not read from: nothing is lost, repeated or stuck."""
+"""Connections that break, fall silent or are not read from: nothing is lost, nothing comes twice, nothing hangs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from pyspark_pulsar.read.sources.broker import BrokerEntries
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
 from pyspark_pulsar.tools.standalone import LocalPulsar
 
-# The server's interval; it is longer than any pause of the server or the client on a busy machine.
+# Of the server; longer than it or we stand still on a busy machine.
 KEEP_ALIVE_SECONDS = 12
 SUBSCRIBE = 4
 LARGE, LARGE_BYTES = 600, 100_000
@@ -165,16 +165,14 @@ def test_a_stream_and_its_subscription_outlive_their_broker(
 def test_a_reader_that_is_slow_keeps_its_connection(
     server: LocalPulsar, large: str, pings: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The control shows that a broker ends a connection whose client does not read its pings.
-
-    A task then continues at its position.
-    """
-    # The topic is far larger than one delivery and the messages that are kept during it.
+    """The control shows that a broker ends a connection from which nobody reads its pings, and that a task then
+    goes on where it was."""
+    # So that what one delivery takes and what is kept meanwhile are far less than the topic.
     monkeypatch.setattr(transport_module, "MAX_BUFFERED_BYTES", LARGE * LARGE_BYTES // 20)
     if not pings:
         monkeypatch.setattr(connection_module, "PAUSED_PING_SECONDS", 3600.0)
     admin = Admin(server.admin_url)
-    # This keeps the object alive, so that no id is used twice.
+    # Kept alive here, so that no id comes twice.
     opened: dict[BrokerAddress, list[Connection]] = defaultdict(list)
 
     def slow(client: BrokerClient, index: int) -> None:
@@ -184,7 +182,7 @@ def test_a_reader_that_is_slow_keeps_its_connection(
         if index == 0 and pings:
             time.sleep(2.5 * KEEP_ALIVE_SECONDS)
         elif index == 0:
-            # On a busy machine, the broker needs a while to send as many messages as the connection keeps.
+            # On a busy machine it takes the broker a while to send as much as the connection keeps.
             await_true("the end of the connection", lambda: not admin.stats(large)["subscriptions"])
 
     assert read(server.service_url, large, slow) == list(range(LARGE))
@@ -204,9 +202,8 @@ def test_a_consumer_that_only_waits_keeps_its_connection(server: LocalPulsar, to
 def test_a_broker_that_falls_silent_is_left(
     server: LocalPulsar, large: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The client closes after 12 s, far longer than a server pauses on a busy machine. This is less than the
-    # server's own interval: otherwise, the server would miss the client's pings, and end the connection
-    # first.
+    # We leave after 12 s, far longer than a server stands still on a busy machine. Less than its own interval: else it
+    # would miss our pings, and end the connection before we do.
     monkeypatch.setattr(connection_module, "KEEP_ALIVE_SECONDS", 6.0)
     over = threading.Event()
     connections: list[int] = []
@@ -229,12 +226,12 @@ def test_a_broker_that_falls_silent_is_left(
 
 # Time limits
 
-# This is far below operationTimeoutMs, and long enough for the steps before the hanging one.
+# Far below operationTimeoutMs, and long enough for what comes before the step that hangs.
 POLL_SECONDS, SLACK_SECONDS = 4.0, 16.0
 
 
 def test_poll_timeout_bounds_a_connect_that_hangs(topic: str) -> None:
-    """A listener accepts the connection, but never answers."""
+    """Something listens and takes the connection, but never says a word."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         elapsed, text = seconds_to_fail(f"pulsar://127.0.0.1:{silent.getsockname()[1]}", topic)
     assert POLL_SECONDS - 0.5 < elapsed < POLL_SECONDS + SLACK_SECONDS

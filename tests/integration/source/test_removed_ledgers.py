@@ -1,7 +1,5 @@
-"""Removed ledgers as brokers report them to a role that may only consume.
-
-All messages that were removed unread are noticed, and nothing else is reported as loss.
-"""
+"""What brokers tell of removed ledgers, to a role with no right but to consume: all that was removed unread is noticed,
+and nothing else is taken for loss."""
 
 from __future__ import annotations
 
@@ -119,7 +117,7 @@ def test_entries_that_were_removed_unread_are_counted(watched: Watched) -> None:
     assert removed.first_left.ledger > reached.ledger
 
 
-def test_a_paused_query_cannot_know_of_the_loss(watched: Watched, small_ledgers: LocalPulsar) -> None:
+def test_a_query_that_stood_still_cannot_know(watched: Watched, small_ledgers: LocalPulsar) -> None:
     watched.send(ENTRIES)
     reached = watched.end()
     watched.send(1)
@@ -199,9 +197,7 @@ def test_what_goes_between_a_trigger_and_its_plan(
     stands: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Counting for a limit needs minutes, and `Trigger.AvailableNow` requests the end once for all of its
-    micro-batches.
-    """
+    """Counting for a limit takes minutes, and `Trigger.AvailableNow` asks once for all of its micro-batches."""
     first = ENTRIES - 3 if stands == "in the middle of a ledger" else ENTRIES
     watched.send(first)
     options = ReadOptions(
@@ -225,7 +221,7 @@ def test_what_goes_between_a_trigger_and_its_plan(
 
 
 def send_transactions(watched: Watched, server: LocalPulsar) -> None:
-    """The last message is followed by a commit marker, an aborted message, and its marker."""
+    """Behind the last message lie a commit marker, what a transaction has aborted, and its marker."""
     transactions: list[dict[str, Any]] = [
         {"messages": [{"value": as_base64(text)} for text in (b"a", b"b")], "end": ending}
         for ending in ("commit", "abort")
@@ -242,10 +238,10 @@ def rows_of(stream: PulsarStreamReader, start: dict[str, Any], end: dict[str, An
 
 @pytest.mark.parametrize("restarts", [False, True], ids=["the same driver", "started again"])
 @pytest.mark.parametrize("removed", ["markers", "a message too"])
-def test_a_quiet_stream_after_a_transaction(
+def test_a_quiet_stream_behind_a_transaction(
     watched: Watched, small_ledgers: LocalPulsar, removed: str, restarts: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
-    """Removing the entries after the last message is no loss, for a role that may only consume."""
+    """What is behind the last message is no loss when it goes, with no right but to consume."""
     monkeypatch.setattr(readable_ends, "REST_SECONDS", 0.0)
     send_transactions(watched, small_ledgers)
     options = ReadOptions(
@@ -261,11 +257,11 @@ def test_a_quiet_stream_after_a_transaction(
         streams[-1].partitions(streams[-1].initialOffset(), reached)
         stand = StreamOffset.from_json(reached).positions
 
-        def is_past_the_markers() -> bool:
+        def stands_behind_the_markers() -> bool:
             assert trigger(reached) == reached
             return streams[-1]._opened().readable_ends.skip_unseen(stand) != stand
 
-        await_true("that the broker tells of them", is_past_the_markers)
+        await_true("that the broker tells of them", stands_behind_the_markers)
         watched.admin.unload(watched.name)
         assert trigger(reached) == reached
         if restarts:
@@ -299,7 +295,7 @@ def test_a_quiet_stream_after_a_transaction(
 def test_runs_of_available_now_over_a_quiet_topic(
     watched: Watched, small_ledgers: LocalPulsar, last: str, removed: str
 ) -> None:
-    """A run that finds the query's ledger closed remembers that nothing is left in the ledger."""
+    """A run that finds the ledger closed in which the query stands remembers that nothing is left in it."""
     if last == "a message":
         watched.send(3)
     else:

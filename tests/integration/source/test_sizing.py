@@ -1,4 +1,4 @@
-"""The estimates of `pyspark-pulsar size`, compared with real reads."""
+"""What `pyspark-pulsar size` says, against real reads."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def test_the_cpu_of_a_batch_is_foretold(written: str, spark: SparkSession, pulsa
     assert measured / FACTOR < foretold < measured * FACTOR
 
 
-def test_a_sample_of_a_topic_measures_its_messages(written: str, pulsar: LocalPulsar) -> None:
-    """The sample is what `size --topic` uses."""
+def test_a_sample_of_a_topic_tells_its_messages(written: str, pulsar: LocalPulsar) -> None:
+    """As `size --topic` uses it."""
     sample = sample_topic(
         parse_options(ReadOptions, {"service.url": pulsar.service_url, "topic": topic_text(written)}),
         # All of it, however slow the machine is.
@@ -83,8 +83,7 @@ def test_a_sample_of_a_topic_measures_its_messages(written: str, pulsar: LocalPu
     assert (sample.format, sample.messages) == ("AVRO", ROWS)
     assert sample.columns == 8 + 6
     assert 500 < sample.entry_messages <= 1000
-    # A message has four longs of up to 6 bytes, and four texts of 12 bytes with their lengths. Its end has 3
-    # to 5 bytes.
+    # Four longs of up to 6 bytes, four texts of 12 and their lengths, and 3 to 5 bytes that say where a message ends.
     assert 60 < sample.message_bytes < 100
     assert sample.message_cpu is not None
     assert 0 < sample.message_cpu < 1e-4
@@ -99,7 +98,7 @@ def test_a_sample_of_a_topic_measures_its_messages(written: str, pulsar: LocalPu
     assert made["costs"]["topic.message"]["from"] == "measured on this machine"
 
 
-def test_a_few_messages_show_only_their_size(filled: str, pulsar: LocalPulsar) -> None:
+def test_of_a_few_messages_only_their_size_is_told(filled: str, pulsar: LocalPulsar) -> None:
     sample = sample_topic(
         parse_options(ReadOptions, {"service.url": pulsar.service_url, "topic": topic_text(filled)})
     )

@@ -38,9 +38,7 @@ def options(pulsar: LocalPulsar) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def namespace(options: dict[str, str], admin: Admin, official: official_client.Client) -> str:
-    """A namespace with a topic of each odd name, whose one message is the name, and a topic with an
-    unsupported name.
-    """
+    """With a topic of each odd name, whose one message is the name; and one that this package cannot use."""
     namespace = f"public/names-{uuid.uuid4().hex[:12]}"
     admin.make_namespace(namespace)
     with BrokerClient(parse_options(ReadOptions, {**options, "topic": "any"})) as client:
@@ -146,7 +144,7 @@ def test_the_command_shows_names_that_a_terminal_prints(
 
 
 def test_no_name_reaches_another_resource(options: dict[str, str], admin: Admin) -> None:
-    """The server answers an unquoted path as the folder above, so the call would delete the namespace."""
+    """On an unquoted path the server answers for the folder above: it would delete the namespace."""
     namespace = Namespace("public", f"names-{uuid.uuid4().hex[:12]}")
     admin.make_namespace(str(namespace))
     with AdminClient(parse_options(ReadOptions, {**options, "topic": "any"})) as client:
@@ -198,10 +196,8 @@ def test_names_are_those_of_pulsars_own_class(pulsar: LocalPulsar, rng: random.R
 
 
 def _is_left_out(given: str, name: str) -> bool:
-    """Names that Pulsar accepts and this package refuses.
-
-    They are names with a cluster, of folders, and short ones with slashes at their ends or in a row.
-    """
+    """What Pulsar takes and this package does not: names with a cluster, of folders, and short ones with slashes at
+    their ends or in a row."""
     tenant, namespace, *local = name.partition("://")[2].split("/")
     return (
         len(local) > 1

@@ -1,4 +1,4 @@
-"""`waitingForNonExistedTopic`: reads that begin before their topics exist."""
+"""`waitingForNonExistedTopic`: reads that begin before their topics are there."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_the_wait_has_an_end(topic: str, spark: SparkSession, pulsar: LocalPulsa
 def test_topics_that_are_there_are_not_waited_for(
     filled: str, pulsar: LocalPulsar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The read does not wait for a schema either: bytes have none."""
+    """Not for a schema either: bytes have none."""
     options = parse_options(ReadOptions, {"service.url": pulsar.service_url, "topic": filled, **WAITING})
     monkeypatch.setattr(topic_wait, "_await_schemas", None)
     with BrokerClient(options) as client:

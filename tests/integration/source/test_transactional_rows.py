@@ -1,8 +1,5 @@
-"""Rows of every kind in transactions, in one topic and in topics that rows name.
-
-No row of an aborted attempt is visible, and each row of a committed attempt once. The official client
-reads them, up to a plain message that is sent last.
-"""
+"""Rows of every kind in transactions, in one topic and in those that rows name: none of an aborted attempt is seen,
+each of a committed one once. Seen by the official client, in front of a plain message that is sent last."""
 
 from __future__ import annotations
 
@@ -58,7 +55,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> KeyPair:
 
 
 def rows(name: str) -> pa.RecordBatch:
-    """Return twelve rows; one is long, and two are to be delivered later."""
+    """Twelve, of which one is long and two are to be delivered later."""
     values = [f"{name} {number}" for number in range(12)]
     values[5] = values[5].ljust(LONG, "x")
     later = [int(time.time() * 1_000_000) + 3_600_000_000 if number > 9 else None for number in range(12)]
@@ -90,7 +87,7 @@ def send_end(official: official_client.Client, topic: str) -> None:
 
 
 def read(official: official_client.Client, topic: str, pair: KeyPair) -> list[str]:
-    """Return all rows before a plain message that is sent now."""
+    """All in front of a plain message that is sent now."""
     send_end(official, topic)
     reader = official.create_reader(
         topic,
@@ -140,7 +137,7 @@ def test_each_kind_of_entry_belongs_to_its_transaction(
 
 
 def to_topics(name: str, topics: Mapping[str, int]) -> Iterator[pa.RecordBatch]:
-    """Yield rows for each topic in a batch of its own, and then batches with rows for all topics."""
+    """As many rows for each topic, which comes first in a record batch of its own."""
     for topic, count in topics.items():
         yield pa.record_batch(
             {"value": [f"{name} {number}" for number in range(count)], "__topic": [topic] * count}

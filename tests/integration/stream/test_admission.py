@@ -41,8 +41,8 @@ Start = Callable[..., StreamingQuery]
 
 
 @dataclass
-class ReadRows:
-    """The rows of micro-batches: a list for each, in the tasks' order, with `task` the number of the task."""
+class Seen:
+    """What micro-batches gave: a list of rows each, as tasks gave them, with `task` the number of the task."""
 
     batches: list[list[Row]] = field(default_factory=list)
 
@@ -63,22 +63,18 @@ class ReadRows:
 
 
 @pytest.fixture
-def read_rows() -> ReadRows:
-    return ReadRows()
+def seen() -> Seen:
+    return Seen()
 
 
 @pytest.fixture
-def start(stream: Stream, read_rows: ReadRows, tmp_path: Path) -> Iterator[Start]:
-    """Return `start(trigger, **options)`: a query whose rows are added to `read_rows`; all queries share one
-    checkpoint.
-    """
+def start(stream: Stream, seen: Seen, tmp_path: Path) -> Iterator[Start]:
+    """`start(trigger, **options)`: a query whose rows come to `seen`; one checkpoint for the whole test."""
     queries: list[StreamingQuery] = []
 
     def begin(trigger: dict[str, Any], **options: Any) -> StreamingQuery:
         frame = stream(**{key: str(value) for key, value in options.items()})
-        writer = frame.writeStream.foreachBatch(read_rows.take).option(
-            "checkpointLocation", str(tmp_path / "c")
-        )
+        writer = frame.writeStream.foreachBatch(seen.take).option("checkpointLocation", str(tmp_path / "c"))
         queries.append(writer.trigger(**trigger).start())
         return queries[-1]
 
@@ -101,7 +97,7 @@ def place(row: Row) -> tuple[int, int, int]:
 
 
 def assert_in_order(rows: list[Row]) -> None:
-    """Return the rows of each partition."""
+    """Of each partition."""
     partitions: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
     for row in rows:
         partitions[row["__messageId"]["partition"]].append(place(row))
@@ -121,7 +117,7 @@ def test_available_now_takes_batches_in_exact_portions(
     partitions: int,
     topic: str,
     start: Start,
-    read_rows: ReadRows,
+    seen: Seen,
     tmp_path: Path,
     official: official_client.Client,
     admin: Admin,
@@ -132,18 +128,18 @@ def test_available_now_takes_batches_in_exact_portions(
     query = start(AVAILABLE, topic=topic, startingOffsets="earliest", maxRecordsPerTrigger=40)
     send_numbers(official, topic, range(1_000, 1_030))
     end(query)
-    late = sum(number >= 1_000 for number in read_rows.numbers)
-    assert read_rows.sizes[:6] == [40] * 6
-    assert sum(read_rows.sizes) == 260 + late
-    assert max(read_rows.sizes) == 40
-    assert set(read_rows.numbers.values()) == {1}
-    assert_in_order(read_rows.rows)
+    late = sum(number >= 1_000 for number in seen.numbers)
+    assert seen.sizes[:6] == [40] * 6
+    assert sum(seen.sizes) == 260 + late
+    assert max(seen.sizes) == 40
+    assert set(seen.numbers.values()) == {1}
+    assert_in_order(seen.rows)
     assert any(not position.endswith(":0") for position in ends_in(tmp_path / "c"))
     # What AvailableNow found was there when it began: the next one finds the rest, and then there is nothing.
     for _ in range(2):
         end(start(AVAILABLE, topic=topic, startingOffsets="latest", maxRecordsPerTrigger=40))
-    assert read_rows.numbers == Counter([*range(260), *range(1_000, 1_030)])
-    assert max(read_rows.sizes) == 40
+    assert seen.numbers == Counter([*range(260), *range(1_000, 1_030)])
+    assert max(seen.sizes) == 40
 
 
 def test_restarts_with_other_limits_neither_lose_nor_repeat(
@@ -168,7 +164,7 @@ def test_restarts_with_other_limits_neither_lose_nor_repeat(
             await_true("more micro-batches", lambda query=query: len(query.recentProgress) > 2)
             query.stop()
             assert query.exception() is None
-            # A query that was stopped after planning repeats the plan, with the earlier limit.
+            # What was planned when the query was stopped is repeated as it was, under the former limit.
             sizes = [each.numInputRows for each in query.recentProgress]
             assert sizes[0] <= max(limit, former)
             assert max(sizes[1:]) <= limit
@@ -178,65 +174,65 @@ def test_restarts_with_other_limits_neither_lose_nor_repeat(
 
 
 def test_a_limit_below_the_number_of_partitions_serves_each_in_turn(
-    topic: str, start: Start, read_rows: ReadRows, official: official_client.Client, admin: Admin
+    topic: str, start: Start, seen: Seen, official: official_client.Client, admin: Admin
 ) -> None:
     admin.create_partitioned(topic, 4)
     send_numbers(official, topic, range(28))
     end(start(AVAILABLE, topic=topic, startingOffsets="earliest", maxRecordsPerTrigger=3))
-    assert read_rows.numbers == Counter(range(28))
-    assert read_rows.sizes == [3] * 9 + [1]
-    early = {row["__messageId"]["partition"] for batch in read_rows.batches[:3] for row in batch}
-    assert early == {row["__messageId"]["partition"] for row in read_rows.rows}
+    assert seen.numbers == Counter(range(28))
+    assert seen.sizes == [3] * 9 + [1]
+    early = {row["__messageId"]["partition"] for batch in seen.batches[:3] for row in batch}
+    assert early == {row["__messageId"]["partition"] for row in seen.rows}
 
 
 def test_bytes_are_limited_but_one_message_always_comes(
-    topic: str, start: Start, read_rows: ReadRows, official: official_client.Client
+    topic: str, start: Start, seen: Seen, official: official_client.Client
 ) -> None:
     producer = official.create_producer(topic, batching_enabled=False)
     for number in range(6):
         producer.send(b"%d" % number)
     producer.close()
     end(start(AVAILABLE, topic=topic, startingOffsets="earliest", maxBytesPerTrigger=1))
-    assert read_rows.sizes == [1] * 6
+    assert seen.sizes == [1] * 6
     send_numbers(official, topic, range(6, 706))
     end(start(AVAILABLE, topic=topic, maxBytesPerTrigger=2_000))
-    assert read_rows.numbers == Counter(range(706))
-    # Seven messages of a batch are more than 7 * 10 bytes, and less than 7 * 80.
-    later = read_rows.sizes[6:]
+    assert seen.numbers == Counter(range(706))
+    # Seven messages of a batch take more than 7 * 10 bytes, and less than 7 * 80.
+    later = seen.sizes[6:]
     assert len(later) > 3
     assert all(size <= 200 for size in later)
     assert sum(later[:-1]) >= 25 * len(later[:-1])
-    assert_in_order(read_rows.rows)
+    assert_in_order(seen.rows)
 
 
 def test_a_micro_batch_waits_for_enough_but_not_for_ever(
-    topic: str, start: Start, read_rows: ReadRows, official: official_client.Client, tmp_path: Path
+    topic: str, start: Start, seen: Seen, official: official_client.Client, tmp_path: Path
 ) -> None:
     send_numbers(official, topic, range(10))
     options = {"topic": topic, "startingOffsets": "earliest", "minOffsetsPerTrigger": 50}
     query = start(ALWAYS, **options, maxTriggerDelay="1h", maxRecordsPerTrigger=60)
-    await_true("the first micro-batch", lambda: read_rows.sizes == [10])
+    await_true("the first micro-batch", lambda: seen.sizes == [10])
     send_numbers(official, topic, range(10, 40))
     assert not query.awaitTermination(5)
-    assert read_rows.sizes == [10]
+    assert seen.sizes == [10]
     send_numbers(official, topic, range(40, 100))
-    # A micro-batch that is stopped before Spark has committed it is repeated.
+    # One that is stopped before Spark has committed it comes again.
     await_true("enough", (tmp_path / "c" / "commits" / "1").exists)
     # Some of the last may still be under way.
-    enough = read_rows.sizes[1]
+    enough = seen.sizes[1]
     assert 50 <= enough <= 60
     query.stop()
     query = start(ALWAYS, **options, maxTriggerDelay="2s")
-    await_true("what is too little, after a start", lambda: read_rows.sizes == [10, enough, 90 - enough])
+    await_true("what is too little, after a start", lambda: seen.sizes == [10, enough, 90 - enough])
     send_numbers(official, topic, range(100, 105))
-    await_true("what is too little, after the delay", lambda: sum(read_rows.sizes) == 105)
+    await_true("what is too little, after the delay", lambda: sum(seen.sizes) == 105)
     query.stop()
     assert query.exception() is None
-    assert read_rows.numbers == Counter(range(105))
+    assert seen.numbers == Counter(range(105))
 
 
 def test_limits_count_from_the_starting_time_on(
-    topic: str, start: Start, read_rows: ReadRows, official: official_client.Client, read_topic: ReadTopic
+    topic: str, start: Start, seen: Seen, official: official_client.Client, read_topic: ReadTopic
 ) -> None:
     send_numbers(official, topic, range(100))
     await_true("a later millisecond", lambda: True)
@@ -250,16 +246,16 @@ def test_limits_count_from_the_starting_time_on(
         if int(row["__publishTime"].timestamp() * 1000) >= moment
     }
     end(start(AVAILABLE, topic=topic, startingTimestamp=moment, maxRecordsPerTrigger=20))
-    assert read_rows.numbers == Counter(wanted)
-    assert read_rows.sizes[0] == 20
+    assert seen.numbers == Counter(wanted)
+    assert seen.sizes[0] == 20
 
 
 def test_trigger_once_knows_no_limit(
-    topic: str, start: Start, read_rows: ReadRows, official: official_client.Client
+    topic: str, start: Start, seen: Seen, official: official_client.Client
 ) -> None:
     send_numbers(official, topic, range(50))
     end(start({"once": True}, topic=topic, startingOffsets="earliest", maxRecordsPerTrigger=7))
-    assert read_rows.sizes == [50]
+    assert seen.sizes == [50]
 
 
 def send_keys(client: official_client.Client, topic: str, rng: random.Random) -> list[tuple[str | None, int]]:
@@ -306,7 +302,7 @@ def test_five_partitions_and_ten_tasks_keep_each_key_in_one_task_in_order(
     topic: str,
     rng: random.Random,
     start: Start,
-    read_rows: ReadRows,
+    seen: Seen,
     official: official_client.Client,
     admin: Admin,
     read_topic: ReadTopic,
@@ -315,9 +311,9 @@ def test_five_partitions_and_ten_tasks_keep_each_key_in_one_task_in_order(
     sent = send_keys(official, topic, rng)
     options = {"splitBy": "key", "minPartitions": "10"}
     end(start(AVAILABLE, topic=topic, startingOffsets="earliest", **options))
-    assert len(read_rows.batches) == 1
-    assert_split_by_key(read_rows.rows, sent)
-    assert {row["task"] for row in read_rows.rows} == set(range(10))
+    assert len(seen.batches) == 1
+    assert_split_by_key(seen.rows, sent)
+    assert {row["task"] for row in seen.rows} == set(range(10))
     frame = read_topic(topic, **options)
     assert frame.rdd.getNumPartitions() == 10
     assert_split_by_key(frame.withColumn("task", spark_partition_id()).collect(), sent)
@@ -327,7 +323,7 @@ def test_splits_by_key_and_limits_go_together(
     topic: str,
     rng: random.Random,
     start: Start,
-    read_rows: ReadRows,
+    seen: Seen,
     official: official_client.Client,
     admin: Admin,
 ) -> None:
@@ -335,9 +331,9 @@ def test_splits_by_key_and_limits_go_together(
     sent = send_keys(official, topic, rng)
     options = {"splitBy": "key", "minPartitions": 6, "maxRecordsPerTrigger": 250}
     end(start(AVAILABLE, topic=topic, startingOffsets="earliest", **options))
-    assert read_rows.sizes == [250, 250, 100]
+    assert seen.sizes == [250, 250, 100]
     numbers: dict[Any, list[int]] = defaultdict(list)
-    for batch in read_rows.batches:
+    for batch in seen.batches:
         tasks: dict[Any, set[int]] = defaultdict(set)
         for row in batch:
             key = row["__key"] and bytes(row["__key"])
@@ -346,7 +342,7 @@ def test_splits_by_key_and_limits_go_together(
                 numbers[key].append(int(row["value"]))
         assert all(len(found) == 1 for found in tasks.values())
     assert all(found == sorted(found) for found in numbers.values())
-    assert Counter(int(row["value"]) for row in read_rows.rows) == Counter(number for _, number in sent)
+    assert Counter(int(row["value"]) for row in seen.rows) == Counter(number for _, number in sent)
 
 
 def test_parts_of_the_keys_are_those_of_a_key_shared_subscription(
@@ -400,7 +396,7 @@ def numbers_until_silence(consumer: official_client.Consumer) -> Iterator[int]:
 def test_splits_by_position_are_more_than_partitions_and_hold_each_row_once(
     topic: str,
     start: Start,
-    read_rows: ReadRows,
+    seen: Seen,
     pulsar: LocalPulsar,
     official: official_client.Client,
     admin: Admin,
@@ -409,10 +405,10 @@ def test_splits_by_position_are_more_than_partitions_and_hold_each_row_once(
     send_numbers(official, topic, range(400))
     options = {"minPartitions": 6, "maxRecordsPerTrigger": 300, "admin.url": pulsar.admin_url}
     end(start(AVAILABLE, topic=topic, startingOffsets="earliest", **options))
-    assert read_rows.sizes == [300, 100]
-    assert {row["task"] for row in read_rows.batches[0]} == set(range(6))
-    assert read_rows.numbers == Counter(range(400))
-    for batch in read_rows.batches:
+    assert seen.sizes == [300, 100]
+    assert {row["task"] for row in seen.batches[0]} == set(range(6))
+    assert seen.numbers == Counter(range(400))
+    for batch in seen.batches:
         assert_in_order(batch)
 
 
@@ -434,5 +430,5 @@ def test_what_was_counted_is_not_fetched_again(
         portions.append(part.records)
     counter.close()
     assert portions == [10] * 7
-    # Seven messages are in each entry, and each message was decoded once.
+    # Seven messages in each entry, none of which was looked at twice.
     assert counter.entry_records(partition) == 7.0

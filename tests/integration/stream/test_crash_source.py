@@ -28,9 +28,7 @@ _DEADLINE_SECONDS = 240.0
 
 
 class Numbers(threading.Thread):
-    """A sender of "0", "1", "2", ... in batched entries, each with the key number % KEYS, until it is
-    stopped.
-    """
+    """Sends "0", "1", "2", ... in batched entries, each under the key number % KEYS, until told to stop."""
 
     def __init__(self, service_url: str, topic: str) -> None:
         super().__init__(name="numbers", daemon=True)
@@ -58,10 +56,8 @@ class Numbers(threading.Thread):
 
 
 def faults(rows: list[tuple[str, str, tuple[int, int, int]]], expected: int) -> list[str]:
-    """Return the faults of (value, key, position) rows.
-
-    They should be the numbers below `expected`, each once, and in order of position for each key.
-    """
+    """What is wrong with (value, key, position) rows, which should be the numbers below `expected`, each once,
+    and in order of position for each key."""
     found = Counter(value for value, _, _ in rows)
     wrong = [f"count {len(rows)}, expected {expected}"] if len(rows) != expected else []
     missing = [number for number in range(expected) if str(number) not in found]

@@ -1,7 +1,4 @@
-"""Two clusters that replicate to each other.
-
-If one fails, a query continues at the other one, and later returns.
-"""
+"""Two clusters that replicate to each other. One fails; a query goes on at the other one, and later goes back."""
 
 from __future__ import annotations
 
@@ -39,18 +36,18 @@ COLUMNS = "value, __producerName, __sequenceId, __publishTime, __replicatedFrom"
 
 @dataclass(frozen=True)
 class Pair:
-    """The two clusters, both with the topics of the namespace. `west` is the server of all tests."""
+    """The topics of the namespace lie in both clusters. `west` is the server of all tests."""
 
     east: LocalPulsar
     west: LocalPulsar
     namespace: str
 
-    def server_of(self, cluster: str) -> LocalPulsar:
+    def of(self, cluster: str) -> LocalPulsar:
         return self.east if cluster == EAST else self.west
 
     def send(self, cluster: str, topic: str, numbers: range, *, batch: int = 1) -> None:
         logger = official_client.ConsoleLogger(official_client.LoggerLevel.Error)
-        client = official_client.Client(self.server_of(cluster).service_url, logger=logger)
+        client = official_client.Client(self.of(cluster).service_url, logger=logger)
         producer = client.create_producer(
             topic,
             batching_enabled=batch > 1,
@@ -63,7 +60,7 @@ class Pair:
         client.close()
 
     def options(self, cluster: str, topic: str, **options: str) -> dict[str, str]:
-        server = self.server_of(cluster)
+        server = self.of(cluster)
         return {"service.url": server.service_url, "admin.url": server.admin_url, "topic": topic, **options}
 
     def rows(self, spark: SparkSession, cluster: str, topic: str, **options: str) -> list[int]:
@@ -71,7 +68,7 @@ class Pair:
         return [int(row.value) for row in reader.load().collect()]
 
     def stream(self, spark: SparkSession, cluster: str, topic: str, **options: str) -> DataFrame:
-        """Return a query that counts each value, which needs the query's own state."""
+        """How often each value came, which only a query that keeps its state knows."""
         reader = spark.readStream.format("pulsar").options(**self.options(cluster, topic, **options))
         return reader.load().groupBy(expr("int(string(value)) value")).count()
 
@@ -80,7 +77,7 @@ class Pair:
 
     def failover(self, to: str, where: Path, *more: str) -> tuple[int, str, str]:
         """Exit code, standard output, all output."""
-        server, former = self.server_of(to), EAST if to == WEST else WEST
+        server, former = self.of(to), EAST if to == WEST else WEST
         urls = ("--service-url", server.service_url, "--admin-url", server.admin_url)
         result = CliRunner().invoke(cli, ["failover", str(where), "--from", former, *urls, *more])
         return result.exit_code, result.stdout, f"{result.output}{result.exception or ''}"
@@ -93,7 +90,7 @@ def pair(pulsar: LocalPulsar, tmp_path_factory: pytest.TempPathFactory) -> Itera
     with LocalPulsar(data=tmp_path_factory.mktemp("east"), config=config, heap_mebibytes=384) as east:
         pair = Pair(east, pulsar, f"{tenant}/both")
         for cluster, other in ((EAST, WEST), (WEST, EAST)):
-            admin, server = Admin(pair.server_of(cluster).admin_url), pair.server_of(other)
+            admin, server = Admin(pair.of(cluster).admin_url), pair.of(other)
             urls = {"serviceUrl": server.admin_url, "brokerServiceUrl": server.service_url}
             for path, body in (
                 (f"clusters/{other}", urls),
@@ -134,9 +131,7 @@ def partitions_of(server: LocalPulsar, topic: str) -> int:
 
 @pytest.fixture(scope="module")
 def outage(pair: Pair, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Outage:
-    """Fill the topics and stop east; messages of `one-way` are all from east, messages of `two-way` from both
-    clusters.
-    """
+    """The messages of topic `one-way` come from east alone, those of `two-way` from both clusters."""
     outage = Outage(pair, tmp_path_factory.mktemp("queries"), {}, {})
     for name in ("one-way", "two-way"):
         topic = outage.topic(name)
@@ -170,9 +165,7 @@ def outage(pair: Pair, spark: SparkSession, tmp_path_factory: pytest.TempPathFac
 
 
 def read_with_subscription(pair: Pair, topic: str, spark: SparkSession) -> list[int]:
-    """Return what a query has read in east until its subscription was replicated to west. More messages exist
-    by then.
-    """
+    """What a query has read in east whose subscription has come to west. There is more by then."""
     Admin(pair.east.admin_url).create(topic)
     options = pair.options(
         EAST, topic, startingOffsets="earliest", subscriptionName="follower",
@@ -200,7 +193,7 @@ def read_with_subscription(pair: Pair, topic: str, spark: SparkSession) -> list[
 
 
 def test_what_replication_keeps(outage: Outage, spark: SparkSession) -> None:
-    """The producer, its sequence ids and times are kept, and the row names the original cluster."""
+    """Producer, its sequence ids and times; and it says where a message comes from."""
     options = outage.pair.options(WEST, outage.topic("two-way"), columns=COLUMNS)
     rows = spark.read.format("pulsar").options(**options).load().collect()
     west = {tuple(row)[:4]: row["__replicatedFrom"] for row in rows if int(row.value) not in AFTER}
@@ -218,7 +211,7 @@ def test_what_was_produced_in_one_cluster_comes_once(outage: Outage, spark: Spar
     rows = outage.pair.rows(spark, WEST, topic, startingOffsets=offsets)
     assert len(outage.read["one-way"]) == LIMIT
     assert sorted(outage.read["one-way"] + rows) == [*BEFORE, *AFTER]
-    # The query's position is within a batched entry.
+    # The query stands within a batched entry.
     assert any(not position.endswith((":0", "earliest")) for position in json.loads(offsets).values())
 
 
@@ -232,7 +225,7 @@ def test_what_both_produced_comes_at_least_once(outage: Outage, spark: SparkSess
     assert f"{topic}-partition-1" in stdout
 
 
-def test_a_replicated_subscription_is_before_all_unread_messages(outage: Outage, spark: SparkSession) -> None:
+def test_a_replicated_subscription_stands_before_what_is_unread(outage: Outage, spark: SparkSession) -> None:
     topic, read = outage.topic("followed"), outage.read["followed"]
     rows = outage.pair.rows(spark, WEST, topic, startingSubscription="follower")
     assert read == list(range(len(read)))
@@ -266,7 +259,7 @@ def test_a_query_goes_on_with_its_state_and_goes_back(outage: Outage, spark: Spa
     assert gone_on(EAST, back) == dict.fromkeys([*BEFORE, *AFTER, *BACK], 1)
 
 
-def test_wrong_arguments_are_refused(outage: Outage, tmp_path: Path) -> None:
+def test_what_it_is_not_told_right(outage: Outage, tmp_path: Path) -> None:
     pair, checkpoint = outage.pair, outage.folder / "one-way"
     code, _, output = pair.failover(WEST, checkpoint, "--from", "north")
     assert code == 1

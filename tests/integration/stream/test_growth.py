@@ -1,4 +1,4 @@
-"""Micro-batches and queries of one session leave no objects; `make soak-growth` runs thousands."""
+"""Micro-batches and queries of one session leave nothing behind; `make soak-growth` runs thousands."""
 
 from __future__ import annotations
 

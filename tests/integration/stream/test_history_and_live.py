@@ -1,4 +1,4 @@
-"""History and live rows: every row once, in one of the two, while a producer keeps writing."""
+"""History and what follows it: every row once, in one of the two, while somebody goes on writing."""
 
 from __future__ import annotations
 
@@ -60,9 +60,7 @@ def numbers(rows: list[Row]) -> list[int]:
 
 
 def live_rows(spark: SparkSession, live: DataFrame, folder: Path) -> list[Row]:
-    """Return the stream's rows until it has caught up; another call with the same folder continues the
-    stream.
-    """
+    """What the stream has until it has caught up; called again with the same folder it goes on."""
     finish(to_files(live, folder).trigger(availableNow=True).start(), 120)
     return rows_of(spark.read.parquet(str(folder / "rows")))
 
@@ -114,7 +112,7 @@ def caught_up(official: official_client.Client, topic: str, query: Any) -> bool:
     return progress is not None and progress["numInputRows"] == 0
 
 
-def test_partitions_that_are_added_after_the_boundary(
+def test_partitions_that_are_added_behind_the_boundary(
     topic: str,
     spark: SparkSession,
     take: Seam,
@@ -200,7 +198,7 @@ def test_where_history_begins(
     consumer.acknowledge_cumulative(message)
     consumer.close()
     by_subscription = take(topic=topic, startingSubscription="reader")
-    # A batched entry with some acknowledged messages is read again.
+    # A batched entry of which some messages are acknowledged is read again.
     entry = f"{message.message_id().ledger_id()}:{message.message_id().entry_id()}"
     by_position = take(topic=topic, startingOffsets=json.dumps({topic: entry}))
     found = numbers(rows_of(by_position.history))

@@ -1,4 +1,4 @@
-"""Progress of a stream: its subscription follows Spark's commits, and the stream reports its lag."""
+"""A stream's subscription follows what Spark has committed, and the stream tells how far it is behind."""
 
 from __future__ import annotations
 
@@ -47,9 +47,7 @@ def backlog(admin: Admin, topic: str, partitions: int = 0, name: str = NAME) -> 
 
 @pytest.fixture
 def reader(pulsar: LocalPulsar) -> Callable[..., PulsarStreamReader]:
-    """Return a function that makes Spark's reader of a query, in the test's process instead of a driver
-    process.
-    """
+    """What Spark makes in a query's driver process, here in that of the test."""
     made: list[PulsarStreamReader] = []
 
     def make(**options: Any) -> PulsarStreamReader:
@@ -96,11 +94,11 @@ def test_pulsars_own_backlog_falls_to_0_on_all_partitions(
     assert query.exception() is None
     assert values_in(spark, tmp_path) == Counter(range(800))
 
-    def subscriptions() -> set[str]:
+    def left() -> set[str]:
         return {each for n in range(3) for each in admin.subscriptions(f"{topic}-partition-{n}")}
 
-    # A broker removes the readers' subscriptions a moment after the readers have closed them.
-    await_true("no other subscription", lambda: subscriptions() == {NAME})
+    # A broker removes those of readers a moment after they have closed them.
+    await_true("no other subscription", lambda: left() == {NAME})
 
 
 def test_a_micro_batch_that_fails_is_not_acknowledged_and_kept(
@@ -111,7 +109,7 @@ def test_a_micro_batch_that_fails_is_not_acknowledged_and_kept(
     official: official_client.Client,
     admin: Admin,
 ) -> None:
-    """The retention keeps nothing, so only the subscription keeps the messages that Spark has not committed."""
+    """With a retention that keeps nothing, the subscription alone keeps what Spark has not committed."""
     namespace = f"public/{uuid.uuid4().hex[:8]}"
     admin.make_namespace(namespace)
     topic = f"persistent://{namespace}/t"
@@ -185,7 +183,7 @@ def test_a_cursor_survives_that_the_topic_moves(
     await_true("no backlog", lambda: backlog(admin, filled) == 0)
 
 
-def test_a_cursor_ahead_of_the_checkpoint_is_reported_and_stays(
+def test_a_cursor_ahead_of_the_checkpoint_is_told_and_stays(
     filled: str,
     official: official_client.Client,
     admin: Admin,
@@ -239,7 +237,7 @@ def test_a_namespace_without_automatic_subscriptions_says_what_to_do(
     assert admin.request("POST", f"namespaces/{namespace}/autoSubscriptionCreation", policy).status < 300
 
     def is_refused() -> bool:
-        # The client treats the refusal as a passing fault, until its timeout.
+        # It takes the refusal for a passing fault, for as long as it is told to.
         with python_client(pulsar.service_url, seconds=2) as client:
             try:
                 client.subscribe(topic, uuid.uuid4().hex).close()
@@ -260,7 +258,7 @@ def test_a_batch_has_no_subscription(
     refused(lambda: frame.option("subscriptionName", NAME).load().count(), "OptionError")
 
 
-def test_without_a_name_no_subscription_is_left(
+def test_without_a_name_nothing_is_left_behind(
     topic: str,
     tmp_path: Path,
     pulsar: LocalPulsar,
@@ -286,10 +284,10 @@ def test_without_a_name_no_subscription_is_left(
     await_true("no subscription", lambda: not admin.subscriptions(topic))
 
 
-# The reports
+# What it tells
 
 
-def test_progress_and_listener_report_the_lag(
+def test_progress_and_listener_tell_the_lag(
     topic: str, tmp_path: Path, spark: SparkSession, pulsar: LocalPulsar, stream: Stream,
     official: official_client.Client, admin: Admin,
 ) -> None:  # fmt: skip
@@ -387,7 +385,7 @@ def test_lag_without_the_admin_rest_api(
     assert stream.reportLatestOffset()["lag"]["partitions"] == {}
 
 
-def test_a_namespace_that_retains_nothing_is_reported(
+def test_a_namespace_that_retains_nothing_is_told_of(
     official: official_client.Client, admin: Admin, pulsar: LocalPulsar,
     reader: Callable[..., PulsarStreamReader], caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
@@ -413,7 +411,7 @@ def test_a_namespace_that_retains_nothing_is_reported(
     assert not warnings(subscription_name=NAME)
 
 
-def test_an_idle_stream_that_may_not_see_ledgers_requests_them_once(
+def test_an_idle_stream_that_may_not_see_ledgers_asks_ahead_for_them_once(
     filled: str,
     pulsar: LocalPulsar,
     reader: Callable[..., PulsarStreamReader],

@@ -101,7 +101,7 @@ def test_start_at_latest_reads_only_what_comes_later(
     assert values_in(spark, tmp_path) == Counter(range(50, 80))
 
 
-def test_offsets_are_readable_and_a_restart_does_not_need_a_start_again(
+def test_offsets_are_readable_and_a_restart_does_not_ask_for_a_start_again(
     topic: str, tmp_path: Path, spark: SparkSession, stream: Stream, official: official_client.Client
 ) -> None:
     send_numbers(official, topic, range(10))

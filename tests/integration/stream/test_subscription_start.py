@@ -1,6 +1,4 @@
-"""`startingSubscription`: a query begins at the position of an existing subscription, once, whatever API
-reports it.
-"""
+"""`startingSubscription`: a query begins where an existing subscription stands, whoever tells it, and only once."""
 
 from __future__ import annotations
 
@@ -19,9 +17,7 @@ from pyspark_pulsar.tools.standalone import LocalPulsar
 
 @pytest.fixture
 def half_read(topic: str, official: official_client.Client) -> str:
-    """Return a topic of ten messages; subscription `mine` has acknowledged five of them (see
-    `half_acknowledged`).
-    """
+    """A topic of ten messages, of which subscription `mine` has acknowledged five: `half_acknowledged`."""
     half_acknowledged(official, topic)
     return topic
 
@@ -32,7 +28,7 @@ def await_only_mine(admin: Admin, topic: str) -> None:
 
 
 @pytest.mark.parametrize("asks_admin", [True, False])
-def test_a_batch_begins_after_the_acknowledged_messages(
+def test_a_batch_begins_behind_what_is_acknowledged(
     half_read: str, read_topic: ReadTopic, pulsar: LocalPulsar, admin: Admin, asks_admin: bool
 ) -> None:
     more = {"admin.url": pulsar.admin_url} if asks_admin else {}
@@ -66,7 +62,7 @@ def test_without_the_subscription_the_error_names_it(
     await_only_mine(admin, half_read)
 
 
-def test_only_the_admin_api_reports_a_subscription_in_use(
+def test_a_subscription_in_use_is_told_by_the_admin_api_only(
     half_read: str, read_topic: ReadTopic, pulsar: LocalPulsar, official: official_client.Client
 ) -> None:
     consumer = official.subscribe(half_read, "mine")

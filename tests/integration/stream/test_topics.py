@@ -1,4 +1,4 @@
-"""Streaming from partitions and topics that are created while a stream runs or rests."""
+"""Streaming: partitions and topics that come while a stream runs or rests."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_new_topics_of_a_pattern_are_read_from_their_first_message(
         query.processAllAvailable()
     finally:
         query.stop()
-    # `latest` applies to the topic that existed; the new topic belongs to the stream as a whole.
+    # `latest` holds for the topic that was there; the new one belongs to the stream as a whole.
     assert values_in(spark, tmp_path) == Counter(range(10, 30))
 
 

@@ -69,7 +69,7 @@ class Tier:
         return parse_options(ReadOptions, {**self.texts(), "columns": ALL_COLUMNS, **further})
 
     def texts(self) -> dict[str, str]:
-        """Return the options as Spark passes them."""
+        """As Spark takes them."""
         return {
             "service.url": self.server.service_url,
             "admin.url": self.server.admin_url,
@@ -99,7 +99,7 @@ class Tier:
         return plan_batch(self.options(**further))
 
     def rows(self, **further: str) -> pa.Table:
-        """Return the rows of a batch, in the order of topic partitions and positions."""
+        """Of a batch, in the order of topic partitions and positions."""
         options = self.options(**further)
         schema = resolve_source_schema(options)
         batches = [
@@ -108,7 +108,7 @@ class Tier:
         return pa.Table.from_batches(batches, schema.output_schema)
 
     def places(self, **further: str) -> list[str]:
-        """Return the locations of a batch's ranges."""
+        """Where the ranges of a batch are read from."""
         return [part.location.name for split in self.plan(**further).splits for part in split.ranges]
 
     def send(self, values: range, **producing: Any) -> None:
@@ -133,7 +133,7 @@ class Tier:
 
 @pytest.fixture(scope="session")
 def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of an S3 with one bucket, `object_store.BUCKET`."""
+    """Of an S3 with one bucket, `object_store.BUCKET`."""
     port = choose_port(None, None)
     server = object_store.object_store(port, tmp_path_factory.mktemp("object-store") / "log")
     server.start()
@@ -159,9 +159,7 @@ def tables_in(folder: Path, table_format: str = ICEBERG) -> dict[str, str]:
 
 @contextmanager
 def new_tier(server: LocalPulsar, folder: Path, catalog: dict[str, str] | None = None) -> Iterator[Tier]:
-    """Prepare a topic that does not exist yet, in a namespace named after the folder, which will hold its
-    tables.
-    """
+    """A topic that is not there yet, in a namespace that is named after the folder; its tables lie there."""
     admin = Admin(server.admin_url)
     namespace = f"public/{folder.name}"
     admin.make_namespace(namespace)
@@ -189,7 +187,7 @@ def in_sql(spark: SparkSession, tier: Tier, **further: str) -> Iterator[SqlTable
 
 @pytest.fixture
 def catalog(tmp_path: Path, request: pytest.FixtureRequest) -> dict[str, str]:
-    """Return a catalog of the format that the parameter `both_formats` sets; Iceberg without it."""
+    """Of the format that the test is parametrised with, `both_formats`; Iceberg without."""
     return tables_in(tmp_path, getattr(request, "param", ICEBERG))
 
 
@@ -207,7 +205,7 @@ def sql(tier: Tier, spark: SparkSession) -> Iterator[SqlTable]:
 
 @pytest.fixture
 def same(tier: Tier) -> Callable[..., pa.Table]:
-    """Return a check that a read with the table equals a read without it, cell by cell and in order."""
+    """That reading with the table is reading without it, cell by cell and in order."""
 
     def check(**further: str) -> pa.Table:
         plain = tier.rows(**further, readFrom="broker")

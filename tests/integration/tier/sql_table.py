@@ -64,9 +64,7 @@ class SqlTable:
             self.spark.conf.set(key, before)
 
     def same(self, query: Query, **options: str) -> list[str]:
-        """Check that a query returns the same cells as with all rows from the broker; return its rows, in no
-        order.
-        """
+        """That a query gives cell by cell what it gives where all comes from the broker; its rows, in no order."""
         plain = cells(query(self.frame(**options, readFrom="broker")))
         union = cells(query(self.frame(**options)))
         assert union == plain, (
@@ -107,14 +105,14 @@ def _scans(spark: SparkSession, node: Any) -> list[Any]:
 
 
 def files_read(frame: DataFrame) -> list[int]:
-    """Return the number of files that each of Spark's own scans opens, without files that statistics exclude."""
+    """How many files each of Spark's own scans opens, after what statistics leave out."""
     return [int(scan.selectedPartitions().totalNumberOfFiles()) for scan in scans(frame)]
 
 
 def write_on(
     monkeypatch: pytest.MonkeyPatch, tier: Tier, day: dt.datetime, rows: pa.Table, **options: str
 ) -> None:
-    """Write rows with that time as the clock's time."""
+    """Write rows as if it was that time."""
     clock = SimpleNamespace(time_ns=lambda: int(day.timestamp() * 1e9), monotonic=time.monotonic)
     with monkeypatch.context() as patched:
         patched.setattr(sender, "time", clock)

@@ -62,9 +62,7 @@ def test_the_life_of_a_table(kind: str, tier: Tier, catalogs: Catalogs) -> None:
 
 
 def test_a_store_that_goes_away(tier: Tier, endpoint: str, tmp_path: Path) -> None:
-    """The store fails at each request of a round: no half round is committed, and existing ledgers are still
-    read.
-    """
+    """At each request of a round: no half round is committed, and while the ledgers are there they are read."""
     left = math.inf
 
     def watch(request: Request) -> None:
@@ -93,8 +91,7 @@ def test_a_store_that_goes_away(tier: Tier, endpoint: str, tmp_path: Path) -> No
                 break
             assert isinstance(outcome.fault, ColumnsUnavailable)
             assert object_store.SECRET_KEY not in str(outcome.fault)
-            # The whole round is committed if only the check for later commits has failed; otherwise nothing
-            # is.
+            # All of the round, where only the look at what comes next has failed, or nothing.
             is_whole = tier.table.positions.of(partition) != positions.of(partition)
             tiered = tier.rows(readFrom="columns")
             assert tiered.equals(expected.slice(0, (3 if is_whole else 2) * ENTRIES))
@@ -105,7 +102,7 @@ def test_a_store_that_goes_away(tier: Tier, endpoint: str, tmp_path: Path) -> No
         left = 0
         start = json.dumps({tier.topic: "0:0"})
         assert tier.rows(startingOffsets=start, failOnDataLoss="false").equals(expected)
-        # At the earliest start, only the table knows whether rows are missing.
+        # At earliest nobody but the table can say whether rows are missing.
         for options in ({}, {"readFrom": "columns"}):
             with pytest.raises(ColumnsUnavailable):
                 tier.rows(**options)

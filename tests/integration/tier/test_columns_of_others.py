@@ -55,7 +55,7 @@ def test_renamed_reordered_widened_and_added(tier: Tier, same: Same) -> None:
     check(tier, same, 2 * ENTRIES)
     rewrite(tier)
     check(tier, same, 2 * ENTRIES)
-    # A later schema has fields with the names that the other engine used. They get columns of their own.
+    # A later schema has fields of the names that the other engine gave: its own columns, and not these.
     later = document(*WRITTEN["fields"], field("title", "string", default="t"))
     more(tier, later, {**ROW, "title": "u"})
     check(tier, same, 3 * ENTRIES)

@@ -1,4 +1,4 @@
-"""Tables in the Delta format: other engines, two tierers at the same time, and killed tierers."""
+"""Tables in the Delta format: what other engines see and do, two tierers at once, and tierers that are killed."""
 
 from __future__ import annotations
 
@@ -199,11 +199,11 @@ def test_upkeep_by_others_between_runs(tier: Tier, same: Same) -> None:
     assert tier.rows().equals(everything)
 
 
-# Two tierers at the same time
+# Two at once
 
 
 class Meeting(ProcessWriters):
-    """A writer that waits for the other tierer, so that both commit after the same state."""
+    """Waits for the other tierer when files are written, so that both commit upon one state."""
 
     def __init__(self, barrier: threading.Barrier) -> None:
         super().__init__(1)
@@ -216,7 +216,7 @@ class Meeting(ProcessWriters):
 
 
 def meet(tier: Tier) -> list[RoundResult]:
-    """Run one round of each of two tierers."""
+    """One round of each of two tierers."""
     barrier, results = threading.Barrier(2), queue.Queue[RoundResult | Exception]()
 
     def run() -> None:
@@ -285,9 +285,7 @@ def is_commit(request: Request, *, is_answered: bool) -> bool:
 def test_a_tierer_is_killed_in_the_middle_of_a_commit(
     is_answered: bool, gate: HttpGate, endpoint: str, tmp_path: Path
 ) -> None:
-    """The tierer dies before or after the store has its commit: files and positions are both committed, or
-    neither is.
-    """
+    """Before the store has its commit, or after: files and positions are there together, or are not."""
     path = f"s3://{object_store.BUCKET}/killed-{is_answered}"
     folder = DeltaFolder.open({"type": "delta", "path": path, **s3_settings(endpoint)})
     table = folder.create(IDENTIFIER, definition())
@@ -319,7 +317,7 @@ def test_a_tierer_is_killed_in_the_middle_of_a_commit(
 
 
 def test_two_commits_come_to_the_store_at_once(gate: HttpGate, endpoint: str) -> None:
-    """Both tierers have seen no other commit; the store accepts only one at that position of the log."""
+    """Both have seen that nobody was first; the store lets one have the place in the log."""
     path = f"s3://{object_store.BUCKET}/at-once"
     folder = DeltaFolder.open({"type": "delta", "path": path, **s3_settings(gate.endpoint)})
     add_ledger(folder.create(IDENTIFIER, definition()), 1)
@@ -350,7 +348,7 @@ def test_two_commits_come_to_the_store_at_once(gate: HttpGate, endpoint: str) ->
 
 
 def test_an_answer_is_lost_on_the_way(gate: HttpGate, endpoint: str) -> None:
-    """delta-rs sends the commit again, gets the answer that it exists, and mistakes it for another writer's."""
+    """delta-rs sends the commit again, is told that it is there, and takes it for that of somebody else."""
     path = f"s3://{object_store.BUCKET}/lost"
     folder = DeltaFolder.open({"type": "delta", "path": path, **s3_settings(gate.endpoint)})
     table = folder.create(IDENTIFIER, definition())

@@ -64,7 +64,7 @@ def test_the_comparison_finds_damage(
 
 
 def _field_that_is_away(table_format: str) -> Evolution:
-    """An evolution whose messages contain more than the schema with which they are tiered."""
+    """An evolution whose messages say more than the schema that they are tiered by."""
     one, other = field("one", "int"), field("other", "int")
     more = field("more", ["null", "string"], default=None)
     documents = [document(one, other, more), document(one, other), document(other, one, more)]

@@ -1,4 +1,4 @@
-"""Messages with more than the columns of their time hold: the table keeps their payloads, for later schemas."""
+"""Messages that say more than the columns of their time hold: the table keeps their payloads, for schemas to come."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_members_of_json_that_no_field_is_for_yet(tier: Tier, same: Same) -> Non
 
 @both_formats
 def test_bad_messages_are_to_each_read_what_they_are_to_it(tier: Tier, same: Same) -> None:
-    """The topic has a field with the usual name of the column for bad rows."""
+    """Of a topic whose own field has the name that bad rows have elsewhere."""
     mine = field("_corrupt_record", ["null", "string"], default=None)
     allow_every_schema(tier)
     _register(tier, "JSON", ID, mine)
@@ -158,7 +158,7 @@ def test_payloads_outlive_compaction_and_other_partitions(tier: Tier, same: Same
 
 
 def test_messages_that_name_no_version(tier: Tier, same: Same) -> None:
-    """The payloads are read with the topic's own schema at the time of the read."""
+    """They are read by the topic's own schema of the time of the read."""
     import io
 
     import fastavro

@@ -1,7 +1,5 @@
-"""The location of a topic's table.
-
-An empty location, another table, an earlier state or another topic is never read as an empty history.
-"""
+"""Where a topic's table is: a place that is empty, another table, an earlier state or another topic is never an empty
+history."""
 
 from __future__ import annotations
 
@@ -53,13 +51,13 @@ def command(tier: Tier, name: str, *arguments: str) -> str:
 
 
 def stream(tier: Tier, **options: str) -> pa.Table:
-    """Return all rows of a query from the earliest position on."""
+    """All rows of a query from earliest on."""
     with closing(Query(tier, **options)) as query:
         return pa.concat_tables(list(query.rest()))
 
 
 def every_way(tier: Tier, **options: str) -> list[Callable[[], Any]]:
-    """Return all ways to use the topic's table, without Spark."""
+    """All ways in which the topic's table is used, without Spark."""
     return [
         lambda: tier.rows(**options),
         lambda: tier.rows(readFrom="columns", **options),
@@ -94,15 +92,14 @@ def test_an_empty_place(tier: Tier, tmp_path: Path) -> None:
         fails(every_way(tier, **options), f"expected table {note.table} .*id {table.id}.*got no table at")
         (status,) = tier_status(tier.options(**options), [TopicName.parse(tier.topic)])
         assert f"id {table.id}" in str(status.fault)
-        # The same holds from a position whose ledger is deleted. If ledgers show that nothing is missing, no
-        # table is needed.
+        # From a position whose ledger is gone, too; where ledgers tell that nothing is missing, no table is needed.
         first, last = (everything["__messageId"][number].as_py() for number in (5, -1))
         start = json.dumps({tier.topic: f"{first['ledger']}:{first['entry']}"})
         fails([lambda: tier.rows(startingOffsets=start, **options)], "got no table at")  # noqa: B023
         start = json.dumps({tier.topic: f"{last['ledger']}:{last['entry']}"})
         assert tier.rows(startingOffsets=start, **options).num_rows == 1
     assert tier.rows().equals(everything)
-    # Beginning again needs an explicit command.
+    # Beginning again is what somebody asks for.
     other = replace(tier, catalog=empty)
     assert "forgotten" in command(tier, "forget", "--yes")
     assert "no table was noted" in command(tier, "forget", "--yes")
@@ -110,8 +107,7 @@ def test_an_empty_place(tier: Tier, tmp_path: Path) -> None:
     left = other.run().rows
     assert left == ENTRIES // 2
     assert other.rows().num_rows == left
-    # The earlier table is a different one by now. Its contents are valid as long as ledgers show that it is
-    # the topic's.
+    # The former table is another one by now, and says what it holds as long as ledgers show that it is the topic's.
     fails(
         [lambda: tier.rows(readFrom="columns"), tier.run],
         f"expected table .*id {other.table.id}.*whose id is",
@@ -150,9 +146,7 @@ def test_a_table_that_is_dropped(tier: Tier) -> None:
 
 @both_formats
 def test_a_table_that_goes_back(tier: Tier, same: Same) -> None:
-    """Restoring the table restores its positions with its rows. The ledgers have the missing rows, or there
-    is an error.
-    """
+    """Its positions go back with its rows. What is missing comes from the ledgers, or is an error."""
     fill(tier, 2)
     back = state_of(tier)
     for number in range(2, 5):
@@ -237,7 +231,7 @@ def go_back(tier: Tier, state: int) -> None:
 
 @both_formats
 def test_a_topic_that_was_made_again_is_another(tier: Tier, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same holds for reads that need no ledgers: columns alone, ranges and streams within the table."""
+    """Also for those who ask no ledgers: columns alone, ranges within the table, streams that are still within it."""
     monkeypatch.setattr(topic_notes, "_LOOK_AGAIN_SECONDS", 0.0)
     fill(tier, 4)
     middle = tier.rows(columns="__messageId").to_pylist()[2 * ENTRIES + 5]["__messageId"]
@@ -258,7 +252,7 @@ def test_a_topic_that_was_made_again_is_another(tier: Tier, monkeypatch: pytest.
     assert tier.rows(readFrom="columns").num_rows == 2 * ENTRIES
 
 
-def test_a_note_is_requested_if_it_is_needed(tier: Tier) -> None:
+def test_a_note_is_asked_for_where_it_is_needed(tier: Tier) -> None:
     """Thousands of topics have one plan, and each note is a request."""
     fill(tier, 4)
     tier.send(range(ENTRIES // 2), batching_enabled=False)
@@ -308,7 +302,7 @@ def test_sql(sql: SqlTable, spark: SparkSession, tmp_path: Path) -> None:
         (row,) = spark.table(f"{other.namespace}.`{other.topic}$tier`").collect()
         assert "got no table at" in row.fault
     assert len(cells(sql.frame())) == 100
-    # No other topic may copy the note: SHOW CREATE TABLE must not assign the history of another topic.
+    # The note is nobody's to copy: SHOW CREATE TABLE must not give a topic the history of another.
     shown = dict(spark.sql(f"SHOW TBLPROPERTIES {sql.name}").collect())
     assert not any(key.startswith("pyspark-pulsar.") for key in shown)
     with pytest.raises(PySparkException, match="this package reserves"):
@@ -331,9 +325,7 @@ def test_sql(sql: SqlTable, spark: SparkSession, tmp_path: Path) -> None:
 def test_a_tierer_that_dies_before_and_after_a_commit(
     tier: Tier, same: Same, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The note is written before the first commit, and its ends after it, so the table is never older than
-    the note.
-    """
+    """The note comes before the first commit, and its ends after: the table may be ahead of it, and never behind."""
     kind = DeltaColumnarTable if tier.catalog["type"] == DELTA else IcebergTable
     commit = kind.commit
     tier.send(range(3 * ENTRIES), batching_enabled=False)

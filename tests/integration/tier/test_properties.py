@@ -1,4 +1,4 @@
-"""Topics whose own properties request tiering: TBLPROPERTIES in SQL, and tierers of their namespace."""
+"""Topics that say themselves that they are to be tiered: TBLPROPERTIES in SQL, and whoever tiers their namespace."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_tables_that_are_made_to_be_tiered(sql: SqlTable) -> None:
     assert [(row["topic"].rpartition("/")[2], row["rows"]) for row in rows] == [("plain", 100)]
     shown = CliRunner().invoke(cli, ["tier", "status", "--json", *arguments])
     assert [json.loads(line)["topic"].rpartition("/")[2] for line in shown.output.splitlines()] == ["plain"]
-    # The function accepts a table of the catalog by its name, and refuses a table of another format.
+    # A table of the catalog by its name; what is said of another format is not done.
     assert pyspark_pulsar.tier(spark, f"{prefix}.orders")[0].rows == 0
     spark.sql(f"CREATE TABLE {prefix}.lake (id BIGINT) TBLPROPERTIES ('tier' = 'delta')")
     with pytest.raises(OptionError, match="expected tables of the format delta"):

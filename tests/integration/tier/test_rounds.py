@@ -1,4 +1,4 @@
-"""Rounds that die, rounds at the same time, and ranges that must stay whole: no row is lost or repeated."""
+"""Rounds that die, rounds at once, and what must not be cut: nothing is lost, nothing is there twice."""
 
 from __future__ import annotations
 
@@ -36,9 +36,7 @@ PROGRAM = Path(__file__).parents[2] / "programs" / "tier_topic.py"
 
 
 def test_an_open_transaction_over_the_end_of_a_ledger(tier: Tier, same: Same) -> None:
-    """Messages before the transaction are tiered, messages from its first one on are not; an aborted one is
-    no row.
-    """
+    """What is before it is tiered, what is from its first message on is not; an aborted one is no row."""
     options = parse_options(
         WriteOptions,
         {
@@ -95,7 +93,7 @@ def test_a_chunked_message_over_the_end_of_a_ledger(
     assert tier.run().rows == 2 * ENTRIES + 1
     tier.trim()
     assert tier.rows()["value"].to_pylist()[-1] == b"first last."
-    # A round does not wait forever for a transaction whose producer has died.
+    # One whose producer has died is not waited for for ever.
     with RawProducer(tier.server.service_url, tier.topic) as producer:
         producer.send(b"first ", (26, b"dead"), (27, 2), (28, 11), (29, 0))
     tier.roll()
@@ -127,9 +125,7 @@ def test_two_tierers_at_once(tier: Tier, same: Same) -> None:
 
 
 def test_commits_that_are_tried_again_would_repeat_rows(tier: Tier, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The negative control: with pyiceberg's own retries on, two rounds that read the same state are both
-    committed.
-    """
+    """The negative control: with pyiceberg's own retries on, two rounds that look at the same state both land."""
     monkeypatch.setitem(iceberg._PROPERTIES, "commit.retry.num-retries", "4")
     tier.send(range(4 * ENTRIES), batching_enabled=False)
     tier.roll()
@@ -168,7 +164,7 @@ def test_a_commit_that_comes_too_late(tier: Tier, same: Same, monkeypatch: pytes
 
 @pytest.mark.parametrize(("seed", "catalog"), [(0, ICEBERG), (1, DELTA)], indirect=["catalog"])
 def test_a_tierer_that_is_killed(seed: int, tier: Tier, same: Same) -> None:
-    """The tierer dies at random moments, by kill -9, while messages arrive and another tierer runs."""
+    """At random moments, by kill -9, while messages come and another one runs."""
     rng = random.Random(seed)
     tier.send(range(5 * ENTRIES), batching_enabled=False)
     sent = 5 * ENTRIES

@@ -1,4 +1,4 @@
-"""The table's rows equal the decoded messages, for all formats, and for schemas that change between rounds."""
+"""What the table gives is what decoding the messages gives: all formats, and schemas that change between rounds."""
 
 from __future__ import annotations
 
@@ -112,8 +112,7 @@ VERSIONS = [
         field("kind", {"type": "enum", "name": "Kind", "symbols": ["P", "Q"]}, default="Q"),
         field("either", ["null", "long", {"type": "record", "name": "E", "fields": [X]}], default=None),
     ),
-    # `old` exists again: it is its default in messages of the second version, and has its value in messages
-    # of the first.
+    # `old` is there again: for messages of the second version it is its default, for those of the first what they say.
     document(
         field("id", "long"),
         field("old", "string", default="again"),
@@ -150,7 +149,7 @@ def test_a_schema_that_changes_between_rounds(
         for name in ("id", "line", "items", "id,line,__messageId"):
             same(columns=name)
     assert set(tier.places()) == {"columns"}
-    # The earlier rows were not written again: their files still lack the later columns.
+    # The earlier rows were not written again: their files still lack what came later.
     assert len(tier.table.files()) == len(versions)
 
 

@@ -1,6 +1,4 @@
-"""`history_and_live` over all locations: rows whose ledgers are deleted, rows on bookies, and rows that are
-being written.
-"""
+"""`history_and_live` over all places at once: rows whose ledgers are gone, on bookies, and being written."""
 
 from __future__ import annotations
 
@@ -51,7 +49,7 @@ def test_a_boundary_over_three_places(tier: Tier, spark: SparkSession, tmp_path:
     for key in {key for key, _, _ in rows}:
         numbers = [number for own, number, _ in rows if own == key]
         assert numbers == sorted(numbers)
-    # The bounds are fixed, so rows that are tiered and removed during the read change nothing.
+    # The bounds are fixed: what is tiered and removed meanwhile changes nothing.
     tier.roll()
     tier.run()
     for index in range(3):

@@ -1,6 +1,4 @@
-"""Catalog tables in SQL: Spark's own Parquet scan of a topic's table returns the same rows as the data
-source.
-"""
+"""Catalog tables in SQL: Spark's own Parquet scan of what a topic's table holds gives what the data source gives."""
 
 from __future__ import annotations
 
@@ -44,7 +42,7 @@ EVERYTHING = ["*", *METADATA]
 def days(
     small_ledgers: LocalPulsar, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SqlTable]:
-    """A table with four days in two partitions, and some rows after its end. Tests must not change it."""
+    """Four days in two partitions, tiered, and some rows behind the end of the table. To be left as it is."""
     with (
         pytest.MonkeyPatch.context() as monkeypatch,
         new_tier(small_ledgers, tmp_path_factory.mktemp("days")) as tier,
@@ -71,7 +69,7 @@ def test_every_cell(days: SqlTable) -> None:
 
 
 FILTERS = {
-    # Each condition has the number of files that are read; None if that does not matter.
+    # From a condition to how many of the files are read; None where that does not matter.
     "id >= 600": 2, "id = 3": 2, "3 = id": 2, "id <= 150": 2, "id < 0": 0, "id is null": 0,
     f"id in ({', '.join(map(str, range(0, 60, 2)))})": 2, "not id = 3": FILES,
     "id < 100 or id > 700": 4, "id < 100 or line.a > 700": FILES, "id > 100 and number = 7": None,
@@ -97,7 +95,7 @@ FILTERS = {
 
 
 def test_filters_of_all_kinds(days: SqlTable) -> None:
-    """The query reads the tier alone, because other tests cover filters of the data source."""
+    """Of the tier alone, as filters of the data source are tested elsewhere."""
     told = [f"({condition}) AS c{number}" for number, condition in enumerate(FILTERS)]
     plain = days.frame(readFrom="broker").where(f"id < {TIERED}").selectExpr("id", *told).collect()
     alone = days.spark.table(days.columns)
@@ -220,7 +218,7 @@ def test_shapes_of_queries(days: SqlTable) -> None:
 
 
 def test_a_table_that_holds_all(sql: SqlTable, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The plan has only the scan of files; rows that are written later are read nevertheless."""
+    """Nothing is planned beside the scan of files; what is written later is read all the same."""
     sql.tier.admin.create_partitioned(sql.tier.topic, 3)
     write_on(monkeypatch, sql.tier, DAYS[0], numbered(range(2)))
     sql.tier.roll()
@@ -233,7 +231,7 @@ def test_a_table_that_holds_all(sql: SqlTable, monkeypatch: pytest.MonkeyPatch) 
     write(sql.tier, numbered(range(2, 5)))
     assert "BatchScan" in plan(sql.frame().select("id"))
     assert frame.count() == 5
-    # The topic was emptied before the new rows were tiered: the loss is reported.
+    # Emptied before the new rows were tiered: lost, and told.
     for index in range(3):
         sql.tier.admin.truncate(f"{sql.tier.topic}-partition-{index}")
     sql.tier.roll()
@@ -390,7 +388,7 @@ def test_a_data_file_that_is_gone_or_damaged_is_named(sql: SqlTable) -> None:
         pytest.raises(Py4JJavaError, match=gone.name),
     ):
         sql.frame().select("name").collect()
-    # These rows are from the ledgers, which still exist.
+    # From the ledgers, which are still there.
     assert sql.frame(readFrom="broker").count() == 200
     gone.write_bytes(kept)
     damaged.write_bytes(damaged.read_bytes()[:-100])

@@ -1,6 +1,4 @@
-"""Columns as files have them, in SQL: changing schemas, formats, deleted ledgers, and tables that others
-change.
-"""
+"""Columns as files have them, in SQL: schemas that change, formats, ledgers that go, and tables that others change."""
 
 from __future__ import annotations
 
@@ -122,7 +120,7 @@ def _check_defaults(sql: SqlTable, names: list[str], vectorized_or_not: tuple[st
             sql.same(lambda frame: frame.select(*scanned, "__messageId", "id"))
             sql.same(lambda frame: frame.where("an_int = -7 or a_float > 0.3").select("id", "an_int"))
     sql.same(lambda frame: frame.select("*"))
-    # If older files lack every selected field of a struct, Spark must still know whether the struct is null.
+    # Of a struct of which older files have no field that is asked for, Spark has to know whether it is null.
     assert sql.same(lambda frame: frame.where("line is not null and line.added is null").select("id"))
     assert sql.same(lambda frame: frame.selectExpr("line.added", "line is null"))
     assert scans(sql.frame().where("line is not null and line.added is null").select("id"))
@@ -200,7 +198,7 @@ def test_ledgers_may_go_when_they_are_tiered(sql: SqlTable) -> None:
     tier.run()
     everything = cells(sql.frame())
     assert len(everything) == 300
-    # An empty ledger after the end of the table is deleted when the topic is loaded.
+    # An empty ledger behind the end of the table is deleted when the topic is loaded.
     for _ in range(2):
         tier.roll()
         assert cells(sql.frame()) == everything
@@ -243,9 +241,9 @@ def test_tables_that_other_engines_change(sql: SqlTable) -> None:
     rows = table.scan().to_arrow()
     table.overwrite(rows.take(pa.array([(index * 7) % 300 for index in range(300)])))
     assert len(sql.same(lambda frame: frame.selectExpr("*", *METADATA))) == 300
-    # pyiceberg does not report the ledgers that are in its files.
+    # pyiceberg does not tell which ledgers are in its files.
     assert not scans(sql.frame())
-    # Some rows are missing, which the data source does not return either.
+    # Without some rows, which the data source does not give either.
     table.delete(EqualTo("id", 7))
     assert sql.frame().count() == 299
     assert cells(sql.frame().select("id")) == cells(_by_the_source(sql).select("id"))

@@ -1,4 +1,4 @@
-"""A stream over a topic with a table: the same offsets and rows as without a table, from any location."""
+"""A stream over a topic with a table: the same offsets and the same rows as without one, from wherever they come."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Offset = dict[str, Any]
 
 
 class Query:
-    """A substitute for Spark that calls a stream's reader, from a checkpoint on."""
+    """What Spark asks of a stream's reader, from a checkpoint on."""
 
     def __init__(self, tier: Tier, offset: Offset | None = None, **options: str) -> None:
         parsed = tier.options(startingOffsets="earliest", **options)
@@ -53,9 +53,7 @@ class Query:
 
 
 def in_order(tables: list[pa.Table]) -> pa.Table:
-    """Sort the rows as a batch does: by topic partition and position. Each of the tables is sorted so
-    already.
-    """
+    """As a batch gives them: by topic partition and position, which is how each of the tables is sorted already."""
     table = pa.concat_tables(tables).combine_chunks()
     partitions = sorted(set(table["__partition"].to_pylist()))
     return pa.concat_tables(
@@ -80,7 +78,7 @@ def test_catching_up_from_earliest(limit: dict[str, str], tier: Tier) -> None:
             assert [table.num_rows for table in tables] == [97] * 4 + [400 - 4 * 97]
         elif limit:
             assert len(tables) > 2
-        # Replays return the same rows, also when they are in the table by now and deleted from the topic.
+        # Replays give the same rows, also when all of it is in the table by now and gone from the topic.
         tier.roll()
         for index in range(2):
             tier.send(range(400 + index, 401 + index), batching_enabled=False)
@@ -93,8 +91,8 @@ def test_catching_up_from_earliest(limit: dict[str, str], tier: Tier) -> None:
                 assert again.rows(start, end).equals(table)
 
 
-def test_a_query_that_paused_while_its_ledgers_were_deleted(tier: Tier) -> None:
-    """The end is the end of a ledger, or within one."""
+def test_a_query_that_stood_still_while_its_ledgers_went(tier: Tier) -> None:
+    """At the end of a ledger, and within one."""
     tier.send(range(5 * ENTRIES), batching_enabled=False)
     stands: list[Offset] = []
     with closing(Query(tier, maxRecordsPerTrigger=str(ENTRIES // 2))) as query:

@@ -39,7 +39,7 @@ Call = Callable[..., str]
 
 
 def catalog_of(tier: Tier) -> Catalog:
-    """Open the catalog as a user without this package does."""
+    """As anybody opens it who knows nothing of us."""
     return load_catalog("default", **tier.catalog)
 
 
@@ -78,9 +78,7 @@ def test_other_engines_read_the_table(tier: Tier) -> None:
 
 
 def test_another_engine_rewrites_the_files(tier: Tier, same: Same) -> None:
-    """Another engine writes all rows into one file without order; the end of the tiered rows stays where it
-    is.
-    """
+    """Into one, with the rows of two partitions and in no order; the end of what is tiered stays where it is."""
     tier.admin.create_partitioned(tier.topic, 2)
     tier.send(range(10 * ENTRIES), batching_enabled=True, batching_max_messages=3)
     tier.roll()
@@ -97,7 +95,7 @@ def test_another_engine_rewrites_the_files(tier: Tier, same: Same) -> None:
     middle = same(columns="__messageId").to_pylist()[5 * ENTRIES]["__messageId"]
     partition = f"{tier.topic}-partition-{middle['partition']}"
     same(startingOffsets=json.dumps({partition: f"{middle['ledger']}:{middle['entry']}", "*": "earliest"}))
-    # The topic is still tiered.
+    # And goes on being tiered.
     tier.send(range(10 * ENTRIES, 12 * ENTRIES), batching_enabled=False)
     tier.roll()
     tier.run()
@@ -129,7 +127,7 @@ def test_rows_that_another_engine_deleted_by_their_number(tier: Tier) -> None:
     at = before["__messageId"][2].as_py()
     start = json.dumps({tier.topic: f"{at['ledger']}:{at['entry']}"})
     assert tier.rows(startingOffsets=start).equals(kept.slice(1))
-    # Compaction skips files from which others have deleted rows, and rounds continue.
+    # Compaction leaves files alone of which others have deleted rows, and rounds go on.
     keep_up(tier.table)
     assert tier.rows().equals(kept)
     tier.roll()
@@ -159,7 +157,7 @@ def test_a_file_that_is_gone(tier: Tier, same: Same) -> None:
     expected = tier.rows(readFrom="broker")
     gone = data_files(tier)[1]
     gone.unlink()
-    # The ledgers still exist.
+    # The ledgers are still there.
     assert tier.rows().equals(expected)
     with pytest.raises(ColumnsUnavailable, match=gone.name):
         tier.rows(readFrom="columns")
@@ -169,7 +167,7 @@ def test_a_file_that_is_gone(tier: Tier, same: Same) -> None:
 
 
 def test_a_file_that_breaks_in_the_middle(tier: Tier) -> None:
-    """A reader does not return rows of the file a second time."""
+    """What was given of it is not given again."""
     tier.send(range(5 * ENTRIES), batching_enabled=False)
     tier.roll()
     tier.run()
@@ -191,7 +189,7 @@ def test_a_catalog_that_is_away(tier: Tier) -> None:
             call(tierCatalog=away)
         assert "hush-hush" not in str(told.value)
         assert "hush-hush" not in repr(tier.options(tierCatalog=away))
-    # From a position on, the ledgers show whether rows are missing.
+    # From a position on, the ledgers tell whether something is missing.
     middle = tier.rows(readFrom="broker").to_pylist()[ENTRIES // 2]["__messageId"]
     start = json.dumps({tier.topic: f"{middle['ledger']}:{middle['entry']}"})
     expected = tier.rows(startingOffsets=start)
@@ -274,7 +272,7 @@ def test_a_round_commits_while_files_are_compacted(
 
 @pytest.fixture
 def call(tier: Tier, tmp_path: Path) -> Call:
-    """Return a function that runs a command about the topic and returns its output."""
+    """A command about the topic: what it says."""
     file = tmp_path / "catalog.json"
     file.write_text(json.dumps(tier.catalog))
     where = [
@@ -323,9 +321,9 @@ def test_tasks_of_spark_write_the_files(tier: Tier, same: Same, spark: SparkSess
     (outcome,) = pyspark_pulsar.tier(spark, **options)
     assert outcome.rows > 15 * ENTRIES
     assert same().num_rows == 20 * ENTRIES
-    # A failed topic is reported with its own error, and does not stop the others.
+    # What fails of one topic is told with its own words, and does not stop the others.
     bad, good, pair = f"{tier.topic}-bad", f"{tier.topic}-good", new_key_pair(tmp_path)
-    # The tasks have no private key.
+    # Nobody gives the tasks the private key.
     keys = official_client.CryptoKeyReader(pair.public, pair.private)
     for topic, encryption in ((bad, {"encryption_key": "one", "crypto_key_reader": keys}), (good, {})):
         producer = tier.official.create_producer(topic, **encryption)
@@ -340,8 +338,8 @@ def test_tasks_of_spark_write_the_files(tier: Tier, same: Same, spark: SparkSess
     assert [len(of_one) for of_one in files] == [0, 1]
 
 
-def test_plan_and_segments_show_where_rows_are(tier: Tier) -> None:
-    """Plan and segments show the ranges from the table, also those from deleted ledgers."""
+def test_where_rows_lie(tier: Tier) -> None:
+    """Plan and segments say what comes from the table, also of ledgers that are gone."""
     fill(tier)
     tier.send(range(1000, 1010))
     tier.trim()

@@ -107,7 +107,7 @@ def test_ledgers_that_go_before_they_are_tiered_are_lost(tier: Tier) -> None:
 
 
 @both_formats
-def test_an_empty_ledger_after_the_tiered_ones_may_be_deleted(tier: Tier) -> None:
+def test_an_empty_ledger_behind_what_is_tiered_may_go(tier: Tier) -> None:
     """Brokers delete one when they load a topic, and nothing is lost with it."""
     tier.send(range(2 * ENTRIES), batching_enabled=False)
     tier.roll()
@@ -136,10 +136,8 @@ def test_a_topic_that_was_made_again(tier: Tier) -> None:
 
 
 def test_splits_by_key(tier: Tier, same: Same) -> None:
-    """A row is in the same split whether it is read from the table or from a ledger.
-
-    The split is determined by its ordering key, its key, or without both.
-    """
+    """A row is in the same split whether it comes from the table or from a ledger: by its ordering key, its key, or
+    without both."""
     tier.send(range(60))
     tier.send(range(60, 120), batching_enabled=False)
     for batching in (True, False):
@@ -156,8 +154,7 @@ def test_splits_by_key(tier: Tier, same: Same) -> None:
         by_key = {"splitBy": "key", "minPartitions": splits}
         assert same(**by_key).num_rows == 300
         assert same(**by_key, columns="value").num_rows == 300
-        # Splits are compared in pairs: a task may continue with the broker in the middle of its split's part
-        # of the table.
+        # Split by split: a task may go on with the broker in the middle of what its split has of the table.
         plans = [tier.plan(**by_key, readFrom=place) for place in ("auto", "broker")]
         slots = [[split.slots for split in plan.splits] for plan in plans]
         assert slots[0] == slots[1]

@@ -1,6 +1,4 @@
-"""Two million rows: a table and the ledgers after it equal the topic, cell by cell, while a producer keeps
-writing.
-"""
+"""Two million rows: a table and the ledgers behind it are the topic, cell by cell, while a producer goes on writing."""
 
 from __future__ import annotations
 
@@ -73,7 +71,7 @@ def test_the_union_is_the_topic(
     writer.option("topic", tier.topic).options(**options).mode("append").save()
     with live_producer(tier, rows.limit(500).toArrow(), options):
         tier.run()
-        # The producer continues; the comparison ends at the present end.
+        # The producer goes on; what is compared ends where it is now.
         ends = {part.partition.name: str(part.end) for part in tier.plan(readFrom="broker").partitions}
         until = {"endingOffsets": json.dumps(ends)}
         plain = tier.rows(readFrom="broker", **until)

@@ -15,10 +15,9 @@ import org.apache.avro.generic.IndexedRecord;
 import org.apache.avro.io.DecoderFactory;
 
 /**
- * Resolves a message with Avro's Java library.
- *
- * <p>Standard input is `{"writer", "reader", "payload" in base64}`, standard output `{"value"}` or `{"refused"}`.
- * Bytes are `{"$": hexadecimal}`, and logical types are their bare values.
+ * What Avro's Java library makes of a message: standard input is {@code {"writer", "reader", "payload" in base64}},
+ * standard output {@code {"value"}} or {@code {"refused"}}. Bytes are {@code {"$": hexadecimal}}, logical types are
+ * their bare values.
  */
 public final class AvroResolution {
     private static final ObjectMapper JSON = new ObjectMapper();

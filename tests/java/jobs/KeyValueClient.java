@@ -17,11 +17,9 @@ import org.apache.pulsar.common.schema.KeyValue;
 import org.apache.pulsar.common.schema.KeyValueEncodingType;
 
 /**
- * Key-value messages by the official Java client.
- *
- * <p>Argument: service URL. Standard input: a JSON array of jobs. Standard output: a JSON array of their answers.
- * A side is named like `INT32`, `AVRO Id` or `JSON Order`; a read whose key is `AUTO` uses the schema of the
- * topic.
+ * Key-value messages by the official Java client. Argument: service URL. Standard input: a JSON array of jobs.
+ * Standard output: a JSON array of their answers. A side is named like `INT32`, `AVRO Id` or `JSON Order`; a read
+ * whose key is `AUTO` takes the schema from the topic.
  */
 public class KeyValueClient {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -36,7 +34,7 @@ public class KeyValueClient {
         public Double amount;
     }
 
-    /** A later version of the order, with one more field. */
+    /** What an order became: with a field more. */
     public static class NotedOrder {
         public String item;
         public Double amount;
@@ -110,7 +108,7 @@ public class KeyValueClient {
         return fields;
     }
 
-    /** Returns the field; a Protobuf message returns the default of a field that it does not have. */
+    /** A Protobuf message gives the default of a field that it does not have. */
     private static boolean isAbsent(GenericRecord record, String name) {
         if (!(record.getNativeObject() instanceof com.google.protobuf.Message message)) {
             return false;

@@ -14,9 +14,8 @@ import org.apache.pulsar.client.api.Schema;
 import org.apache.pulsar.client.api.schema.GenericRecord;
 
 /**
- * Protobuf messages by the official Java client: message classes of Pulsar and BookKeeper, as JSON.
- *
- * <p>Argument: service URL. Standard input: a JSON array of jobs. Standard output: a JSON array of their answers.
+ * The official Java client with Protobuf messages: those that Pulsar and BookKeeper bring along, as JSON.
+ * Argument: service URL. Standard input: a JSON array of jobs. Standard output: a JSON array of their answers.
  */
 public class ProtobufClient {
     private static final ObjectMapper JSON = new ObjectMapper();

@@ -67,10 +67,8 @@ public class SpecialMessages {
     }
 
     /**
-     * Sends the messages of a step, and returns the transaction's id, or null.
-     *
-     * <p>With "end" (commit, abort or open), the messages belong to a transaction; the messages in "beside" never
-     * do. The coordinator aborts an open transaction after "seconds".
+     * With "end" (commit, abort or open), the messages are a transaction's; those in "beside" never are. "seconds" is
+     * when the coordinator gives an open one up. Answers with the transaction's id, or null.
      */
     private static ObjectNode step(PulsarClient client, Producer<byte[]> producer, JsonNode step) throws Exception {
         String end = step.path("end").asText();

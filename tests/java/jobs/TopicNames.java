@@ -5,10 +5,8 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import org.apache.pulsar.common.naming.TopicName;
 
 /**
- * Parses names with Pulsar's own class.
- *
- * <p>Reads `[{"names": [...]}]` from standard input, and prints for each name `[full name, partition index]`, or
- * null for an invalid name.
+ * What Pulsar's own class makes of names. Reads {@code [{"names": [...]}]} from standard input, and prints for each name
+ * {@code [full name, partition index]}, or null for what is none.
  */
 public final class TopicNames {
     // Names have line ends that JSON would leave as they are.
@@ -20,7 +18,7 @@ public final class TopicNames {
         for (JsonNode name : JSON.readTree(System.in).get(0).get("names")) {
             try {
                 TopicName topic = TopicName.get(name.asText());
-                // Brokers require that too, and refuse a partition without a topic.
+                // Brokers ask for that too, and refuse a partition of nothing.
                 TopicName.get(topic.getPartitionedTopicName());
                 found.addArray().add(topic.toString()).add(topic.getPartitionIndex());
             } catch (IllegalArgumentException fault) {

@@ -27,7 +27,7 @@ import scala.Option;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** The objects that Spark would create in Kubernetes, made by Spark itself without a cluster. */
+/** What Spark asks a Kubernetes for, made by Spark itself without one. */
 final class SparkPods {
   private static final String APPLICATION = "spark-0123456789abcdef";
   private static final String EXECUTORS_TEMPLATE = "spark.kubernetes.executor.podTemplateFile";
@@ -35,10 +35,8 @@ final class SparkPods {
   private SparkPods() {}
 
   /**
-   * Prints JSON for the arguments of spark-submit.
-   *
-   * <p>The members `driver` (in cluster deploy mode) and `executor` are pods. `resources` are the driver's. `properties` is
-   * the text of the file that Spark mounts.
+   * Takes the arguments of spark-submit. Prints JSON: the pods `driver`, in cluster deploy mode, and `executor`, the
+   * driver's `resources`, and its `properties`, the text of the file that Spark mounts.
    */
   public static void main(String[] arguments) throws Exception {
     Seq<String> given = CollectionConverters.asScala(List.of(arguments)).toSeq();
@@ -60,7 +58,7 @@ final class SparkPods {
         // Spark has put the path that the template has in the driver's container.
         template.foreach(path -> conf.set(EXECUTORS_TEMPLATE, path));
       }
-      // A driver does this to its settings before it requests executors.
+      // What a driver does to its settings before it asks for executors.
       SparkContext$.MODULE$.org$apache$spark$SparkContext$$supplementJavaModuleOptions(conf);
       made.put("executor", whole(executor(conf, client)));
     }

@@ -21,10 +21,9 @@ import org.apache.spark.unsafe.types.UTF8String;
 /**
  * Readers of a topic's record batches in threads that outlive the task, each in many rounds in one JVM.
  *
- * <p>Arguments: service URL, topic, rounds. The topic has the columns {@code id bigint, text string}. `text`
- * repeats the digits of `id`, so each row shows whether its memory is still its own. The program prints "ok" and
- * the name of each case. The first wrong value ends the program with an error, and memory that was freed ends the
- * JVM.
+ * <p>Arguments: service URL, topic, rounds. The topic has the columns {@code id bigint, text string}; `text` repeats the
+ * digits of `id`, so each row tells whether its memory is still its own. Prints "ok" and the name of each case; the first
+ * wrong value ends the program with an error, and memory that was freed ends the JVM.
  */
 public final class LateReaders {
   private static final Queue<String> FAULTS = new ConcurrentLinkedQueue<>();
@@ -60,7 +59,7 @@ public final class LateReaders {
     System.exit(0);
   }
 
-  /** Reads all batches of a task before the first cell of any batch is read. */
+  /** All batches of a task are read before the first cell of any is looked at. */
   private static boolean heldBatches(Dataset<Row> rows, long count) {
     List<Long> ids =
         batches(rows)
@@ -120,7 +119,7 @@ public final class LateReaders {
     join();
   }
 
-  /** Does the same in a job that is cancelled. */
+  /** As above, of a job that is cancelled. */
   private static void cancelled(SparkSession spark, Dataset<Row> rows) throws InterruptedException {
     CountDownLatch started = new CountDownLatch(1);
     Thread job =
@@ -193,10 +192,7 @@ public final class LateReaders {
     thread.start();
   }
 
-  /**
-   * Returns whether Spark's iterator has released the reader between two steps of the thread, because the task has
-   * ended.
-   */
+  /** Whether Spark's iterator has let go of our reader between two steps of the thread, since the task has ended. */
   private static boolean isOfSpark(Throwable fault) {
     StackTraceElement[] steps = fault.getStackTrace();
     return fault instanceof NullPointerException

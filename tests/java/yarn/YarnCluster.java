@@ -44,7 +44,7 @@ final class YarnCluster {
     settings.setInt(YarnConfiguration.NM_PMEM_MB, 4096);
     settings.setInt(YarnConfiguration.RM_SCHEDULER_MINIMUM_ALLOCATION_MB, 128);
     settings.setBoolean(YarnConfiguration.NM_VMEM_CHECK_ENABLED, false);
-    // YARN regards a disk that is nine tenths full as broken.
+    // It takes a disk that is nine tenths full for a broken one.
     settings.setBoolean("yarn.nodemanager.disk-health-checker.enable", false);
     settings.set("yarn.scheduler.capacity.root.queues", "default");
     settings.set("yarn.scheduler.capacity.root.default.capacity", "100");

@@ -25,7 +25,7 @@ _ODD_NAMES = ["_corrupt_record", "publishTime_day", "ts_day", "value", "key"]
 
 @dataclass
 class Changes:
-    """Changes of records in place. Each change returns a description, or None if it could change nothing."""
+    """Changes records in place. Each change returns what it did in words, or None where it could do nothing."""
 
     rng: random.Random
     names: Names
@@ -57,7 +57,7 @@ class Changes:
             odd = self.rng.choice([*_ODD_NAMES, *(name.upper() for name in names)])
             added["name"] = odd if odd not in names else added["name"]
         self._insert(record, added)
-        return f"adds {_described(added)}"
+        return f"adds {_shown(added)}"
 
     def remove(self, record: dict[str, Any]) -> str | None:
         gone = self._field(record)
@@ -68,7 +68,7 @@ class Changes:
         return f"removes {gone['name']}"
 
     def bring_back(self, record: dict[str, Any]) -> str | None:
-        """Add a field that was removed before: the same, or its name with another type."""
+        """A field that was removed comes back: the same, or its name with another type."""
         names = {each["name"] for each in record["fields"]}
         gone = [each for each in self.removed.get(record["name"], []) if each["name"] not in names]
         if not gone:
@@ -80,7 +80,7 @@ class Changes:
         if self.rng.random() < 0.8 or "default" in back:
             back["default"] = draw_default(self.rng, back["type"])
         self._insert(record, back)
-        return f"brings back {_described(back)}"
+        return f"brings back {_shown(back)}"
 
     def change_default(self, record: dict[str, Any]) -> str | None:
         changed = self._field(record)
@@ -93,7 +93,7 @@ class Changes:
         return f"makes {changed['default']!r} the default of {changed['name']}"
 
     def rename(self, record: dict[str, Any]) -> str | None:
-        """Rename one field, two that swap their names, or a chain."""
+        """One field, or two that swap their names, or a chain."""
         if not record["fields"]:
             return None
         count = min(len(record["fields"]), self.rng.choice([1, 1, 2, 3]))
@@ -241,7 +241,7 @@ def type_words(kind: Any) -> str:
         return kind
     match kind["type"]:
         case "record":
-            return f"{kind['name']}{{{', '.join(map(_described, kind['fields']))}}}"
+            return f"{kind['name']}{{{', '.join(map(_shown, kind['fields']))}}}"
         case "enum":
             default = f" default {kind['default']}" if "default" in kind else ""
             return f"enum({','.join(kind['symbols'])}{default})"
@@ -252,7 +252,7 @@ def type_words(kind: Any) -> str:
     return str(kind["logicalType"])
 
 
-def _described(each: dict[str, Any]) -> str:
+def _shown(each: dict[str, Any]) -> str:
     default = f" = {each['default']!r}" if "default" in each else ""
     aliases = f" aliases {','.join(each['aliases'])}" if "aliases" in each else ""
     return f"{each['name']}: {type_words(each['type'])}{default}{aliases}"

@@ -42,7 +42,7 @@ SCALARS = sorted(set(_DRAWN) - {NULL})
 
 @dataclass
 class Names:
-    """New names for each field, enum and record of an evolution."""
+    """Gives each field, enum and record of an evolution a name that none had before."""
 
     given: int = 0
 
@@ -127,7 +127,7 @@ def draw_default(rng: random.Random, kind: Any) -> Any:
 
 
 def draw_value(rng: random.Random, kind: Any) -> Any:
-    """Draw a value as fastavro accepts it."""
+    """Draw a value as fastavro takes it."""
     if isinstance(kind, list):
         return draw_value(rng, rng.choice(kind))
     if isinstance(kind, str):

@@ -1,4 +1,4 @@
-"""Results of a read, and the differences of two reads."""
+"""What a read gives, and how two reads differ."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOT_COMPARED = ("__topic", "__messageId")
 
 @dataclass(frozen=True)
 class Difference:
-    """Return the unexpected differences between a read and the broker's read."""
+    """How a read differs from that of the broker, where it may not."""
 
     kind: str
     text: str
@@ -35,7 +35,7 @@ def outcome_of(read: Callable[[], pa.Table]) -> pa.Table | Exception:
 
 
 def is_named(outcome: object) -> bool:
-    """Return whether an error is one that a user is meant to see."""
+    """Whether an error is one that a user is meant to see."""
     return isinstance(outcome, PulsarError) and not isinstance(outcome, TieringFailed)
 
 
@@ -46,11 +46,10 @@ def difference(
     *,
     is_json: bool = False,
 ) -> Difference | None:
-    """Return the differences between `found` and `expected`; an expected kind of error instead of rows is
-    none.
+    """What `found` says otherwise than `expected`; an error in place of rows is no difference if it has a name.
 
-    With `is_json`, both need only some text for a message that does not decode. A table has the members
-    and values of a JSON message that was good when it was tiered, and not its text.
+    With `is_json` it is enough that both have a text of a message that does not decode: a table has the members and
+    values of a JSON message that was good when it was tiered, and not its text.
     """
     for outcome, whose in ((expected, "broker"), (found, "union")):
         if isinstance(outcome, Exception) and not is_named(outcome):

@@ -13,7 +13,7 @@ _PAYLOAD = "__payload"
 
 
 def swap_columns(twins: Twins) -> None:
-    """Swap the values of every two adjacent columns that have the same type."""
+    """Swap the values of every two neighbours that have the same type."""
 
     def swapped(table: pa.Table) -> pa.Table:
         arrays, place = table.columns, 0

@@ -60,7 +60,7 @@ class _Steps:
             steps += self._between(version)
             steps.append(Register(version))
             steps += [self._send(version)] if self._rng.random() < 0.7 else []
-            # A producer that was not updated.
+            # A producer that nobody has updated.
             steps += [self._send(self._rng.randrange(version))] if self._rng.random() < 0.5 else []
         return steps + self._end(count)
 

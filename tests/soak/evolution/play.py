@@ -32,7 +32,7 @@ AfterTiering = Callable[[Twins], None]
 
 @dataclass
 class Outcome:
-    """The outcome of an evolution."""
+    """What came of an evolution."""
 
     seed: int
     kind: str
@@ -61,7 +61,7 @@ class Player:
         self._played = 0
 
     def play(self, evolution: Evolution, and_then: Callable[[Play], None] | None = None) -> Outcome:
-        """Play the steps up to the first difference, then call `and_then` if there was none."""
+        """Take the steps up to the first difference, then call `and_then` if there was none."""
         self._played += 1
         twins = Twins.make(self._place, f"{evolution.seed}-{self._played}", evolution.table_format)
         played = Play(evolution, twins, self._damage)
@@ -92,7 +92,7 @@ class Play:
         self.outcome = Outcome(evolution.seed, evolution.kind, evolution.table_format)
 
     def take(self, step: Step) -> None:
-        """Play a step; a step that the absence of others makes impossible does nothing."""
+        """Take a step; a step that the absence of others makes impossible does nothing."""
         match step:
             case Register(version):
                 document = self._evolution.versions[version].document
@@ -154,7 +154,7 @@ class Play:
             outcome.rows_after_trim += min(union.num_rows, self._trimmed_up_to)
 
     def _columns(self, step: Read) -> list[str] | None:
-        """Draw the value columns to read; None means all columns."""
+        """The value columns to read; None for all."""
         if step.share == 1.0:
             return None
         try:
@@ -170,7 +170,7 @@ class Play:
         return pa.schema(list(resolve_read_schema(info, topic=self.twins.topic).value_columns))
 
     def _columns_of(self, version: int) -> pa.Schema | None:
-        """Return the columns of a version and the metadata columns, as `.schema(...)` accepts them."""
+        """The columns of a version and the metadata columns, as `.schema(...)` takes them."""
         try:
             columns = self._value_columns(version)
         except SchemaError:

@@ -22,7 +22,7 @@ _ALIKE = [
 
 @dataclass
 class ProtobufChanges:
-    """Changes of files in place. Each change returns a description, or None if it could change nothing."""
+    """Changes files in place. Each change returns what it did in words, or None where it could do nothing."""
 
     rng: random.Random
     given: int = 0
@@ -30,7 +30,7 @@ class ProtobufChanges:
     """The fields that messages no longer have."""
 
     def first(self) -> File:
-        """Draw a file of some messages, where a message refers only to later ones."""
+        """A file of some messages, each of which refers to later ones only."""
         rng = self.rng
         file = File(rng.choice(["proto2", "proto3", "proto3"]))
         file.enums["E"] = [("ZERO", 0), ("ONE", 1), ("MINUS", -3), ("FAR", 1000)][: rng.randrange(2, 5)]
@@ -74,7 +74,7 @@ class ProtobufChanges:
         return self.rng.choice(fields) if fields else None
 
     def add(self, file: File, message: str) -> str | None:
-        """Add a new field, an earlier name under another number, or an earlier number under another name."""
+        """A new field, or a former name under another number, or a former number under another name."""
         if len(file.messages[message]) > 8:
             return None
         added = self._field(file, message)

@@ -78,7 +78,7 @@ class File:
         return file
 
     def document(self, version: int) -> str:
-        """Return the schema as the registry accepts it."""
+        """The schema as the registry takes it."""
         files = descriptor_pb2.FileDescriptorSet(file=[self.descriptor(version)])
         return json.dumps({
             "fileDescriptorSet": base64.b64encode(files.SerializeToString()).decode(),
@@ -92,7 +92,7 @@ class File:
         return GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{_ROOT}"))()
 
     def fields(self) -> Iterator[tuple[str, Field]]:
-        """Return all fields, with the names of their messages."""
+        """All fields, with the names of their messages."""
         for name, fields in self.messages.items():
             yield from ((name, each) for each in fields)
 
@@ -119,7 +119,7 @@ class File:
                 described.default_value = each.default
 
     def has_default(self, each: Field) -> bool:
-        """Return whether a default that the file states is valid for the field."""
+        """Whether a default that the file states counts for the field."""
         is_single = each.label in (ONE, OPTIONAL) and not each.oneof
         return self.syntax == "proto2" and is_single and each.kind in ("int32", "int64", "string")
 

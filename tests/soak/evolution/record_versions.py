@@ -44,9 +44,7 @@ class RecordVersions:
         return Message(encoded(document, value), f"{value}")
 
     def _members(self, record: dict[str, Any], value: dict[str, Any]) -> dict[str, Any]:
-        """Draw the value as an object whose members may be null or absent, and which may have further
-        members.
-        """
+        """The value as an object in which members may be null or absent, and others may be there."""
         rng = self._rng
         members = {each["name"]: self._nested(each["type"], value[each["name"]]) for each in record["fields"]}
         for name in list(members):
@@ -88,5 +86,5 @@ def _json_text(value: Any) -> Any:
 
 
 def _version(number: int, document: dict[str, Any], changes: tuple[str, ...]) -> Version:
-    # The registry regards two documents as one version if they differ only in aliases.
+    # The registry takes two documents for one version where they differ in aliases alone.
     return Version(json.dumps(document | {"version": number}), type_words(document), changes)

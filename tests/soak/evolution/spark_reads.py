@@ -67,10 +67,10 @@ class SparkReads:
             read = Read(DROPMALFORMED)
             plain = outcome_of(lambda: rows(twins.options(twins.kept, read, None)))
         if isinstance(plain, Exception):
-            return  # The topic has no columns to select.
+            return  # The topic has no columns to ask for.
         values = [name for name in plain.column_names if name not in FIELDS]
         if len({name.lower() for name in values}) < len(values):
-            return  # Spark regards such columns as one.
+            return  # Spark takes such columns for one.
         plain = plain.select([*values, *_METADATA])
         for how, expected, read_by_spark in self._ways(twins, read, plain):
             play.compare(expected, outcome_of(read_by_spark), how)
@@ -78,14 +78,14 @@ class SparkReads:
                 return
 
     def _ways(self, twins: Twins, read: Read, plain: pa.Table) -> Iterator[tuple[str, pa.Table, Way]]:
-        """Return each way of reading, by its name, with the expected rows."""
+        """Each way of reading, by its name, with the rows that it must give."""
         names = [f"`{name}`" for name in plain.column_names]
         yield "Spark batch", plain, lambda: _arrow(self._batch(twins, read).selectExpr(*names))
         yield "SQL", plain, lambda: _arrow(self._in_sql(twins, read).selectExpr(*names))
         for word, is_kept in (("is null", pc.is_null), ("is not null", pc.is_valid)):
             wanted, condition = plain.filter(is_kept(plain.column(0))), f"{names[0]} {word}"
             yield f"SQL {word}", wanted, partial(self._filtered, twins, read, condition, names)
-        # Spark streams times of day only with this setting.
+        # Spark streams no times of day unless it is told to.
         self._spark.conf.set(_TIMES, "true")
         try:
             yield "Spark stream", plain, lambda: self._stream(twins, read, names)
@@ -142,7 +142,7 @@ def _arrow(frame: DataFrame) -> pa.Table:
 
 
 def _named(fault: PySparkException) -> Exception:
-    """Return this package's error that Spark shows, otherwise Spark's own."""
+    """The error of this package that Spark shows, or else Spark's own."""
     kinds, text = _subclasses(errors.PulsarError), str(fault)
     found = [kind for kind in kinds if re.search(rf"\b{kind.__name__}\b", text)]
     return found[0](text) if found else fault

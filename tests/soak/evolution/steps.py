@@ -73,7 +73,7 @@ class Trim:
 
 @dataclass(frozen=True)
 class Read:
-    """Read table and topic together, and compare them with the topic whose ledgers are all kept."""
+    """Read table and topic together, and compare them with the topic of which no ledger is removed."""
 
     mode: str = PERMISSIVE
     share: float = 1.0
@@ -88,7 +88,7 @@ Step = Register | Send | Close | Tier | Trim | Read
 
 @dataclass(frozen=True)
 class Evolution:
-    """The steps of one topic and its table."""
+    """What happens to one topic and its table."""
 
     seed: int
     kind: str
@@ -102,7 +102,7 @@ class Evolution:
         known: set[int] = set()
         for step in self.steps:
             if isinstance(step, Register):
-                # The changes describe the difference to the previous version, so they need that version.
+                # Of a version whose predecessor was left out, changes say nothing.
                 words = self.versions[step.version].changes if step.version - 1 in known else ()
                 known.add(step.version)
                 changed = f" ({'; '.join(words)})" if words else ""

@@ -1,6 +1,4 @@
-"""A topic whose ledgers are removed, and its twin, which keeps all ledgers and shows the broker's rows at any
-time.
-"""
+"""A topic whose ledgers are removed, and its twin, which keeps all ledgers: what the broker would give at any time."""
 
 from __future__ import annotations
 
@@ -97,7 +95,7 @@ class Twins:
         return tables_in(self.place.folder, self.table_format)
 
     def texts(self, topic: str) -> dict[str, str]:
-        """Return the options as Spark passes them."""
+        """Options as Spark takes them."""
         texts = {"service.url": self.place.service_url, "admin.url": self.place.admin_url, "topic": topic}
         if topic == self.topic:
             texts["tierCatalog"] = json.dumps(self.catalog)
@@ -173,7 +171,7 @@ class Twins:
 
 
 def rows(texts: dict[str, str], columns: pa.Schema | None = None) -> pa.Table:
-    """Return the rows of a batch, without Spark. `columns` are as in `.schema(...)`."""
+    """The rows of a batch, without Spark. `columns`: as `.schema(...)` takes them."""
     options = parse_options(ReadOptions, texts)
     schema = resolve_source_schema(options, columns)
     batches = [batch for split in plan_batch(options).splits for batch in read_split(options, schema, split)]
@@ -182,7 +180,7 @@ def rows(texts: dict[str, str], columns: pa.Schema | None = None) -> pa.Table:
 
 @dataclass(frozen=True)
 class _Options:
-    """The part of a tier that `Query` uses."""
+    """What `Query` wants of a tier."""
 
     texts: dict[str, str]
 
