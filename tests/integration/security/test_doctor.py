@@ -14,7 +14,7 @@ from pyspark_pulsar.tools.cli import cli
 
 @pytest.fixture
 def present(secured: SecuredPulsar, topic: str) -> str:
-    secured.request("PUT", topic.replace("://", "/"))
+    secured.ask("PUT", topic.replace("://", "/"))
     return topic
 
 

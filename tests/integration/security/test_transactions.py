@@ -27,7 +27,7 @@ def test_one_right_more_than_for_other_writes(
     options = secured.options(WORKER, tls=tls)
     right = f"namespaces/pulsar/system/permissions/{WORKER}"
     assert RIGHT in refused(lambda: write(spark, topic, options), "PermissionDenied")
-    secured.request("POST", right, ["consume"])
+    secured.ask("POST", right, ["consume"])
     try:
         write(spark, topic, options)
         found = spark.read.format("pulsar").options(**options).option("topic", topic).load()
@@ -38,7 +38,7 @@ def test_one_right_more_than_for_other_writes(
         assert result.exit_code == 0, result.output
         assert "is committed, 100 rows in 3 transactions" in result.output
     finally:
-        secured.request("DELETE", right)
+        secured.ask("DELETE", right)
 
 
 def test_a_stranger_is_refused(

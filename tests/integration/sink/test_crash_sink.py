@@ -18,7 +18,7 @@ from typing import Any
 
 import pulsar as official_client
 import pytest
-from fixtures.forwarder import Forwarder, SeenCommand
+from fixtures.forwarder import Forwarder, Seen
 from fixtures.spark_cluster import spark_cluster
 from integration.official import Admin, JavaClient, await_true
 from soak.query import Query
@@ -61,7 +61,7 @@ class Killer:
             self._command, self._left, self._kill = command, nth, kill
             self.killed = False
 
-    def __call__(self, seen: SeenCommand) -> None:
+    def __call__(self, seen: Seen) -> None:
         if seen.command != self._command:
             return
         with self._lock:
@@ -202,7 +202,7 @@ def test_a_speculative_twin_wins(
     send(official, source, 0, width=_WIDE)
     seen: Counter[int] = Counter()
 
-    def count(each: SeenCommand) -> None:
+    def count(each: Seen) -> None:
         seen[each.command] += 1
 
     conf = {

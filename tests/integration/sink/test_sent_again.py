@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pulsar as official_client
 import pyarrow as pa
 import pytest
-from fixtures.forwarder import Cut, Forwarder, SeenCommand
+from fixtures.forwarder import Cut, Forwarder, Seen
 from integration.official import Admin, JavaClient, as_base64, await_true, messages_of
 from pyspark.sql import SparkSession
 
@@ -43,7 +43,7 @@ class Interruption:
     unload: Callable[[], None]
     seen: int = -1
 
-    def __call__(self, seen: SeenCommand) -> None:
+    def __call__(self, seen: Seen) -> None:
         if seen.command != (SEND_RECEIPT if self.kind == "receipt" else SEND):
             return
         self.seen += 1
@@ -65,7 +65,7 @@ def options(service_url: str, topic: str) -> WriteOptions:
     )
 
 
-def write(server: LocalPulsar, topic: str, watch: Callable[[SeenCommand], None]) -> int:
+def write(server: LocalPulsar, topic: str, watch: Callable[[Seen], None]) -> int:
     """The values, in one batch for each run of small ones."""
     target = settle_target(options(server.service_url, topic), COLUMNS)
     with Forwarder(server.service_url, watch) as forwarder:

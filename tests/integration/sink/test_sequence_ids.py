@@ -8,7 +8,7 @@ import pulsar as official_client
 import pyarrow as pa
 import pytest
 from fixtures.fix_spark import ReadTopic
-from fixtures.forwarder import Cut, Forwarder, SeenCommand
+from fixtures.forwarder import Cut, Forwarder, Seen
 from integration.official import Admin, Refused, messages_of
 from integration.task_failures import failure
 from pyspark.sql import DataFrame, SparkSession
@@ -61,9 +61,9 @@ def test_an_attempt_that_breaks_anywhere_is_run_again(
     nth: int, target: str, pulsar: LocalPulsar, official: official_client.Client
 ) -> None:
     """First the connection breaks, then the whole task is run again, as Spark does."""
-    sends: list[SeenCommand] = []
+    sends: list[Seen] = []
 
-    def cut(seen: SeenCommand) -> None:
+    def cut(seen: Seen) -> None:
         sends.extend([seen] * (seen.command == SEND))
         if seen.command == SEND and len(sends) == nth + 1:
             raise Cut(after=1 << 30)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from fixtures.forwarder import Forwarder, SeenCommand
+from fixtures.forwarder import Forwarder, Seen
 from integration.official import Admin
 
 from pyspark_pulsar.client.broker.client import BrokerClient
@@ -111,7 +111,7 @@ def test_reading_while_connections_break(pulsar: LocalPulsar, topic: str) -> Non
 
 def test_tasks_of_one_process_share_a_connection(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
     """Also when the topic has moved in between; one that breaks while it is idle is replaced."""
-    commands: list[SeenCommand] = []
+    commands: list[Seen] = []
     with Forwarder(pulsar.service_url, commands.append) as forwarder:
         options = ReadOptions(service_url=forwarder.service_url, topic=topic, consumers_per_split=1)
         target = WriteOptions(service_url=forwarder.service_url, topic=topic)

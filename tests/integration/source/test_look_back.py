@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from fixtures.forwarder import MESSAGE, Cut, Forwarder, SeenCommand
+from fixtures.forwarder import MESSAGE, Cut, Forwarder, Seen
 from integration.official import Admin
 from integration.raw_producer import RawProducer
 
@@ -28,7 +28,7 @@ from pyspark_pulsar.tools.standalone import LocalPulsar
 PIECES = [b"first ", b"second ", b"third"]
 WHOLE = b"".join(PIECES)
 
-Watch = Callable[[SeenCommand], None]
+Watch = Callable[[Seen], None]
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def read(
         return [value for batch in batches for value in batch.column("value").to_pylist()]
 
 
-def looks_back(seen: SeenCommand) -> bool:
+def looks_back(seen: Seen) -> bool:
     """The task's own client opens a connection for lookups and one for its topic, then looking back begins."""
     return seen.connection > 1
 
@@ -86,7 +86,7 @@ def kinds_of_look_back(read_watched: Callable[[Watch], object]) -> Counter[int]:
     """How many commands of each kind a look-back takes when nothing happens."""
     commands: Counter[int] = Counter()
 
-    def count(seen: SeenCommand) -> None:
+    def count(seen: Seen) -> None:
         commands[seen.command] += looks_back(seen)
 
     read_watched(count)
@@ -103,7 +103,7 @@ class Once:
     count: int = 0
     done: bool = False
 
-    def __call__(self, seen: SeenCommand) -> None:
+    def __call__(self, seen: Seen) -> None:
         if not looks_back(seen) or seen.command != self.command:
             return
         self.count += 1
@@ -139,7 +139,7 @@ def test_connections_that_break_between_any_two_chunks(pulsar: LocalPulsar, topi
     where = spread(pulsar, topic, admin)
     cuts = 0
 
-    def at_the_second(seen: SeenCommand) -> None:
+    def at_the_second(seen: Seen) -> None:
         nonlocal cuts
         if looks_back(seen) and seen.command == MESSAGE and seen.nth == 1:
             cuts += 1
@@ -167,7 +167,7 @@ def test_a_topic_that_moves_at_any_message(pulsar: LocalPulsar, topic: str, admi
 def test_connections_that_never_deliver(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
     where = spread(pulsar, topic, admin)
 
-    def at_each_message(seen: SeenCommand) -> None:
+    def at_each_message(seen: Seen) -> None:
         if looks_back(seen) and seen.command == MESSAGE:
             raise Cut(after=30)
 

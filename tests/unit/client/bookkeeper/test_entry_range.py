@@ -19,7 +19,7 @@ def test_every_bookie_is_named_with_what_it_said() -> None:
     assert "deleted" not in str(error)
 
 
-def test_a_ledger_that_no_bookie_has_was_deleted() -> None:
+def test_a_ledger_that_nobody_has_was_deleted() -> None:
     assert "it was deleted since" in str(
         RUN.unavailable(4, {"a": describe(NO_LEDGER), "b": describe(NO_LEDGER)})
     )
