@@ -48,11 +48,11 @@ def visit(site: Path, url: str, browser: Browser) -> Visit:
     return found
 
 
-def test_nothing_is_wider_than_its_place(visit: Visit) -> None:
+def test_no_element_is_wider_than_its_container(visit: Visit) -> None:
     assert not visit.faults, "\n".join(visit.faults)
 
 
-def test_nothing_comes_from_elsewhere_and_nothing_fails(visit: Visit) -> None:
+def test_pages_load_nothing_from_other_hosts_and_nothing_fails(visit: Visit) -> None:
     assert not visit.heard
 
 

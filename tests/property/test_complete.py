@@ -98,7 +98,7 @@ STEPS = st.one_of(
 
 @given(st.lists(STEPS, max_size=60))
 @settings(max_examples=400, deadline=None)
-def test_what_is_tiered_is_all_there_was_in_order_and_nothing_is_lost_in_silence(
+def test_all_messages_are_tiered_in_order_and_a_loss_is_reported(
     steps: list[tuple[str, int]],
 ) -> None:
     topic = Topic()

@@ -123,9 +123,7 @@ def test_nothing_unread_is_passed_over(both: Clusters, data: st.DataObject) -> N
 
 
 @given(clusters(one_way=True), st.data())
-def test_nothing_comes_again_where_all_was_produced_in_one_cluster(
-    both: Clusters, data: st.DataObject
-) -> None:
+def test_no_message_is_repeated_if_all_are_from_one_cluster(both: Clusters, data: st.DataObject) -> None:
     read = data.draw(st.integers(0, len(both.east)))
     point = resumed(both, read, one_way=True)
     begin = both.log.number(point.position)

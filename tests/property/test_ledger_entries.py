@@ -266,7 +266,7 @@ class BusyBookie(Bookie):
         return struct.pack(">I", len(answer)) + answer
 
 
-def test_what_the_caller_does_between_entries_is_no_pause_of_a_bookie(
+def test_a_slow_caller_does_not_count_as_a_slow_bookie(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The only bookie of a ledger gets a second request, however long the rows before needed."""
@@ -282,7 +282,7 @@ def test_what_the_caller_does_between_entries_is_no_pause_of_a_bookie(
     assert found == [(LEDGER, 0), (LEDGER, 0), (LEDGER, 2), (LEDGER, 2)]
 
 
-def test_an_entry_on_its_way_when_an_old_bookie_closes_the_connection(
+def test_an_entry_in_flight_when_an_old_bookie_closes_the_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The reader requests the entry that one bookie lacks from the other, old bookie.

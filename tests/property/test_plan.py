@@ -187,7 +187,7 @@ def test_a_window_leaves_out_no_ledger_that_was_open_in_it(
 
 
 @given(data=st.data())
-def test_a_window_leaves_out_no_message_whatever_brokers_say_of_times(data: st.DataObject) -> None:
+def test_a_window_leaves_out_no_message_whatever_times_brokers_report(data: st.DataObject) -> None:
     """The window is tested over ledgers that truly follow each other in time.
 
     Brokers whose clocks are wrong by less than the slack closed them; some ledgers have no closing time.

@@ -34,7 +34,7 @@ def _arrives(path: str) -> list[str]:
 
 
 @given(TOPICS)
-def test_of_topics(topic: TopicName) -> None:
+def test_names_of_topics(topic: TopicName) -> None:
     tenant, name = topic.namespace.tenant, topic.namespace.name
     assert _arrives(topic_resource(topic, "stats", a="b")) == [
         "persistent",
@@ -56,7 +56,7 @@ def test_of_topics(topic: TopicName) -> None:
 
 
 @given(NAMESPACES, ANY_TEXTS)
-def test_of_what_is_not_checked_elsewhere(namespace: Namespace, name: str) -> None:
+def test_paths_of_unchecked_names(namespace: Namespace, name: str) -> None:
     """Tenants of a setting, keys of properties."""
     for path, folders in (
         (resource("namespaces", name), ["namespaces"]),

@@ -131,7 +131,7 @@ def run(events: list[tuple[str, int]]) -> tuple[Topic, Query]:
 
 
 @given(EVENTS)
-def test_all_come_once_and_each_key_in_order(events: list[tuple[str, int]]) -> None:
+def test_all_messages_are_read_once_and_each_key_in_order(events: list[tuple[str, int]]) -> None:
     topic, query = run(events)
     triggers = 0
     while query.trigger(topic, 3):
@@ -155,7 +155,7 @@ def test_all_come_once_and_each_key_in_order(events: list[tuple[str, int]]) -> N
 
 
 @given(EVENTS, st.integers(0, 20))
-def test_what_was_drained_may_go(events: list[tuple[str, int]], index: int) -> None:
+def test_drained_segments_may_be_deleted(events: list[tuple[str, int]], index: int) -> None:
     """The layout loses it; nothing waits for it, nothing is read twice."""
     topic, query = run(events)
     while query.trigger(topic, 3):

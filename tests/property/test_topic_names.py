@@ -55,7 +55,7 @@ def test_a_partition_is_one_by_pulsars_rule(before: str, sign: str, index: int, 
 
 
 @given(ANY_TEXTS)
-def test_what_is_no_name_is_refused_in_words(text: str) -> None:
+def test_an_invalid_name_is_refused_with_a_reason(text: str) -> None:
     try:
         name = TopicName.parse(text)
     except TopicNameError as fault:

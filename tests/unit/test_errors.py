@@ -51,7 +51,7 @@ def leading_text(node: ast.expr) -> str:
     return node.value if isinstance(node.value, str) else ""
 
 
-def test_what_is_wrong_comes_first() -> None:
+def test_an_error_names_the_fault_first() -> None:
     kinds = {kind.__name__ for kind in _KINDS}
     faults = [
         f"{path.name}:{call.lineno}"

@@ -246,7 +246,7 @@ def test_a_limit_ends_tasks_and_leaves_no_traceback(
     assert "Traceback" not in capfd.readouterr().err
 
 
-def test_a_small_topic_is_broadcast_and_the_plan_says_what_is_read(spark: SparkSession, table: Table) -> None:
+def test_a_small_topic_is_broadcast_and_the_plan_shows_the_read(spark: SparkSession, table: Table) -> None:
     spark.range(3).selectExpr("id", "'x' AS city").writeTo(table).create()
     large = spark.range(10_000_000).selectExpr("id", "repeat('x', 100) AS name").where("length(name) > 3")
     joined = large.join(spark.table(table), "id")
@@ -313,7 +313,7 @@ def test_a_changed_table_is_seen_by_the_next_query(spark: SparkSession, table: T
     assert rows(spark.sql(f"SELECT id, coalesce(name, '-') FROM {table}")) == [(1, "-"), (2, "b")]
 
 
-def test_what_show_create_table_says_makes_the_same_table(spark: SparkSession, table: Table) -> None:
+def test_the_output_of_show_create_table_creates_the_same_table(spark: SparkSession, table: Table) -> None:
     spark.sql(
         f"CREATE TABLE {table} (id BIGINT NOT NULL, word STRING COMMENT 'said', at STRUCT<town: STRING>) COMMENT 'x' "
         f"TBLPROPERTIES ('partitions' = '2', 'key_column' = 'word', 'value_format' = 'json', 'team' = 'a')"

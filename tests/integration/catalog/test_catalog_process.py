@@ -232,7 +232,7 @@ def test_a_schema_that_columns_cannot_have(
     assert named("") in catalog.call("list_tables", namespace=HERE)
 
 
-def test_a_wrong_setting_ends_it(pulsar: LocalPulsar) -> None:
+def test_a_wrong_setting_ends_the_process(pulsar: LocalPulsar) -> None:
     catalog = Catalog(**{"service.url": pulsar.service_url, "starting.offsets": "earliest"})
     assert "did you mean 'startingOffsets'" in catalog.ready["error"]["message"]
     catalog.close()

@@ -151,7 +151,7 @@ def away(
     assert driver.names(f"{place}/{way}") == [f"{number:05}" for number in sorted(answers)]
 
 
-def test_what_is_removed_moved_or_damaged_is_named(
+def test_removed_moved_or_damaged_files_are_named(
     store: Store, place: str, rng: random.Random, short_ledgers: LocalPulsar, short_admin: Admin
 ) -> None:
     index, content = topic_of(place, "index"), topic_of(place, "content")

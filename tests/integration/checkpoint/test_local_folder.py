@@ -58,7 +58,7 @@ def sparks(spark: SparkSession, tmp_path: Path) -> Files:
     return Files(spark, _SPARKS, tmp_path)
 
 
-def test_a_file_is_there_when_it_is_whole(ours: Files, sparks: Files, tmp_path: Path) -> None:
+def test_a_file_appears_when_it_is_complete(ours: Files, sparks: Files, tmp_path: Path) -> None:
     output = ours.begin("deep/7", b"v1\nseven")
     assert not (tmp_path / "deep" / "7").exists()
     output.close()

@@ -141,7 +141,7 @@ def await_all(queries: list[StreamingQuery]) -> None:
         assert query.exception() is None
 
 
-def test_kinds_of_queries_go_on(
+def test_queries_of_each_kind_continue(
     provider: str,
     spark: SparkSession,
     streamed: Streamed,

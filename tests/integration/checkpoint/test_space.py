@@ -139,7 +139,7 @@ def test_after_many_epochs_little_more_is_stored_than_lives(
     assert time.monotonic() - began < 20
 
 
-def test_chunks_come_past_the_broker(
+def test_chunks_are_read_past_the_broker(
     store: Store, place: str, rng: random.Random, short_ledgers: LocalPulsar, short_admin: Admin
 ) -> None:
     """Closed ledgers of the content log are read from bookies with `admin.url`, and only from there with
@@ -166,9 +166,7 @@ def test_chunks_come_past_the_broker(
     assert auto.content(f"{place}/0") == bodies[0]
 
 
-def test_a_process_that_is_started_again_goes_on_looking_after_it(
-    short_ledgers: LocalPulsar, place: str
-) -> None:
+def test_a_restarted_process_continues_upkeep(short_ledgers: LocalPulsar, place: str) -> None:
     """A restarted process gets its checkpoint back from the JVM, unless another application has taken that
     over.
     """

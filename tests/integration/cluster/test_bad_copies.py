@@ -166,7 +166,7 @@ def test_bookies_that_have_deleted_the_ledger_meanwhile(
     assert "not read from tiered storage" in caplog.text
 
 
-def test_a_copy_that_is_gone_and_offloaded_again(
+def test_a_copy_that_is_deleted_and_offloaded_again(
     namespace: str,
     cluster: PulsarCluster,
     cluster_admin: ClusterAdmin,

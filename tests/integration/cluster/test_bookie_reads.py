@@ -264,7 +264,7 @@ def test_a_silent_bookie_is_waited_for_once(
     assert [str(address) for address in avoided] == [wires[0].address]
 
 
-def test_an_executor_that_is_cut_off_tries_once(
+def test_an_executor_without_a_network_tries_once(
     cluster: PulsarCluster, wires: list[Wire], make: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Packets are dropped in silence on the way to all bookies, after the driver has reached them."""
@@ -284,7 +284,7 @@ def test_an_executor_that_is_cut_off_tries_once(
     assert len(warnings) == 1
 
 
-def test_a_driver_that_is_cut_off_sends_one_request(
+def test_a_driver_without_a_network_sends_one_request(
     cluster: PulsarCluster, wires: list[Wire], make: Any
 ) -> None:
     """A stream plans again and again; the bookies that did not answer are not waited for each time."""
@@ -327,7 +327,7 @@ def flip_last_bit(frame: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("slow", [None, 0, 1, 2])
-def test_the_broker_goes_on_in_the_middle(
+def test_the_broker_continues_in_the_middle(
     slow: int | None, cluster: PulsarCluster, wires: list[Wire], make: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     """`slow`: the bookie that answers only after the others are gone; one of the three holds the first entry."""

@@ -91,7 +91,7 @@ def test_a_reader_may_begin_at_each_block(
 
 
 @pytest.mark.parametrize("kind", DAMAGES)
-def test_a_copy_that_is_not_whole_is_an_error_or_read_elsewhere(
+def test_an_incomplete_copy_is_an_error_or_read_from_another_location(
     kind: str, small: Offloaded, caplog: pytest.LogCaptureFixture
 ) -> None:
     (copy,) = small.found()
@@ -127,7 +127,7 @@ def test_the_planner_leaves_out_what_cannot_be_read(
         small.found()
 
 
-def test_a_store_that_is_not_reached_is_said_so_at_once(small: Offloaded) -> None:
+def test_an_unreachable_store_is_reported_immediately(small: Offloaded) -> None:
     changes = {"tiered_storage_options": (*KEYS, ("endpoint", "http://127.0.0.1:1"))}
     assert small.found(read_from="auto", operation_timeout_ms=2000, **changes) == []
     with pytest.raises(TieredStorageUnavailable, match="the connection was refused"):

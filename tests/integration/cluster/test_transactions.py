@@ -69,7 +69,7 @@ def await_end(cluster: PulsarCluster, transaction: dict[str, int], topic: str) -
 
 
 @pytest.mark.parametrize("batching", [False, True], ids=["unbatched", "batched"])
-def test_bookies_give_what_the_broker_gives(
+def test_bookies_return_the_same_rows_as_the_broker(
     batching: bool, namespace: str, cluster: PulsarCluster, cluster_admin: ClusterAdmin, java: JavaClient
 ) -> None:
     topic = f"persistent://{namespace}/t"

@@ -285,7 +285,7 @@ def test_every_panel_and_every_alert_answers(
         assert {(rule["health"], rule.get("lastError", "")) for rule in prometheus.rules()} == {("ok", "")}
 
 
-def test_the_file_is_as_prometheus_wants_it(
+def test_the_file_is_valid_for_prometheus(
     queries: Queries, listener: PulsarProgressListener, tmp_path: Path
 ) -> None:
     queries.once("run")

@@ -45,7 +45,7 @@ def job(tmp_path: Path, pulsar: LocalPulsar, topic: str) -> Job:
     return Job(tmp_path, pulsar.service_url, topic)
 
 
-def test_a_run_says_by_its_exit_code_how_it_ended(
+def test_the_exit_code_of_a_run_reports_its_result(
     job: Job, spark: SparkSession, pulsar: LocalPulsar, topic: str, read_topic: ReadTopic
 ) -> None:
     code, said = job.run()

@@ -33,11 +33,11 @@ def test_a_batch_is_written_and_read(results: dict[str, object]) -> None:
     assert results["batch"] == list(range(40))
 
 
-def test_a_stream_goes_on_where_it_was_stopped(results: dict[str, object]) -> None:
+def test_a_stream_continues_where_it_was_stopped(results: dict[str, object]) -> None:
     assert results["stream"] == list(range(120))
 
 
-def test_what_spark_lacks_is_refused(results: dict[str, object]) -> None:
+def test_features_that_spark_lacks_are_refused(results: dict[str, object]) -> None:
     refused = {key: str(text) for key, text in results.items() if key.startswith("refused")}
     if SPARK_ASKS_FOR_LIMITS:
         assert refused == {"refused limit": ""}

@@ -90,7 +90,7 @@ def test_offsets(ends: dict[str, PartitionEnds]) -> None:
 
 
 @pytest.mark.parametrize("admin", [None, Stats(refuses={"internal_stats": PermissionDenied("no")})])
-def test_offsets_for_those_who_may_only_consume(ends: dict[str, PartitionEnds], admin: Stats | None) -> None:
+def test_offsets_for_roles_that_may_only_consume(ends: dict[str, PartitionEnds], admin: Stats | None) -> None:
     ends[ORDERS] = PartitionEnds(Position(7, 0), Position(9, 4), None)
     found = rows(cluster_of(broker(), admin), HERE, "orders$offsets")
     assert found == [[-1, "7:0:0", "9:4:0", None, None, None]]

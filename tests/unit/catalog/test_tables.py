@@ -45,7 +45,7 @@ def test_the_namespaces_of_one_tenant() -> None:
         list_namespaces(cluster, ["b"])
 
 
-def test_what_pulsar_keeps_for_itself() -> None:
+def test_topics_that_pulsar_uses_internally() -> None:
     cluster = cluster_of(admin=Admin(topics_there=NAMESPACES), systemTopics="true")
     assert ["pulsar", "system"] in list_namespaces(cluster, [])
     assert ["public", "functions"] in list_namespaces(cluster, ["public"])
@@ -69,7 +69,7 @@ def test_a_role_that_may_list_nothing() -> None:
         list_namespaces(cluster, ["public"])
 
 
-def test_one_tenant_that_is_refused_hides_no_other() -> None:
+def test_a_refused_tenant_hides_no_other() -> None:
     admin = Admin(topics_there=NAMESPACES, refuses={"namespaces of a": DENIED})
     assert list_namespaces(cluster_of(admin=admin), []) == [["public", "default"]]
 
@@ -122,7 +122,7 @@ def test_lists_by_the_broker(admin: Admin | None) -> None:
     assert broker.counts == {"partitions": 1}
 
 
-def test_a_namespace_or_tenant_that_is_not_there() -> None:
+def test_a_missing_namespace_or_tenant_is_reported() -> None:
     cluster = cluster_of(admin=Admin(topics_there=NAMESPACES))
     assert list_tables(cluster, ["a"]) == []
     with pytest.raises(NamespaceNotFoundError):

@@ -143,7 +143,7 @@ def test_of_two_snapshots_beside_each_other_the_later_one_counts() -> None:
 
 
 @given(drawn, st.data())
-def test_a_record_that_is_missing_in_between_is_seen(drawn: list, data: st.DataObject) -> None:
+def test_a_missing_record_is_noticed(drawn: list, data: st.DataObject) -> None:
     records = as_records(drawn)
     gone = data.draw(st.integers(1, len(records) - 1))
     behind = records[gone + 1 :]

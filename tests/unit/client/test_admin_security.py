@@ -69,7 +69,7 @@ def client(url: str, **more: str) -> AdminClient:
     return AdminClient(parse_options(ConnectionOptions, given | more))
 
 
-def test_another_broker_hears_it_as_well(serve: Serve) -> None:
+def test_another_broker_gets_the_credentials_as_well(serve: Serve) -> None:
     owner, heard_by_owner = serve(lambda: (200, {}))
     first, heard_by_first = serve(lambda: (307, {"Location": f"{owner}/there"}))
     with client(first) as admin:

@@ -205,7 +205,7 @@ def test_names_of_a_union_that_were_swapped() -> None:
     ]
 
 
-def test_a_field_keeps_its_name_where_an_alias_would_make_two_of_it() -> None:
+def test_a_field_keeps_its_name_if_an_alias_would_duplicate_it() -> None:
     old = record(("a", "int"), ("b", "string"))
     new = record(
         {"name": "renamed", "type": "long", "aliases": ["other", "a"]},

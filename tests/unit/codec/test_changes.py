@@ -76,7 +76,7 @@ def test_a_row_of_its_key_alone_is_no_delete() -> None:
     assert [(row["_change_type"], row["id"]) for row in rows] == [("update_postimage", 1), ("delete", 1)]
 
 
-def test_a_pair_without_a_value_is_a_delete_whose_key_is_there() -> None:
+def test_a_pair_without_a_value_is_a_delete_with_its_key() -> None:
     pairs = pa.schema({"key": pa.string(), "value": pa.string()})
     messages = [(b"a", {"key": "a", "value": "x"}), (b"a", {"key": "a"}), (None, {})]
     rows = changed("key", pairs, *messages, separated=True)

@@ -95,7 +95,7 @@ def test_range_is_start_inclusive_end_exclusive() -> None:
     assert [row["value"] for row in rows_of(over, *entries)] == [b"b", b"c", b"d", b"e"]
 
 
-def test_full_batches_come_at_once_and_the_rest_at_the_end() -> None:
+def test_full_batches_are_returned_immediately_and_the_rest_at_the_end() -> None:
     over = decoder(None, ["value"], batch_rows=2)
     first = [
         batch.num_rows for batch in over.decode(pushed(batched(b"a", b"b", b"c"), entry(b"d"), entry(b"e")))
@@ -283,7 +283,7 @@ def test_a_decoder_serves_no_split_of_a_topic_that_was_made_again(then: str) -> 
         assert [row["id"] for row in rows_of(last, entry(b"\2\4", (16, V1)))] == [2]
 
 
-def test_a_decoder_that_knows_many_versions_does_not_come_back() -> None:
+def test_a_decoder_with_many_versions_is_not_reused() -> None:
     taken = []
     for _ in range(2):
         over = lenient(avro_info(NEW, V2), "FAILFAST", fetch=lambda _: avro_info(OLD), asker="many versions")

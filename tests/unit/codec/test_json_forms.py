@@ -143,7 +143,7 @@ def test_read(kind: Any, text: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize(("kind", "text"), NO_VALUE, ids=str)
-def test_what_is_no_value_is_a_bad_row(kind: Any, text: str) -> None:
+def test_an_invalid_value_is_a_bad_row(kind: Any, text: str) -> None:
     with pytest.raises(DecodeError, match="in field v, at byte"):
         read(kind, text)
 

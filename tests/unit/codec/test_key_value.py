@@ -124,7 +124,7 @@ def test_a_version_of_other_types_is_refused() -> None:
         (b"\0\0\0\1\0\xff\xff\xff\xff", "key: expected 4 bytes"),
     ],
 )
-def test_what_is_no_pair_is_named(payload: bytes, why: str) -> None:
+def test_an_invalid_pair_is_named(payload: bytes, why: str) -> None:
     good = b"\0\0\0\4\0\0\0\1\0\0\0\1x"
     with pytest.raises(DecodeError, match=rf"ledger 7, entry 1: .*{why}"):
         rows_of(INLINE, [unversioned(good), unversioned(payload)], ["*"])
@@ -174,7 +174,7 @@ def raw_entry(sent: SendFrames) -> bytes:
     return sent.frames[8 + command :]
 
 
-def test_what_cannot_be_written_names_side_and_row() -> None:
+def test_a_value_that_cannot_be_written_names_side_and_row() -> None:
     document = b'{"type":"record","name":"R","fields":[{"name":"id","type":"long"}]}'
     record, text = SchemaInfo("", SchemaType.AVRO, document), SchemaInfo("", SchemaType.STRING)
     info = join(KeyValueSchemas(record, text, separated=True))

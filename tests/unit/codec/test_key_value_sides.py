@@ -65,7 +65,7 @@ def rows_of(
 
 
 @each_form
-def test_records_come_back(value_format: str, encoding: str) -> None:
+def test_records_are_read_back(value_format: str, encoding: str) -> None:
     info, frames = sent(value_format, encoding)
     read = resolve_read_schema(info, topic=TOPIC, columns=["*"])
     assert rows_of(read, info, entries_of(frames)) == BATCH.to_pylist()

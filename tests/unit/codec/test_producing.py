@@ -74,7 +74,7 @@ def test_options_in_the_kernels_words() -> None:
     assert producing(off) == Producing("none", 5000)
 
 
-def test_tombstones_are_rows_with_a_key_and_nothing_else() -> None:
+def test_tombstones_are_rows_with_only_a_key() -> None:
     batch = pa.record_batch(
         {
             "__key": pa.array(["a", "b", None, "d"]),

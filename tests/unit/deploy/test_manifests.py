@@ -29,7 +29,7 @@ def one(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yaml")), ids=lambda path: path.name)
-def test_a_manifest_is_one_of_kubernetes(path: Path) -> None:
+def test_a_manifest_is_valid_for_kubernetes(path: Path) -> None:
     for document in documents(path):
         if document["kind"] == OPERATORS_KIND:
             check_pod(document["spec"]["driver"]["template"])
@@ -80,7 +80,7 @@ def test_the_image_runs_as_the_user_of_the_pods() -> None:
     assert int(steps["USER"]) == one("pod-template.yaml")["spec"]["securityContext"]["runAsUser"]
 
 
-def test_the_image_has_what_containers_are_for_and_the_page_says_which() -> None:
+def test_the_image_has_the_programs_that_the_page_names() -> None:
     """Object stores, encrypted messages, and metrics for the Prometheus that scrapes the driver's pod."""
     arguments = dict(
         step.value.split("=", 1)

@@ -24,7 +24,7 @@ def _row(name: str) -> str:
     return str(row)
 
 
-def test_versions_are_those_of_the_requirements() -> None:
+def test_versions_agree_with_the_requirements() -> None:
     assert REQUIRED["pyspark"] == ">=4.1,<4.4"
     assert "tested" in _row("4.3")
     assert "tested" in _row("4.2")

@@ -35,7 +35,7 @@ def test_a_row_is_what_a_read_gives(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.read], ids=str)
-def test_a_row_goes_both_ways(row: Row) -> None:
+def test_a_row_is_written_and_read_back(row: Row) -> None:
     check_both_ways(row)
 
 

@@ -86,7 +86,7 @@ def test_the_api_page_has_every_public_name() -> None:
 
 
 @pytest.mark.parametrize("page", sorted(SECTIONS - {"index.md"}))
-def test_a_section_says_what_each_of_its_pages_is_for(page: str) -> None:
+def test_a_section_describes_each_of_its_pages(page: str) -> None:
     assert _below(page)
     assert _below(page) <= _linked(page)
 

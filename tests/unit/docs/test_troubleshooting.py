@@ -54,7 +54,7 @@ def _sparks_conditions() -> str:
 
 
 @pytest.mark.parametrize("quote", _quotes())
-def test_a_quoted_text_is_said_by_somebody(quote: str) -> None:
+def test_a_quoted_text_exists(quote: str) -> None:
     if _CONDITION.fullmatch(quote):
         assert f'"{quote}"' in _sparks_conditions()
     elif quote.isidentifier() and quote[0].isupper():

@@ -85,14 +85,14 @@ def test_partition_suffix() -> None:
         "1_",
     ],
 )
-def test_what_is_no_suffix_of_a_partition(suffix: str) -> None:
+def test_a_suffix_that_names_no_partition(suffix: str) -> None:
     name = TopicName.parse(f"orders-partition-{suffix}")
     assert name.partition == -1
     assert name.without_partition() == name
     assert TopicPartition.parse(str(name)).name == str(name)
 
 
-def test_what_of_a_list_is_of_no_use_is_left_out() -> None:
+def test_useless_items_of_a_list_are_left_out() -> None:
     topics, unusable = parse_listed(["persistent://a/b/c d", "persistent://a/b/..", "persistent://a/x/b/c"])
     assert topics == [TopicName.parse("persistent://a/b/c d")]
     assert unusable == ["persistent://a/b/..", "persistent://a/x/b/c"]

@@ -103,7 +103,7 @@ def test_read_options_refused(given: dict[str, str], words: str) -> None:
         (ReadOptions, "maxoffsetspertriger", "did you mean 'maxOffsetsPerTrigger'"),
     ],
 )  # fmt: skip
-def test_unknown_options_say_what_is_meant(scope: type[ConnectionOptions], key: str, words: str) -> None:
+def test_unknown_options_suggest_similar_names(scope: type[ConnectionOptions], key: str, words: str) -> None:
     with pytest.raises(OptionError) as caught:
         parse_options(scope, {**SERVICE, "topic": "a", key: "b"})
     text = str(caught.value)

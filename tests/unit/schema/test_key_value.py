@@ -50,7 +50,7 @@ def test_split_gives_the_sides_their_names_and_properties() -> None:
     assert json.loads(schemas.value.text)["name"] == "Order"
 
 
-def test_what_is_not_said_is_inline_bytes() -> None:
+def test_the_default_encoding_is_inline_bytes() -> None:
     schemas = split(pair(b"\xff\xff\xff\xff" + EMPTY), topic="t")
     assert schemas == KeyValueSchemas(
         SchemaInfo("", SchemaType.BYTES), SchemaInfo("", SchemaType.BYTES), separated=False
@@ -76,7 +76,7 @@ def test_what_is_not_said_is_inline_bytes() -> None:
         ),
     ],
 )
-def test_what_is_no_pair_of_schemas(info: SchemaInfo, message: str) -> None:
+def test_an_invalid_pair_of_schemas_is_refused(info: SchemaInfo, message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         resolve_read_schema(info, topic="t")
 

@@ -262,7 +262,7 @@ def test_logical_types_that_are_not_valid_are_ignored(
     assert rows(schema, entries(payload)) == [{"x": value}]
 
 
-def test_columns_name_why_a_field_is_not_there() -> None:
+def test_columns_name_the_reason_for_a_missing_field() -> None:
     for document, name, why in [
         (NODE, "next", r"a\.b\.Node contains itself"),
         (ORDER, "amount", "38 digits"),

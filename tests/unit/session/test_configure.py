@@ -93,7 +93,7 @@ def test_a_plain_builder(jar: str) -> None:
     assert os.environ["PYSPARK_PYTHON"] == sys.executable
 
 
-def test_what_the_builder_has_is_kept(jar: str) -> None:
+def test_settings_of_the_builder_are_kept(jar: str) -> None:
     made = builder(
         spark__jars="a.jar, b.jar",
         spark__sql__extensions="io.delta.X",
@@ -197,7 +197,7 @@ def test_settings_that_are_refused() -> None:
     assert catalog_settings() == {PREFIX: CLASS}
 
 
-def test_environment_says_which_python(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_selects_the_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYSPARK_PYTHON", "/env/python")
     assert settings_of(configure(builder(), URL))["spark.pyspark.python"] == "/env/python"
     assert settings_of(configure(builder(), URL))[f"{PREFIX}.python"] == sys.executable

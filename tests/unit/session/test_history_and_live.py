@@ -128,7 +128,9 @@ def test_a_subscription_is_moved_by_the_stream_alone(requests: list[ReadOptions]
         ({"topics": "a,b"}, "exactly one of"),
     ],
 )
-def test_options_that_contradict_it(options: dict[str, str], words: str, requests: list[ReadOptions]) -> None:
+def test_options_that_contradict_the_pattern(
+    options: dict[str, str], words: str, requests: list[ReadOptions]
+) -> None:
     spark: Any = Spark()
     with pytest.raises(OptionError, match=words):
         history_and_live(spark, **PLACE, **options)

@@ -39,7 +39,7 @@ def answer_to_nothing(process: ServiceProcess, call: str) -> bytes:
 
 
 @pytest.mark.parametrize("kind", ["long", "missing", "not writable"])
-def test_it_starts_whatever_tmpdir_is(kind: str, tmp_path: Path) -> None:
+def test_the_process_starts_whatever_tmpdir_is(kind: str, tmp_path: Path) -> None:
     """The process has no file with a path."""
     folder = tmp_path / ("d" * 200 if kind == "long" else "folder")
     if kind != "missing":

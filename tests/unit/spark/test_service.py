@@ -132,7 +132,7 @@ def _fail(header: Mapping[str, Any], body: bytes) -> None:
 
 
 @pytest.mark.parametrize("line", [b"", b"nonsense", b"\xff\xfe", b"[1]", b"[" * 50_000])
-def test_garbage_does_not_end_it(line: bytes) -> None:
+def test_garbage_does_not_end_the_process(line: bytes) -> None:
     source, target = os.pipe()
     sender(target)({}, b"")
     os.write(target, struct.pack(">II", len(line), 0) + line)

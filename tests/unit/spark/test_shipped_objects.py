@@ -17,7 +17,7 @@ print(frozen, left)
 """
 
 
-def test_what_is_imported_is_frozen_once() -> None:
+def test_imported_modules_are_frozen_once() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
     frozen, left = map(int, done.stdout.split())
     assert frozen > 50_000

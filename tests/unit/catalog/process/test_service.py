@@ -111,6 +111,6 @@ def test_an_unexpected_error_is_reported_with_its_type(
 
 
 @pytest.mark.parametrize("first", [{}, {"catalog": "p"}, {"catalog": "p", "settings": {"service.url": 1}}])
-def test_bad_settings_end_it(first: Mapping[str, Any]) -> None:
+def test_bad_settings_end_the_process(first: Mapping[str, Any]) -> None:
     (answer,) = served(first, {"id": 1})
     assert answer["error"]["kind"] == "Failed"

@@ -258,7 +258,9 @@ def test_times_are_filters(texts: dict[str, str]) -> None:
         ({"minPartitions": "x"}, "OptionError"),
     ],
 )
-def test_what_is_left_to_the_data_source(texts: dict[str, str], options: dict[str, str], reason: str) -> None:
+def test_queries_that_are_left_to_the_data_source(
+    texts: dict[str, str], options: dict[str, str], reason: str
+) -> None:
     told = requested(texts, ID, **options)
     assert list(told) == ["refused"]
     assert reason in told["refused"]
@@ -283,12 +285,12 @@ def test_a_schema_that_has_changed_since(texts: dict[str, str]) -> None:
     assert "not a column of the topic" in requested(texts, pa.field("other", pa.string()))["refused"]
 
 
-def test_what_the_broker_refuses_is_said_by_the_data_source(texts: dict[str, str]) -> None:
+def test_a_refusal_by_the_broker_is_reported_by_the_data_source(texts: dict[str, str]) -> None:
     broker = Broker(there={TOPIC: (2, SCHEMA)}, refuses={"schemas": PermissionDenied("no")})
     assert requested(texts, ID, broker=broker)["refused"] == "PermissionDenied: no"
 
 
-def test_rows_that_its_positions_do_not_cover(texts: dict[str, str]) -> None:
+def test_rows_outside_of_the_positions_are_reported(texts: dict[str, str]) -> None:
     options = parse_options(ReadOptions, texts)
     table = TopicTables(options).load(TopicName.parse(TOPIC))
     assert table is not None

@@ -69,7 +69,7 @@ NEW = {"name": "new", "type": ["null", "string"], "default": None}
 
 
 @pytest.mark.parametrize("kind", [SchemaType.AVRO, SchemaType.JSON])
-def test_all_else_stays_as_it_was_registered(kind: SchemaType) -> None:
+def test_all_other_parts_stay_as_they_were_registered(kind: SchemaType) -> None:
     found = edited(add("new", comment="why"), kind=kind)
     assert found == {**DOCUMENT, "fields": [*DOCUMENT["fields"], {**NEW, "doc": "why"}]}
     assert list(found) == list(DOCUMENT)
@@ -154,7 +154,7 @@ def test_comments_are_the_documentation_of_a_field() -> None:
         ({"change": "nullable", "column": ["note"], "nullable": False}, "SET NOT NULL"),
     ],
 )
-def test_what_would_lose_messages_is_refused(change: dict[str, Any], reason: str) -> None:
+def test_options_that_would_lose_messages_are_refused(change: dict[str, Any], reason: str) -> None:
     with pytest.raises(PulsarError, match=reason) as caught:
         edited(change)
     assert isinstance(caught.value, (CatalogUnsupported, SchemaError))

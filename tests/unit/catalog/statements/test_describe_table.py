@@ -70,7 +70,7 @@ def test_without_admin_url() -> None:
 
 
 @pytest.mark.parametrize("fault", [PermissionDenied("no"), ProtocolError("405"), TopicNotFoundError("no")])
-def test_what_a_role_may_not_see_is_left_out(stored: Callable[..., None], fault: Exception) -> None:
+def test_topics_that_a_role_may_not_see_are_left_out(stored: Callable[..., None], fault: Exception) -> None:
     stored(fault)
     assert table_properties(cluster_of(THERE, Stats()), HERE, "orders") == OF_BROKER | OF_STATS
     own = {ORDERS: {"pyspark-pulsar.key_column": "value", "pyspark-pulsar.other": "x", "comment": "x"}}

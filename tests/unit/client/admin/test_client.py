@@ -148,7 +148,7 @@ def test_refusals(serve: Serve, status: int, kind: type[PulsarError]) -> None:
     assert "s3cret" not in str(caught.value)
 
 
-def test_what_is_no_json_is_not_shown(serve: Serve) -> None:
+def test_invalid_json_is_not_shown(serve: Serve) -> None:
     url = serve(lambda _: (200, {}, b"<html>s3cret"))
     with client(url) as admin, pytest.raises(ProtocolError, match=r"admin.url") as caught:
         admin.get("a", "asking")

@@ -62,7 +62,7 @@ def test_a_change_is_made_again_after_a_passing_failure(serve: Serve) -> None:
     assert next(left, None) is None
 
 
-def test_an_answer_that_is_no_json_is_an_answer(serve: Serve) -> None:
+def test_an_answer_without_json_is_still_an_answer(serve: Serve) -> None:
     seen = []
 
     def answer(*asked: str) -> Answer:
@@ -115,7 +115,7 @@ def test_partitions_of_partitioned_topics_are_not_topics(serve: Serve) -> None:
     assert len(admin.topics.of_namespace(Namespace("t", "n"), system=True)) == len(found) + 1
 
 
-def test_a_pair_of_schemas_comes_back_as_it_was_registered() -> None:
+def test_a_pair_of_schemas_is_read_as_it_was_registered() -> None:
     document = '{"type":"record","name":"R","fields":[{"name":"ä","type":"int"}]}'.encode()
     key, value = SchemaInfo("K", SchemaType.STRING), SchemaInfo("V", SchemaType.JSON, document)
     info = join(KeyValueSchemas(key, value, separated=True))

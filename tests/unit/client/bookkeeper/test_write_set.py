@@ -34,7 +34,7 @@ def test_one_bookie_holds_as_many_consecutive_entries_as_there_are_copies(
         assert write_set.of_all(first, copies) == (BOOKIES[(first + copies - 1) % ensemble],)
 
 
-def test_a_write_set_of_which_little_is_known_may_have_no_groups() -> None:
+def test_a_mostly_unknown_write_set_may_have_no_groups() -> None:
     write_set = guess_write_set(0, [{"a", "b"}, {"b", "c"}, {"d", "e"}], BOOKIES)
     assert (write_set.group, write_set.of_all(0, 2), write_set.of_all(1, 2)) == (1, ("b",), ())
 

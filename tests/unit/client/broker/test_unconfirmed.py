@@ -217,7 +217,7 @@ class Schedule:
 
 
 @pytest.mark.parametrize("deduplicates", [False, True], ids=["plain", "deduplication"])
-def test_chunked_messages_are_there_once_whatever_breaks(deduplicates: bool, seed: int) -> None:
+def test_chunked_messages_are_stored_once_whatever_breaks(deduplicates: bool, seed: int) -> None:
     for run in range(300):
         rng = random.Random(seed + run)
         made, all_frames, values = encoder(), [], []
@@ -275,7 +275,7 @@ def test_a_last_chunk_waits_for_the_others() -> None:
 
 
 @pytest.mark.parametrize("sends_again", [False, True])
-def test_a_receipt_without_a_position_proves_nothing_of_what_was_not_sent_before(sends_again: bool) -> None:
+def test_a_receipt_without_a_position_proves_nothing_about_new_messages(sends_again: bool) -> None:
     unconfirmed = Unconfirmed(sends_again=sends_again)
     unconfirmed.add(frames_of(encoder(), [b"a"]), NO_TIME)
     unconfirmed.take(NO_TIME)
@@ -323,7 +323,7 @@ def test_receipts_out_of_order() -> None:
     assert unconfirmed.oldest_id == 1
 
 
-def test_a_frame_is_due_from_its_first_sending_on() -> None:
+def test_the_timeout_of_a_frame_begins_when_it_is_first_sent() -> None:
     frames = frames_of(encoder(), [b"a", large(1, 3)])
     unconfirmed = Unconfirmed(sends_again=True)
     unconfirmed.add(frames, 1.0)

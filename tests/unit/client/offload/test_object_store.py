@@ -110,7 +110,7 @@ def test_without_obstore_the_error_says_how_to_get_it(monkeypatch: pytest.Monkey
         stored_bytes(TieredStore("s3://without-obstore"))
 
 
-def test_what_the_store_answered_is_not_repeated() -> None:
+def test_a_request_that_the_store_answered_is_not_repeated() -> None:
     said = (
         "Generic S3 error: Error performing GET http://h/b/k?X-Amz-Signature=SECRET in 1ms - Server returned non-2xx "
         "status code: 403 Forbidden: <Error><Code>SignatureDoesNotMatch</Code><AWSAccessKeyId>SECRET</AWSAccessKeyId>"

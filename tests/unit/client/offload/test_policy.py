@@ -91,7 +91,7 @@ def read_options(**options: Any) -> ReadOptions:
         ),
     ],
 )
-def test_the_policy_names_the_place_and_never_gives_its_credentials(
+def test_the_policy_names_the_location_and_never_its_credentials(
     policy: dict[str, str], url: str, settings: dict[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.DEBUG):
@@ -137,7 +137,7 @@ def test_the_policy_of_the_topic_comes_before_that_of_the_namespace() -> None:
     assert tiered_store(read_options(), None, TOPIC) is None
 
 
-def test_what_the_user_gives_counts_and_is_not_shown() -> None:
+def test_the_users_values_are_used_and_not_shown() -> None:
     policy = {
         "managedLedgerOffloadDriver": "S3",
         "managedLedgerOffloadBucket": "b",
@@ -160,7 +160,7 @@ def test_what_the_user_gives_counts_and_is_not_shown() -> None:
 @pytest.mark.parametrize(
     "url", ["bucket", "s3://", "http://host/x", "s3://KEY:SECRET@bucket", "az://c?sig=SECRET", "file:///"]
 )
-def test_a_url_that_is_no_place_is_refused_and_not_repeated(url: str) -> None:
+def test_an_invalid_url_is_refused_and_not_repeated(url: str) -> None:
     with pytest.raises(OptionError, match=r"tieredStorageUrl.*expected s3://bucket") as refused:
         tiered_store(read_options(tiered_storage_url=url), None, TOPIC)
     assert "SECRET" not in str(refused.value)

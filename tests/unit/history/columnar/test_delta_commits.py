@@ -50,7 +50,7 @@ def test_of_two_commits_upon_one_state_one_wins(folder: DeltaFolder, table: Any)
     assert loaded(folder).positions == positions_after(3)
 
 
-def test_files_without_positions_would_be_there_twice(folder: DeltaFolder) -> None:
+def test_files_without_positions_would_be_committed_twice(folder: DeltaFolder) -> None:
     """The control of tierers that are killed: one that commits files, and has not committed positions."""
     table = folder.create(IDENTIFIER, definition())
     table.commit(written(table, rows_of(1)), table.positions)

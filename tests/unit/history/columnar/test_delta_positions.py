@@ -51,7 +51,7 @@ def requested(numbers: Mapping[str, int], names: Sequence[str]) -> list[int | No
 
 
 @given(positions)
-def test_positions_come_back(given: TieredPositions) -> None:
+def test_positions_are_read_back(given: TieredPositions) -> None:
     kept = canonical(given)
     numbers = numbers_of(kept)
     assert all(-1 <= number < 2**63 for number in numbers.values())
@@ -68,7 +68,7 @@ def test_numbers_of_partitions_that_are_moved_replace_those_before(
 
 
 @given(positions, st.data())
-def test_a_number_that_is_gone_is_missed(given: TieredPositions, data: st.DataObject) -> None:
+def test_a_missing_number_is_found(given: TieredPositions, data: st.DataObject) -> None:
     numbers = numbers_of(canonical(given))
     gone = data.draw(st.sampled_from(sorted(numbers)))
     left = {name: number for name, number in numbers.items() if name != gone}

@@ -83,7 +83,7 @@ def test_bad_rows_are_reported(folder: DeltaFolder) -> None:
     assert [file.has_payloads for file in sorted(table.files(), key=lambda file: file.first)] == [True, False]
 
 
-def test_which_tables_there_are(folder: DeltaFolder, table: Any) -> None:
+def test_the_existing_tables_are_listed(folder: DeltaFolder, table: Any) -> None:
     assert folder.present([IDENTIFIER, "ns.u", "other.t"]) == {IDENTIFIER}
     assert folder.load("ns.u") is None
     assert folder.load("other.t") is None
@@ -199,7 +199,7 @@ def test_columns_that_a_table_cannot_get(
     assert f"/ns/t, columns: {column[0]} (" in caplog.text
 
 
-def test_a_column_that_rows_are_apart_by_keeps_its_type(folder: DeltaFolder) -> None:
+def test_a_partition_column_keeps_its_type(folder: DeltaFolder) -> None:
     table = folder.create(IDENTIFIER, definition("item"))
     columns = pa.schema([*(one for one in COLUMNS if one.name != "item"), ("item", pa.int64())])
     with pytest.raises(SchemaError, match=r"expected column 'item', which rows are partitioned or sorted by"):

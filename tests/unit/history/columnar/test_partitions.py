@@ -170,7 +170,7 @@ def test_tables_that_cannot_be_made(
     assert catalog.load(IDENTIFIER) is None
 
 
-def test_what_pyiceberg_does_not_allow_is_a_wrong_option(tmp_path: Path) -> None:
+def test_a_setting_that_pyiceberg_refuses_is_a_wrong_option(tmp_path: Path) -> None:
     catalog = in_folder("iceberg", tmp_path)
     with pytest.raises(OptionError, match="Cannot add time partition field"):
         catalog.create(IDENTIFIER, definition("day(ts)", "hour(ts)", columns=ALL))

@@ -71,7 +71,7 @@ def test_types_that_spark_reads_alike(in_files: pa.DataType, wanted: pa.DataType
         (pa.list_(pa.time64("us")), pa.list_(pa.time64("us"))),
     ],
 )
-def test_types_that_it_does_not(in_files: pa.DataType, wanted: pa.DataType) -> None:
+def test_types_that_it_does_not_support(in_files: pa.DataType, wanted: pa.DataType) -> None:
     with pytest.raises(NotScannable):
         scanned_column(pa.field("c", wanted), stored(in_files), files())
 

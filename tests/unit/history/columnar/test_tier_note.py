@@ -64,7 +64,7 @@ def test_ends_of_a_note_never_go_back(table: Any) -> None:
     assert TierNote("ns.t", "id-1", {}, {0: Position(9, 0)}).of_table(table, "ns.t", {}) == later
 
 
-def test_what_a_note_refuses() -> None:
+def test_invalid_notes_are_refused() -> None:
     note = TierNote("ns.t", "id-1", {"type": "sql"}, {0: Position(7, 0)})
     note.check_table(NAME, "id-1", "table ns.t")
     note.check_tiered(PARTITION, TieredPartition(Position(1, 0)))

@@ -54,7 +54,7 @@ class Rounds:
         MemoryError(),
     ],
 )
-def test_any_fault_of_a_topic_is_named_and_the_others_go_on(
+def test_a_fault_of_a_topic_is_named_and_the_others_continue(
     fault: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, logger="pyspark_pulsar")

@@ -62,7 +62,7 @@ def test_names_of_records_say_nothing() -> None:
     assert len(found.members) == 1
 
 
-def test_the_schema_that_reads_all_is_taken_as_it_is() -> None:
+def test_a_schema_that_reads_all_messages_is_used_unchanged() -> None:
     latest = record(
         ("note", NULLABLE, None), ("id", "long"), ("price", "double", 0.5), name="b", doc="the latest"
     )
@@ -192,7 +192,7 @@ def test_types_that_no_reader_reads_both_of(one: Any, other: Any) -> None:
         (["int", "string"], ["null", "string", "double"]),
     ],
 )
-def test_json_says_nothing_of_its_version(one: Any, other: Any) -> None:
+def test_json_payloads_have_no_version_of_their_own(one: Any, other: Any) -> None:
     text = refused(*(info(record(("x", kind)), "JSON") for kind in (one, other)))
     assert "field x is " in text
 

@@ -232,12 +232,14 @@ def test_prometheus_is_answered_until_the_listener_is_closed() -> None:
 
 
 @pytest.mark.parametrize("address", ["9464", "localhost", ":9464", "localhost:http", ""])
-def test_what_is_no_address_is_refused(address: str) -> None:
+def test_an_invalid_address_is_refused(address: str) -> None:
     with pytest.raises(OptionError, match="prometheus_address: expected host:port"):
         PulsarProgressListener(prometheus_address=address)
 
 
-def test_without_the_extra_only_the_lags_are_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_only_the_lags_are_exported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     listener = PulsarProgressListener()
     listener.onQueryProgress(progress(latest()))

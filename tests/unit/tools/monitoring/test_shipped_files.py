@@ -84,7 +84,7 @@ def test_every_metric_is_shown_and_described() -> None:
         assert f"`{rule['alert']}`" in page
 
 
-def test_the_command_writes_them_and_spares_what_was_changed(tmp_path: Path) -> None:
+def test_the_command_writes_the_files_and_keeps_changed_ones(tmp_path: Path) -> None:
     runner, folder = CliRunner(), tmp_path / "new"
     for _ in range(2):
         assert runner.invoke(cli, ["monitoring", str(folder)]).output.splitlines() == [

@@ -107,7 +107,7 @@ def test_one_executor_is_the_least_and_nothing_is_below_zero() -> None:
     assert all(figure.value >= 0 for figure in figures.values())
 
 
-def test_without_history_nothing_is_said_of_it() -> None:
+def test_without_history_there_is_no_report_on_it() -> None:
     made = estimate(_with(days=0), default_costs())
     assert made.catch_up is None
     assert "executors to catch up" not in made.figures()
@@ -140,7 +140,7 @@ def test_a_trigger_may_be_too_short_for_the_driver() -> None:
         ({"trigger_seconds": float("nan")}, "trigger_seconds: expected"),
     ],
 )
-def test_what_is_no_load(changed: dict[str, float], text: str) -> None:
+def test_an_unusable_load_is_refused(changed: dict[str, float], text: str) -> None:
     with pytest.raises(OptionError, match=text):
         _with(**changed)
 
@@ -159,7 +159,7 @@ def test_what_this_machine_measures_replaces_committed_costs_and_scales_the_othe
     assert costs["memory.ledger"].source == "bench/results/sizing.json"
 
 
-def test_a_topic_of_ones_own_says_what_decoding_costs() -> None:
+def test_a_users_own_topic_shows_the_cost_of_decoding() -> None:
     figures = estimate(CASE, costs_here({OF_A_TOPIC: 5e-6})).figures()
     assert OF_A_TOPIC in figures["CPU of a message from entries"].formula
     assert "decode.AVRO" not in figures["CPU of a message from entries"].formula

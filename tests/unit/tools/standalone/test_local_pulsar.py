@@ -16,7 +16,7 @@ def _recorded(data: Path, version: str, process: ProcessIdentity | None = None) 
     return data
 
 
-def test_the_version_is_that_given_else_of_the_last_start_else_the_default(tmp_path: Path) -> None:
+def test_the_version_is_the_argument_or_of_the_last_start_or_the_default(tmp_path: Path) -> None:
     assert LocalPulsar(data=tmp_path / "new").version == DEFAULT_VERSION
     assert LocalPulsar(data=tmp_path / "new", version="3.3.6").version == "3.3.6"
     data = _recorded(tmp_path / "data", "4.2.4")

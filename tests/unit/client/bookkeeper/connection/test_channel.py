@@ -92,7 +92,7 @@ def test_plain_bytes_pass_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_nothing_but_start_tls_goes_out_in_plain(authority: Authority, seed: int) -> None:
+def test_only_start_tls_is_sent_in_plain_text(authority: Authority, seed: int) -> None:
     channel, other = BookieChannel(BookieSecurity(Tls(authority.trust)), ADDRESS), side(authority)
     assert channel.send(REQUEST) == b""
     first = channel.begin()
@@ -119,7 +119,9 @@ def test_nothing_but_start_tls_goes_out_in_plain(authority: Authority, seed: int
         (answer(0) + b"HTTP/1.1 200 OK\r\n", TlsFailed, "got something else"),
     ],
 )
-def test_what_is_no_tls(authority: Authority, came: bytes, kind: type[PulsarError], words: str) -> None:
+def test_an_answer_without_tls_is_reported(
+    authority: Authority, came: bytes, kind: type[PulsarError], words: str
+) -> None:
     channel = BookieChannel(BookieSecurity(Tls(authority.trust)), ADDRESS)
     channel.send(REQUEST)
     channel.begin()

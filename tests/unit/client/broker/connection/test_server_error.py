@@ -36,7 +36,7 @@ def test_kind(code: int, kind: type[PulsarError]) -> None:
     assert "because" in str(error)
 
 
-def test_what_passes_is_retried_like_a_lost_connection() -> None:
+def test_a_passing_failure_is_retried_like_a_lost_connection() -> None:
     assert issubclass(NotReady, ConnectionFailed)
 
 

@@ -34,7 +34,7 @@ def waiting(file: Path) -> Any:
     return Task(subprocess.call, ["sh", "-c", f"until [ -e {file} ]; do sleep 0.05; done"])
 
 
-def test_a_killed_process_fails_its_own_task_alone(tmp_path: Path) -> None:
+def test_a_killed_process_fails_only_its_own_task(tmp_path: Path) -> None:
     writers = ProcessWriters(2)
     with ThreadPoolExecutor(1) as other_topic:
         other = other_topic.submit(writers.write, [waiting(tmp_path / "go")])

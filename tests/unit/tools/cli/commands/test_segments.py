@@ -128,7 +128,7 @@ def test_nothing_is_fetched_from_elsewhere() -> None:
     assert "http" not in without_names
 
 
-def test_what_the_topic_is_called_stays_text() -> None:
+def test_the_name_of_the_topic_stays_text() -> None:
     nasty = TopicPartition.parse(
         "persistent://public/default/<script>alert('&')</script>x".replace("/script", "script")
     )
@@ -240,7 +240,7 @@ def test_what_a_table_holds(capsys: pytest.CaptureFixture[str]) -> None:
         assert 0 <= x <= x + wide <= width
 
 
-def test_a_topic_of_which_the_table_alone_is_left() -> None:
+def test_a_topic_with_nothing_left_but_its_table() -> None:
     alone = Survey((), tables=TABLE_PARTS[:1])
     assert len([each for each in parsed(segments_page(alone, NOW)).iter() if each.get("data-table")]) == 1
 
