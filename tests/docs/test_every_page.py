@@ -19,9 +19,9 @@ class Visit:
     pages: list[str]
     faults: list[str] = field(default_factory=list)
     heard: list[str] = field(default_factory=list)
-    """What a page may not do: log errors, ask another host, miss a file."""
+    """Faults of a page: logged errors, requests to other hosts, missing files."""
     navigation: dict[str, set[str]] = field(default_factory=dict)
-    """To which pages the header's tabs and the section's list lead, by page."""
+    """The pages to which the header's tabs and the section's list lead, by page."""
 
 
 @pytest.fixture(scope="module")

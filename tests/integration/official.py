@@ -25,7 +25,7 @@ ONE_RECORD = json.dumps(
 )
 
 Refused = Callable[[Callable[[], Any], str], str]
-"""What the fixture `refused` gives: `refused(action, kind)` returns the text with which the action fails."""
+"""The fixture `refused`: `refused(action, kind)` returns the error text of the action."""
 
 SPECIAL_MESSAGES = "SpecialMessages"
 _WAIT_SECONDS = 60.0
@@ -75,7 +75,7 @@ class Admin:
         self._must("PUT", _path("persistent", topic) + "/unload")
 
     def unload_namespace(self, namespace: str) -> None:
-        """The same for all that is in it."""
+        """Close all topics of the namespace on their brokers; the next lookup loads them."""
         self._must("PUT", f"namespaces/{namespace}/unload")
 
     def truncate(self, topic: str) -> None:
@@ -129,7 +129,7 @@ class Admin:
         return set(plain) | set(self._must("GET", f"persistent/{namespace}/partitioned"))
 
     def entries(self, topic: str) -> int:
-        """Entries ever added to one topic partition."""
+        """Return the number of entries ever added to one topic partition."""
         stats = self._must("GET", _path("persistent", topic) + "/internalStats")
         return int(stats["numberOfEntries"])
 
@@ -199,7 +199,7 @@ def instant(milliseconds: int) -> dt.datetime:
 def messages_of(
     client: official_client.Client, topic: str, schema: official_client.schema.Schema | None = None
 ) -> Iterator[official_client.Message]:
-    """Everything in a topic, partitioned or not, through the official Reader; partitions are interleaved."""
+    """Yield all messages of a topic, partitioned or not, through the official Reader; partitions are interleaved."""
     reader = client.create_reader(
         topic,
         official_client.MessageId.earliest,
@@ -226,7 +226,7 @@ def _has_message(reader: official_client.Reader) -> bool:
 
 @contextmanager
 def python_client(service_url: str, seconds: int = 90) -> Iterator[official_client.Client]:
-    """The official Python client, which logs nothing but errors, and repeats what fails for a passing reason."""
+    """Yield the official Python client, which logs only errors, and repeats requests that fail for a passing reason."""
     logger = official_client.ConsoleLogger(official_client.LoggerLevel.Error)
     client = official_client.Client(service_url, logger=logger, operation_timeout_seconds=seconds)
     yield client
@@ -234,7 +234,7 @@ def python_client(service_url: str, seconds: int = 90) -> Iterator[official_clie
 
 
 def send_entries(service_url: str, topic: str, values: range, size: int = 0) -> None:
-    """Each number an entry of its own, its text filled up to `size` bytes with blanks."""
+    """Send each number in an entry of its own, with its text filled up to `size` bytes with blanks."""
     client = official_client.Client(service_url)
     producer = client.create_producer(topic, batching_enabled=False, block_if_queue_full=True)
     for number in values:

@@ -23,7 +23,7 @@ _SECONDS = 60.0
 
 
 def proto(*fields: tuple[int, int | bytes]) -> bytes:
-    """Protobuf of varint and length-delimited fields."""
+    """Encode varint and length-delimited fields as Protobuf."""
     out = b""
     for number, value in fields:
         if isinstance(value, int):

@@ -29,7 +29,7 @@ class Stored:
     rows: pa.RecordBatch
     """Value columns and `__key` of the messages whose payloads are not kept."""
     told: list[int]
-    """Which messages these are."""
+    """The numbers of these messages."""
 
     @classmethod
     def from_entries(cls, info: SchemaInfo, entries: EntryBatch, leaf: Leaf) -> "Stored":

@@ -43,7 +43,7 @@ class Topic:
     messages: tuple[Message, ...]
     ledgers: tuple[Ledger, ...]
     tells: bool = True
-    """Whether entries come when they are asked for."""
+    """True if requested entries are returned."""
 
     def first_entries(
         self, places: Sequence[PartitionPosition]

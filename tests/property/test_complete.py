@@ -31,9 +31,9 @@ class Topic:
         self.tiered: TieredPartition | None = None
         self.rows: list[tuple[int, int]] = []
         self.removed: set[tuple[int, int]] = set()
-        """Since tiering began."""
+        """Messages that were removed since tiering began."""
         self.first = 0
-        """How many had gone before tiering began."""
+        """The number of messages that were removed before tiering began."""
 
     def opened(self, number: int) -> Ledger:
         return Ledger(number, 0, 0, opened_ms=self.now, closed_ms=None)
@@ -51,7 +51,7 @@ class Topic:
         self.ledgers.append(self.opened(last.id + 1))
 
     def retain(self) -> None:
-        """Retention."""
+        """Remove ledgers whose retention is over."""
         while len(self.ledgers) > 1 and self.now - (self.ledgers[0].closed_ms or 0) >= KEPT:
             gone = self.ledgers.pop(0)
             if self.tiered is not None:
@@ -60,7 +60,7 @@ class Topic:
                 self.first += gone.entries
 
     def tier(self, readable: int | None, *, fail: bool = True) -> None:
-        """`readable`: how many of the messages are before the first one of an open transaction."""
+        """Run a round; `readable` is the number of messages before the first one of an open transaction."""
         present = TopicLedgers(tuple(self.ledgers), created="now")
         end = Position(10**9, 0)
         if readable is not None and self.written and readable < len(self.written):

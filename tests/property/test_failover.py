@@ -24,7 +24,7 @@ class Message:
     produced_in: str
     published_ms: int
     lag_ms: int
-    """On its way to the other cluster."""
+    """The delay on the way to the other cluster."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,13 @@ class Clusters:
     east: list[tuple[int, Message]]
     west: list[tuple[int, Message]]
     log: TopicLog
-    """Of `west`."""
+    """The ledgers of `west`."""
     replicated: Position
-    """Where the replicator of `west` stands."""
+    """The position of the replicator of `west`."""
 
 
 def arrivals(messages: list[Message], cluster: str) -> list[tuple[int, Message]]:
-    """Replicators keep the order."""
+    """Return the arrivals at a cluster; replicators keep the order."""
     own = [(message.published_ms, message) for message in messages if message.produced_in == cluster]
     others = [message for message in messages if message.produced_in != cluster]
     times = accumulate((message.published_ms + message.lag_ms for message in others), max)

@@ -42,10 +42,10 @@ class Bookie:
     entries: dict[int, bytes]
     knows_batches: bool
     faults: float
-    """How likely an answer is not the right one."""
+    """The probability of a wrong answer."""
     random: random.Random
     busy: int = 0
-    """How often it says that it has too much to do, which is no fault."""
+    """The number of times at which the bookie reports that it is overloaded, which is no fault."""
     connection: int = 0
     incoming: bytes = b""
     outgoing: deque[bytes] = field(default_factory=deque)
@@ -53,7 +53,7 @@ class Bookie:
     hung_up: bool = False
     silent: bool = False
     unsent: float = 0.5
-    """How likely answers get lost when it closes the connection upon a BATCH_READ that it does not know."""
+    """The probability that answers get lost when the bookie closes the connection on an unknown BATCH_READ."""
 
     def take(self, requests: bytes) -> None:
         self.incoming += requests

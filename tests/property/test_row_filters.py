@@ -38,7 +38,7 @@ class Stored:
     transaction: int | None
     chunk: tuple[int, int, int] | None
     event: int = 0
-    """Of the entry; 0 is none. Those of a batch's messages go up from there."""
+    """The event time of the entry; 0 means none. The event times of a batch's messages increase from this one."""
 
     def bytes(self, number: int) -> bytes:
         metadata: list[tuple[int, int | bytes]] = [

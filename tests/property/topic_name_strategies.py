@@ -15,7 +15,7 @@ TABLE_PIECES = st.sampled_from(
     ["$", "a", "Z", "%2F", ".", "-partition-3", "é", "non-persistent:", *SYSTEM_TABLES]
 )
 ANY_TEXTS = st.lists(st.sampled_from(_HOSTILE), max_size=6).map("".join) | st.text(max_size=12)
-"""Names and what is none."""
+"""Valid names, and invalid ones."""
 
 
 def _is_local(text: str) -> bool:

@@ -40,7 +40,7 @@ Configured = Callable[..., str]
 
 @pytest.fixture(scope="module")
 def configured(spark: SparkSession) -> Iterator[Configured]:
-    """`configured(name, options)`: the session has a catalog of that name."""
+    """Return `configured(name, options)`, a block in which the session has a catalog of that name."""
     given = ["spark.sql.python.filterPushdown.enabled"]
     spark.conf.set(given[0], "true")
 
@@ -474,7 +474,7 @@ def test_the_jar_holds_the_catalog_and_nothing_else() -> None:
 
 
 def processes(spark: SparkSession) -> list[int]:
-    """The catalog processes that this JVM has started."""
+    """Return the catalog processes that this JVM has started."""
     parent = str(spark._jvm.java.lang.ProcessHandle.current().pid())
     listed = subprocess.run(
         ["pgrep", "-P", parent, "-f", "pyspark_pulsar[.]catalog"],

@@ -31,7 +31,7 @@ class Catalog(ServiceProcess):
         return caught.value
 
     def kind(self, call: str, **arguments: Any) -> str:
-        """The kind of the error."""
+        """Return the kind of the error."""
         return self.refused(call, **arguments).kind
 
 
@@ -59,7 +59,7 @@ def both(catalog: Catalog, plain: Catalog) -> list[Catalog]:
 
 @pytest.fixture
 def named(topic: str) -> Callable[[str], str]:
-    """`named(end)`: the name of a table that is this test's own."""
+    """Return `named(end)`, which returns the name of a table of this test."""
     return lambda end: TopicName.parse(topic).local + end
 
 

@@ -41,7 +41,7 @@ PROVIDERS: Final[dict[str, dict[str, str]]] = {
         f"{_STREAMING}.stateStore.checkpointFormatVersion": "1",
     },
 }
-"""Each state store provider in each format that it has: settings of a session."""
+"""Session settings for each state store provider, in each of its formats."""
 
 
 def new_name() -> str:
@@ -122,7 +122,7 @@ class Program:
         return self._ends and self._process.poll() == 0 and STARTED in self.log_text()
 
     def wait(self) -> int:
-        """The exit code, when it has ended by itself."""
+        """Return the exit code, after the program has ended by itself."""
         assert self._process is not None
         try:
             return self._process.wait(SECONDS)

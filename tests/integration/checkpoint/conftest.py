@@ -12,7 +12,7 @@ from integration.official import Admin
 from pyspark_pulsar.tools.standalone import LocalPulsar
 
 ENTRIES = 40
-"""Of a ledger."""
+"""The number of entries in a ledger."""
 
 
 @pytest.fixture(scope="package")

@@ -25,7 +25,7 @@ from integration.checkpoint.checkpoints import (
 from programs.killable import ROUND, STARTED
 
 ROWS = 40
-"""New ones of a round; as many come again."""
+"""The new numbers of a round; the same number of earlier ones is sent again."""
 FENCED = (
     "has taken it over",
     "expected to be its owner",
@@ -33,7 +33,7 @@ FENCED = (
     "TransactionConflict",
     "Concurrent update to the log",
 )
-"""What the loser may say: of the checkpoint, of the sink's journal, and Spark of a batch that another wrote."""
+"""Errors of the loser: from the checkpoint, from the sink's journal, or from Spark if the other driver wrote the batch."""
 
 
 class Driver:
@@ -65,7 +65,7 @@ class Driver:
         self._process.stdin.flush()
 
     def outcome(self) -> str | None:
-        """Why the round failed; None when it did not."""
+        """Return why the round failed; None if it did not."""
         failed: str | None = json.loads(self._await(ROUND).removeprefix(ROUND))["failed"]
         return failed
 

@@ -19,7 +19,7 @@ class StoreProcess(ServiceProcess):
         self.call("put", body, path=path, owner=owner, mode=mode)
 
     def content(self, path: str) -> bytes:
-        """A whole file, as the JVM reads it."""
+        """Return a whole file, as the JVM reads it."""
         opened, body = self.request("open", path=path)
         if opened["inline"]:
             return body

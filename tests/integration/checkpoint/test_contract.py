@@ -20,7 +20,7 @@ UNSUPPORTED = {
     "testCreatedFileIsImmediatelyVisible": "a file is there when it is closed, and not before",
     "testCreatedFileIsVisibleOnFlush": "a file is there when it is closed, and not before",
 }
-"""Tests that are left out for what a file system says it does not have. docs/checkpoints.md lists that."""
+"""Tests of features that the file system declares as absent. docs/checkpoints.md lists these features."""
 
 
 def test_hadoops_contract_holds(pulsar: LocalPulsar, tmp_path: Path) -> None:

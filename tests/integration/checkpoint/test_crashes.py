@@ -38,7 +38,7 @@ MOMENTS = ("before", "in", "after")
 POINTS = list(itertools.product(STEPS, MOMENTS))
 DRAWN = 4
 ROWS = 60
-"""Of a micro-batch."""
+"""The number of rows in a micro-batch."""
 _SWAPPED = "swapped"
 
 

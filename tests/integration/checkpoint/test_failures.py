@@ -221,7 +221,7 @@ def send_garbage(server: LocalPulsar, topic: str) -> None:
 
 
 def damage(server: LocalPulsar, place: str, owner: str) -> None:
-    """A file whose record names another checksum than its chunk has."""
+    """Write a file whose record names another checksum than its chunk has."""
     cluster = Cluster(ClusterSettings.parse({"service.url": server.service_url}))
     deadline = Deadline.after(60)
     logs = open_logs(cluster, parse_path(place).checkpoint, deadline, create=False)

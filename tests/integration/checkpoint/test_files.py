@@ -163,7 +163,7 @@ def _wins(answer: Future) -> bool:
 
 
 def _drivers_race(processes: list[StoreProcess], place: str, rng: random.Random) -> dict[int, str]:
-    """Epochs by two drivers that take over from each other, 50 times; of each epoch who has written it."""
+    """Write epochs by two drivers that take over from each other, 50 times; return the writer of each epoch."""
     counted: dict[int, str] = {}
     turn = threading.Lock()
     stop = time.monotonic() + 120

@@ -124,7 +124,7 @@ def send(client: official_client.Client, topic: str, numbers: range) -> None:
 
 
 def kill_store(spark: SparkSession) -> None:
-    """The process beside the JVM that keeps its checkpoints, with SIGKILL."""
+    """Kill the process beside the JVM that keeps its checkpoints, with SIGKILL."""
     jvm: Any = spark.sparkContext._jvm
     parent = str(jvm.java.lang.ProcessHandle.current().pid())
     shown = subprocess.run(
@@ -194,7 +194,7 @@ def assert_state_is_read(spark: SparkSession, names: dict[str, str], expected: d
 def assert_changed_query_goes_on(
     spark: SparkSession, streamed: Streamed, official: official_client.Client, topic: str, name: str
 ) -> None:
-    """A filter more, another sink and another trigger: what Spark allows of a query with this state."""
+    """Check a query with one more filter, another sink and another trigger, which Spark allows with this state."""
     send(official, topic, range(120, 132))
     counts = streamed(topic).where("text <> 'xxxx60'").groupBy("key").count()
     query = (

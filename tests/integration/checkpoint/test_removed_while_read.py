@@ -32,9 +32,9 @@ from pyspark_pulsar.tools.standalone import LocalPulsar
 
 FILES = 2 * ENTRIES + 5
 CHUNK = 20 * 1024
-"""Bytes of a file that lies in one chunk."""
+"""The bytes of a file that is stored in one chunk."""
 PERMITS = 5
-"""Of the slow reader: the broker keeps the rest to itself, so that a removal is seen."""
+"""The permits of the slow reader: the broker holds back the other entries, so that the reader notices a removal."""
 
 Body = Callable[[], object]
 
@@ -115,7 +115,7 @@ def stats(admin: Admin, topic: str) -> dict[str, Any]:
 
 
 def give_back(owner: StoreProcess, admin: Admin, place: str, log: str) -> None:
-    """A round of upkeep; returns when the broker has removed the first ledger of the log."""
+    """Run a round of upkeep; return when the broker has removed the first ledger of the log."""
     topic = topic_of(place, log)
     first = ledgers(admin, topic)[0]["ledgerId"]
     owner.call("maintain", path=place, owner="q", grace_seconds=0)

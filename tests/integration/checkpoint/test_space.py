@@ -30,7 +30,7 @@ def ledgers(admin: Admin, topic: str) -> list[dict[str, Any]]:
 
 
 def stored(admin: Admin, topic: str) -> tuple[int, int]:
-    """Bytes of all ledgers of a topic, and of the largest."""
+    """Return the bytes of all ledgers of a topic, and of the largest."""
     stats = admin._must("GET", topic.replace("://", "/") + "/internalStats")
     sizes = [each["size"] for each in stats["ledgers"][:-1]] + [stats["currentLedgerSize"]]
     return sum(sizes), max(sizes)

@@ -24,7 +24,7 @@ class StoredLedger:
     offloaded: bool
     is_open: bool
     ensembles: int
-    """How many; 0 where the broker does not tell."""
+    """The number of bookies; 0 if the broker does not report them."""
 
 
 class ClusterAdmin(Admin):
@@ -37,7 +37,7 @@ class ClusterAdmin(Admin):
         self._cluster = cluster
 
     def create_namespace(self, namespace: str, ensemble: int = 3, write_quorum: int = 2) -> None:
-        """`tenant/name`; its ledgers have this ensemble, and as many acknowledgements as copies."""
+        """Create `tenant/name`; its ledgers have this ensemble, and as many acknowledgements as copies."""
         self._must("PUT", f"namespaces/{namespace}", {"bundles": {"numBundles": 1}})
         self.set_ensemble(namespace, ensemble, write_quorum)
 
@@ -174,7 +174,7 @@ class ClusterAdmin(Admin):
         await_true("removal of closed ledgers", are_removed)
 
     def offload_ids(self, topic: str) -> dict[int, str]:
-        """Ledger to the UUID of its copy in tiered storage."""
+        """Return the UUID of each ledger's copy in tiered storage."""
         info: Any = self._must("GET", f"{_path(topic)}/internal-info")
         return {
             each["ledgerId"]: each["offloadedContextUuid"]

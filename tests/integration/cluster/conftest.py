@@ -54,5 +54,5 @@ def everywhere(
     cluster_client: official_client.Client,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Everywhere:
-    """Topics that tests must leave as they are."""
+    """The topics in all locations, which tests must not change."""
     return Builder(cluster, cluster_admin, cluster_client, tmp_path_factory.mktemp("keys")).build()

@@ -58,7 +58,7 @@ class Everywhere:
         return [ledger for ledger, place in sorted(self.places[name].items()) if place in places]
 
     def between(self, name: str, start: Position, end: Position) -> list[Row]:
-        """The rows from `start` (inclusive) to `end` (exclusive)."""
+        """Return the rows from `start` (inclusive) to `end` (exclusive)."""
         return [row for row in self.rows[name] if start <= row[0] < end]
 
 
@@ -138,7 +138,7 @@ class Builder:
             self._firsts[name][place] = self._admin.roll(name)
 
     def _offload_all(self) -> list[int]:
-        """The closed ledgers that are on bookies only."""
+        """Offload the closed ledgers that are on bookies only, and return them."""
         return [ledger for name in PARTITIONS for ledger in self._admin.offload(name)]
 
     def _every_codec(self) -> None:

@@ -23,7 +23,7 @@ from pyspark_pulsar.read.split import Split, SplitRange
 from pyspark_pulsar.read.task.split_reader import read_split
 
 Row = tuple[Position, dict[str, Any]]
-"""The message id, and all cells by column."""
+"""A row: the message id, and all cells by column."""
 
 ALL_COLUMNS = (
     "value", "__key", "__topic", "__messageId", "__publishTime", "__eventTime", "__messageProperties",

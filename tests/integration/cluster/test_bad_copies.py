@@ -22,7 +22,7 @@ from pyspark_pulsar.errors import DeadlineExceeded, PulsarError
 from pyspark_pulsar.read.split import Split
 
 PATIENCE_SECONDS = 6
-"""For what nobody can give."""
+"""The timeout for entries that no location can return."""
 _MOST_SECONDS = 60
 _HEADER = "a flipped bit in the header"
 

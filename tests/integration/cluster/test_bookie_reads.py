@@ -51,7 +51,7 @@ COLUMNS = (
 # More than a bookie on a busy machine is silent for now and then.
 TIMEOUT_MS = 30_000
 SILENT_MS = 10_000
-"""Where a bookie is held silent for good; the others must answer within it."""
+"""The timeout for a bookie that stays silent; the others must answer within this time."""
 
 
 @pytest.fixture(autouse=True)

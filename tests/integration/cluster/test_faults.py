@@ -77,7 +77,7 @@ class Prepared:
         return rows_by_partition(options)[self.topic]
 
     def read_while(self, options: Mapping[str, str], event: Callable[[], None]) -> list[Row]:
-        """`event` happens after the first record batch; closed ledgers are planned to be read directly."""
+        """Return the rows; `event` is called after the first record batch. The plan reads closed ledgers directly."""
         splits = planned(options)
         assert locations(splits) in ({"bookie", "broker"}, {"tiered", "broker"})
         return rows_while(options, splits, event)[self.topic]

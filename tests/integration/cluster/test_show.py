@@ -38,7 +38,7 @@ Facts = dict[str, Any]
 
 
 def command(name: str, options: dict[str, str], *more: str) -> subprocess.CompletedProcess[str]:
-    """The command as a user types it; options that have no flag of their own are given by --option."""
+    """Run the command as a user types it; options without a flag of their own are passed with --option."""
     given = dict(options)
     arguments = [given.pop("topic"), "--service-url", given.pop("service.url")]
     arguments += ["--admin-url", given.pop("admin.url")]
@@ -243,8 +243,10 @@ def test_an_audit_of_a_batch(
 
 
 def short_source(what: str) -> type[DataSource]:
-    """A source `short-pulsar` whose tasks do not read all: `what` names the method that is short. A class
-    within a function travels to Spark's workers whole."""
+    """Return a source `short-pulsar` whose tasks do not read everything; `what` names the method that returns less.
+
+    Spark pickles a class within a function by value, so workers need no module of it.
+    """
 
     class ShortReader(DataSourceReader):
         def __init__(self, reader: DataSourceReader) -> None:

@@ -12,7 +12,7 @@ READ_ENTRY, BATCH_READ = 2, 7
 TOO_MANY_REQUESTS = 106
 
 Change = Callable[[bytes], bytes | None]
-"""From a frame without its length to what is passed on; None hangs up."""
+"""A function from a frame without its length to the bytes to pass on, or None to close the connection."""
 
 
 class Hold(Exception):
@@ -40,7 +40,7 @@ def hang_up(_: bytes) -> None:
 
 
 def refusal(request: bytes, code: int) -> bytes:
-    """The answer of a bookie to a read that it does not serve."""
+    """Return the answer of a bookie to a read that it does not serve."""
     ledger_and_entry = request[4:20]
     return request[:4] + struct.pack(">i", code) + ledger_and_entry + request[20:28]
 

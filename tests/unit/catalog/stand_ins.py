@@ -36,7 +36,7 @@ class Admin(Requests):
     """The part of `AdminClient` that listing and loading use."""
 
     topics_there: Mapping[str, Iterable[str]] = field(default_factory=dict)
-    """By their namespaces."""
+    """Topics by their namespaces."""
     properties: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property

@@ -45,7 +45,7 @@ def test_the_namespaces_of_one_tenant() -> None:
         list_namespaces(cluster, ["b"])
 
 
-def test_topics_that_pulsar_uses_internally() -> None:
+def test_namespaces_that_pulsar_uses_internally() -> None:
     cluster = cluster_of(admin=Admin(topics_there=NAMESPACES), systemTopics="true")
     assert ["pulsar", "system"] in list_namespaces(cluster, [])
     assert ["public", "functions"] in list_namespaces(cluster, ["public"])

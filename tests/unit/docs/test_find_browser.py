@@ -23,7 +23,7 @@ def test_a_missing_program_that_cannot_be_installed_has_a_remedy(tmp_path: Path)
         assert way in done.stderr
 
 
-def test_a_named_version_comes_first(tmp_path: Path) -> None:
+def test_a_named_browser_comes_first(tmp_path: Path) -> None:
     (tmp_path / "chromium").symlink_to(shutil.which("true") or "")
     named = os.path.realpath(shutil.which("false") or "")
     assert _run(tmp_path, named).stdout.strip() == named

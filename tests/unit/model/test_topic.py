@@ -92,7 +92,7 @@ def test_a_suffix_that_names_no_partition(suffix: str) -> None:
     assert TopicPartition.parse(str(name)).name == str(name)
 
 
-def test_useless_items_of_a_list_are_left_out() -> None:
+def test_unusable_names_of_a_list_are_returned_separately() -> None:
     topics, unusable = parse_listed(["persistent://a/b/c d", "persistent://a/b/..", "persistent://a/x/b/c"])
     assert topics == [TopicName.parse("persistent://a/b/c d")]
     assert unusable == ["persistent://a/b/..", "persistent://a/x/b/c"]

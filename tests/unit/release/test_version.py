@@ -34,7 +34,7 @@ def test_the_installed_package_has_the_version() -> None:
     assert CliRunner().invoke(cli, ["--version"]).output == f"pyspark-pulsar, version {CARGO}\n"
 
 
-def test_no_other_file_repeats_the_version() -> None:
+def test_pyproject_does_not_repeat_the_version() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert "version" not in project
     assert project["dynamic"] == ["version"]

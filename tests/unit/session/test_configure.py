@@ -22,7 +22,7 @@ CLASS = "org.pysparkpulsar.catalog.PulsarCatalog"
 EXTENSIONS = "org.pysparkpulsar.catalog.PulsarExtensions"
 PREFIX = "spark.sql.catalog.pulsar"
 HIDDEN = list(dict.fromkeys(key.rpartition(".")[2].lower() for key in secret_keys(ReadOptions, WriteOptions)))
-"""What Spark would show, were it not told otherwise."""
+"""Names of secret options that Spark would show without its setting for redaction."""
 
 
 @pytest.fixture(autouse=True)

@@ -55,7 +55,7 @@ SCHEMA = SchemaInfo("orders", SchemaType.AVRO, json.dumps(DOCUMENT).encode(), ve
 ROWS_PER_FILE, LEDGERS = 3, 2
 END = Position(9, 0)
 BEHIND = dict.fromkeys(PARTITIONS, Position(9, 3))
-"""Where the topic partitions end, if there is more than in the table."""
+"""The ends of the topic partitions, if they have more messages than the table."""
 ID = pa.field("id", pa.int64())
 HAPPENED = metadata_columns.FIELDS["__eventTime"]
 
@@ -141,7 +141,7 @@ def requested(
     note: TierNote | None = None,
     **further: str,
 ) -> Any:
-    """`note`: of the topic, if it is another than the one that names the table."""
+    """Return the report on a scan; `note` replaces the topic's note, which names the table."""
     given = texts | {key.lower(): text for key, text in further.items()}
     note = note or TierNote("t", "i").of_table(table_of(texts), "t", {})
     return tier_scan(cluster(broker, note), given, spark_schema(pa.schema(columns)).jsonValue())

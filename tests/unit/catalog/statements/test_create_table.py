@@ -41,7 +41,7 @@ ID = columns(("id", "long"))
          (), "separated keys"),
     ],
 )  # fmt: skip
-def test_refused_without_a_question(
+def test_invalid_statements_are_refused_without_a_request(
     topic: str, schema: dict[str, Any], properties: dict[str, str], partitioning: tuple[str, ...], reason: str
 ) -> None:
     with AdminClient(OPTIONS, patience_ms=1) as admin, pytest.raises(PulsarError, match=reason):

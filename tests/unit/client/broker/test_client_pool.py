@@ -41,7 +41,7 @@ def test_two_at_a_time_have_one_each() -> None:
         assert third is first  # It was given back last.
 
 
-def test_a_failed_connection_is_closed(closed: list[BrokerClient]) -> None:
+def test_a_client_whose_use_failed_is_closed(closed: list[BrokerClient]) -> None:
     pool = ClientPool(60)
     options = ReadOptions(service_url=_URL, topic="a")
     with pytest.raises(KeyError), pool.client(options) as first:

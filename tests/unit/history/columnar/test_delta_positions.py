@@ -68,7 +68,7 @@ def test_numbers_of_partitions_that_are_moved_replace_those_before(
 
 
 @given(positions, st.data())
-def test_a_missing_number_is_found(given: TieredPositions, data: st.DataObject) -> None:
+def test_a_missing_number_is_noticed(given: TieredPositions, data: st.DataObject) -> None:
     numbers = numbers_of(canonical(given))
     gone = data.draw(st.sampled_from(sorted(numbers)))
     left = {name: number for name, number in numbers.items() if name != gone}

@@ -31,7 +31,7 @@ DATAFUSION_TIMES = (
     "arrow_cast('{}', 'Timestamp(Microsecond, None)')",
 )
 WITHOUT_BOUNDS = {"f", "g", "nest.f", "far", "s", "nest.s", "nothing"}
-"""Columns that lack bounds in some files. The datasets of delta-rs 1.6 take such a bound for null, and lose rows."""
+"""Columns that lack bounds in some files. The datasets of delta-rs 1.6 read such a bound as null, and lose rows."""
 BY_DATASET = {"deltalake, dataset", "deltalake, table", "polars, scan_delta by pyarrow", "duckdb, dataset"}
 
 Find = Callable[[Filter], list[int]]

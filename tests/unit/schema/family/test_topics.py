@@ -192,7 +192,7 @@ def test_types_that_no_reader_reads_both_of(one: Any, other: Any) -> None:
         (["int", "string"], ["null", "string", "double"]),
     ],
 )
-def test_json_payloads_have_no_version_of_their_own(one: Any, other: Any) -> None:
+def test_json_fields_of_different_types_are_refused(one: Any, other: Any) -> None:
     text = refused(*(info(record(("x", kind)), "JSON") for kind in (one, other)))
     assert "field x is " in text
 

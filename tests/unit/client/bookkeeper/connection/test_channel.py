@@ -68,7 +68,7 @@ def side(authority: Authority, *, expired: bool = False) -> Side:
 
 
 def feed(channel: BookieChannel, data: bytes, seed: int) -> tuple[bytes, bytes]:
-    """Byte strings in random pieces."""
+    """Feed the data to the channel in random pieces; return the received and the outgoing bytes."""
     ranges, answers, outgoing = random.Random(seed), b"", b""
     while data:
         size = ranges.choice((1, 2, 3, 100, 10_000))
