@@ -33,7 +33,7 @@ FENCED = (
     "TransactionConflict",
     "Concurrent update to the log",
 )
-"""Errors of the loser: from the checkpoint, from the sink's journal, or from Spark if the other driver wrote the batch."""
+"""Errors of the loser: from the checkpoint, the sink's journal, or Spark if the other driver wrote the batch."""
 
 
 class Driver:
