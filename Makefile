@@ -292,7 +292,7 @@ test-oldest-spark: server ## Some of the tests on PySpark 4.1, the oldest that t
 	  $(addprefix sink/test_exactly_once.py::test_,a_job_stores_each_row_once a_failed_job_stores_no_row) \
 	  $(addprefix source/test_columnar_reads.py::test_,the_plan_shows_columnar_reads a_stream_hands_over_columns) \
 	  $(addprefix tier/test_sql.py::test_,every_cell the_plan_has_filters_columns_and_the_table) \
-	  checkpoint/test_queries.py::test_kinds_of_queries_go_on[rocksdb-2])
+	  checkpoint/test_queries.py::test_queries_of_each_kind_continue[rocksdb-2])
 test-former-spark test-former-linkage: export PYTHONPATH := $(CURDIR)/$(FORMER_SPARK)
 test-former-linkage: $(BUILD_DONE) $(FORMER_SPARK)/.requirements-installed
 	$(PART) $(BIN)/python -m pytest tests/integration/package/test_linkage.py

@@ -1,8 +1,8 @@
-"""Fixtures are plugins, so that each file says what it provides."""
+"""Fixtures as plugins, so that each file names the fixtures that it provides."""
 
 from hypothesis import settings
 
-# A test says what is right, not how long it may take: a busy machine is no fault.
+# A test checks the result and not its duration, because a busy machine is no fault.
 settings.register_profile("untimed", deadline=None, print_blob=True)
 settings.load_profile("untimed")
 

@@ -1,4 +1,4 @@
-"""The site as `make docs` builds it, served on the loopback interface, and a browser that looks at it."""
+"""The site as `make docs` builds it, served on the loopback interface, and a browser that opens it."""
 
 import functools
 import http.server

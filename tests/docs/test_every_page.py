@@ -14,14 +14,14 @@ NAVIGATION = "#pst-header .navbar-nav a, #pst-primary-sidebar .bd-links a"
 
 @dataclass
 class Visit:
-    """What one walk over all pages has found; it is most of the time that these tests take."""
+    """Faults that one walk over all pages has found; the walk needs most of the time of these tests."""
 
     pages: list[str]
     faults: list[str] = field(default_factory=list)
     heard: list[str] = field(default_factory=list)
-    """What a page may not do: log errors, ask another host, miss a file."""
+    """Faults of a page: logged errors, requests to other hosts, missing files."""
     navigation: dict[str, set[str]] = field(default_factory=dict)
-    """To which pages the header's tabs and the section's list lead, by page."""
+    """The pages to which the header's tabs and the section's list lead, by page."""
 
 
 @pytest.fixture(scope="module")
@@ -48,11 +48,11 @@ def visit(site: Path, url: str, browser: Browser) -> Visit:
     return found
 
 
-def test_nothing_is_wider_than_its_place(visit: Visit) -> None:
+def test_no_element_is_wider_than_its_container(visit: Visit) -> None:
     assert not visit.faults, "\n".join(visit.faults)
 
 
-def test_nothing_comes_from_elsewhere_and_nothing_fails(visit: Visit) -> None:
+def test_pages_load_nothing_from_other_hosts_and_nothing_fails(visit: Visit) -> None:
     assert not visit.heard
 
 

@@ -1,4 +1,4 @@
-"""The site as readers use it: search, copying, colours, versions, a phone."""
+"""The site as readers use it: search, copying, colors, versions, a phone."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""What the tests against a real server share besides `fixtures`: the references to compare with."""
+"""Shared parts of the tests against a real server, besides `fixtures`: the references to compare with."""
 
 from __future__ import annotations
 

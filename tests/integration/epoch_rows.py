@@ -22,7 +22,7 @@ def options(pulsar: LocalPulsar, topic: str, **more: Any) -> WriteOptions:
 
 
 def read(official: official_client.Client, topic: str) -> Counter[str]:
-    """Every row in front of a plain message that is sent now."""
+    """Return every row before a plain message that is sent now."""
     producer = official.create_producer(topic, schema=official_client.schema.StringSchema())
     producer.send(_END)
     producer.close()

@@ -25,7 +25,7 @@ ONE_RECORD = json.dumps(
 )
 
 Refused = Callable[[Callable[[], Any], str], str]
-"""What the fixture `refused` gives: `refused(action, kind)` returns the text with which the action fails."""
+"""The fixture `refused`: `refused(action, kind)` returns the error text of the action."""
 
 SPECIAL_MESSAGES = "SpecialMessages"
 _WAIT_SECONDS = 60.0
@@ -44,8 +44,9 @@ class Admin:
         return self._http.request(method, f"{self._url}/admin/v2/{path}", json=body, redirect=True)
 
     def _must(self, method: str, path: str, body: Any = None) -> Any:
-        """Asks again where a broker cannot answer: the topic moves or loads, or a request of the broker's own has taken
-        too long."""
+        """Repeat a request that a broker cannot answer yet: the topic moves or loads, or a request by the
+        broker timed out.
+        """
         deadline, expected = time.monotonic() + _WAIT_SECONDS, set(range(200, 300))
         while (answer := self.request(method, path, body)).status in _PASSING and time.monotonic() < deadline:
             # It may be done, whatever the broker has answered: then the next answer is that it is there already.
@@ -74,7 +75,7 @@ class Admin:
         self._must("PUT", _path("persistent", topic) + "/unload")
 
     def unload_namespace(self, namespace: str) -> None:
-        """The same for all that is in it."""
+        """Close all topics of the namespace on their brokers; the next lookup loads them."""
         self._must("PUT", f"namespaces/{namespace}/unload")
 
     def truncate(self, topic: str) -> None:
@@ -82,7 +83,7 @@ class Admin:
         self._must("DELETE", _path("persistent", topic) + "/truncate")
 
     def make_namespace(self, namespace: str) -> None:
-        """With the server's default policies."""
+        """Create the namespace with the server's default policies."""
         self._must("PUT", f"namespaces/{namespace}")
 
     def retain_nothing(self, topic: str) -> None:
@@ -94,13 +95,15 @@ class Admin:
         self._must("POST", path + "/trim")
 
     def keep_for(self, topic: str, minutes: int) -> None:
-        """Let the topic's namespace keep what is acknowledged for so long."""
+        """Let the topic's namespace keep acknowledged messages for this duration."""
         namespace = "/".join(_path("persistent", topic).split("/")[1:3])
         kept = {"retentionTimeInMinutes": minutes, "retentionSizeInMB": -1}
         self._must("POST", f"namespaces/{namespace}/retention", kept)
 
     def trim(self, topic: str, *, to_ledgers: int) -> None:
-        """Let the retention of the topic's namespace keep nothing; wait until only so many ledgers are left."""
+        """Set the retention of the topic's namespace to nothing; wait until only this number of ledgers is
+        left.
+        """
         path = _path("persistent", topic)
         self.retain_nothing(topic)
 
@@ -117,21 +120,23 @@ class Admin:
         await_true("compaction", lambda: self._must("GET", path)["status"] == "SUCCESS")
 
     def terminate(self, topic: str) -> None:
-        """Let the topic take no more messages."""
+        """Let the topic accept no more messages."""
         self._must("POST", _path("persistent", topic) + "/terminate")
 
     def topics(self, namespace: str = "public/default") -> set[str]:
-        """All of a namespace, partitions and partitioned topics alike."""
+        """Return all topics of a namespace, partitions and partitioned topics alike."""
         plain = self._must("GET", f"persistent/{namespace}")
         return set(plain) | set(self._must("GET", f"persistent/{namespace}/partitioned"))
 
     def entries(self, topic: str) -> int:
-        """Entries ever added to one topic partition."""
+        """Return the number of entries ever added to one topic partition."""
         stats = self._must("GET", _path("persistent", topic) + "/internalStats")
         return int(stats["numberOfEntries"])
 
     def stats(self, topic: str) -> dict[str, Any]:
-        """Of one topic partition, with the exact backlog of each subscription in entries."""
+        """Return the statistics of one topic partition, with the exact backlog of each subscription in
+        entries.
+        """
         return dict(self._must("GET", _path("persistent", topic) + "/stats?getPreciseBacklog=true"))
 
     def subscriptions(self, topic: str) -> list[str]:
@@ -152,7 +157,7 @@ def _path(kind: str, topic: str) -> str:
 
 
 class JavaServer(Protocol):
-    """Where it is reached, and where its distribution lies."""
+    """The addresses of the server, and the folder of its distribution."""
 
     @property
     def service_url(self) -> str: ...
@@ -194,7 +199,7 @@ def instant(milliseconds: int) -> dt.datetime:
 def messages_of(
     client: official_client.Client, topic: str, schema: official_client.schema.Schema | None = None
 ) -> Iterator[official_client.Message]:
-    """Everything in a topic, partitioned or not, through the official Reader; partitions are interleaved."""
+    """Yield all messages of a topic, partitioned or not, through the official Reader; partitions are interleaved."""
     reader = client.create_reader(
         topic,
         official_client.MessageId.earliest,
@@ -209,8 +214,10 @@ def messages_of(
 
 
 def _has_message(reader: official_client.Reader) -> bool:
-    """Asked a second time where the official client gives up: it does not repeat a question that was lost when its
-    topic moved to another connection."""
+    """Return whether there is a message; repeat the request after a timeout.
+
+    The official client loses a request when its topic moves to another connection.
+    """
     try:
         return reader.has_message_available()
     except official_client.Timeout:
@@ -219,7 +226,7 @@ def _has_message(reader: official_client.Reader) -> bool:
 
 @contextmanager
 def python_client(service_url: str, seconds: int = 90) -> Iterator[official_client.Client]:
-    """The official Python client, which logs nothing but errors, and repeats what fails for a passing reason."""
+    """Yield the official Python client, which logs only errors, and repeats requests that fail for a passing reason."""
     logger = official_client.ConsoleLogger(official_client.LoggerLevel.Error)
     client = official_client.Client(service_url, logger=logger, operation_timeout_seconds=seconds)
     yield client
@@ -227,7 +234,7 @@ def python_client(service_url: str, seconds: int = 90) -> Iterator[official_clie
 
 
 def send_entries(service_url: str, topic: str, values: range, size: int = 0) -> None:
-    """Each number an entry of its own, its text filled up to `size` bytes with blanks."""
+    """Send each number in an entry of its own, with its text filled up to `size` bytes with blanks."""
     client = official_client.Client(service_url)
     producer = client.create_producer(topic, batching_enabled=False, block_if_queue_full=True)
     for number in values:

@@ -1,5 +1,7 @@
-"""A producer of entries made by hand, for what no official client can be made to send: half of a chunked
-message, a chunk twice, a chunk left out."""
+"""A producer of entries made by hand, for entries that no official client can send.
+
+Examples are half of a chunked message, a repeated chunk, and a missing chunk.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ _SECONDS = 60.0
 
 
 def proto(*fields: tuple[int, int | bytes]) -> bytes:
-    """Protobuf of varint and length-delimited fields."""
+    """Encode varint and length-delimited fields as Protobuf."""
     out = b""
     for number, value in fields:
         if isinstance(value, int):
@@ -66,7 +68,7 @@ class RawProducer:
     def on_closed(self, reason: ConnectionFailed) -> None: ...
 
     def send(self, payload: bytes, *fields: tuple[int, int | bytes]) -> Position:
-        """`fields` of MessageMetadata besides the required ones. Returns where the entry lies."""
+        """Send an entry with `fields` of MessageMetadata besides the required ones; return its position."""
         self._sequence += 1
         metadata = proto((1, b"raw"), (2, self._sequence), (3, int(time.time() * 1000)), *fields)
         self._receipt.clear()

@@ -1,4 +1,6 @@
-"""What the tests of streams share: a producer that goes on sending, files that show a lost or repeated row."""
+"""Shared parts of the tests of streams: a producer that keeps sending, and files that show a lost or repeated
+row.
+"""
 
 from __future__ import annotations
 
@@ -82,18 +84,18 @@ def finish(query: StreamingQuery, seconds: int = 60) -> None:
     assert query.exception() is None
 
 
-def begun(checkpoint: Path) -> Callable[[], bool]:
-    """Whether the first micro-batch is committed, so that the query's start is settled."""
+def has_first_batch(checkpoint: Path) -> Callable[[], bool]:
+    """Return a check that the first micro-batch is committed, which settles the query's start."""
     return (checkpoint / "commits" / "0").exists
 
 
 def send_numbers(client: official_client.Client, topic: str, numbers: range) -> None:
-    """In entries of 7."""
+    """Send messages in entries of 7."""
     producer = client.create_producer(
         topic,
         batching_enabled=True,
         batching_max_messages=7,
-        # So long that a batch is sent when it is full or flushed, however long this sender stands still.
+        # The delay is very long, so only a full batch or a flush is sent, however long this sender pauses.
         batching_max_publish_delay_ms=600_000,
     )
     for number in numbers:
@@ -103,7 +105,7 @@ def send_numbers(client: official_client.Client, topic: str, numbers: range) -> 
 
 
 def half_acknowledged(client: official_client.Client, topic: str) -> None:
-    """Ten messages, of which subscription `mine` has acknowledged the first four and the seventh."""
+    """Send ten messages; subscription `mine` has acknowledged the first four and the seventh."""
     consumer = client.subscribe(topic, "mine", official_client.ConsumerType.Shared)
     producer = client.create_producer(topic, batching_enabled=False)
     for number in range(10):

@@ -1,4 +1,4 @@
-"""Actions that fail in a task, as against those that fail before any ran (fixture `refused`)."""
+"""Actions that fail in a task; actions that fail before any task use the fixture `refused`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 
 def failure(action: Callable[[], Any], kind: str) -> str:
-    """The text with which `action` fails; names `kind`."""
+    """Return the error text of `action`, which must name `kind`."""
     with pytest.raises(Exception) as caught:  # noqa: PT011 - Spark wraps what Python raises
         action()
     text = str(caught.value)

@@ -79,7 +79,7 @@ def named(kind: Any, path: str = "T") -> Any:
 
 @st.composite
 def values(draw: st.DrawFn, kind: Any) -> Any:
-    """A value of the type, as fastavro takes it."""
+    """Draw a value of the type, as fastavro accepts it."""
     if isinstance(kind, str):
         return draw(_VALUES[kind])
     if isinstance(kind, list):
@@ -102,14 +102,15 @@ def evolved_atom(draw: st.DrawFn, kind: str, change: str) -> Any:
     """The same, promoted, or the first branch of a union."""
     if change == "union":
         others = draw(st.lists(st.sampled_from(sorted(_VALUES)), min_size=1, max_size=3, unique=True))
-        # The type itself first: fastavro takes the first that fits, we and Java the one that is the same.
+        # The type itself is first: fastavro uses the first branch that fits, the kernel and Java use the same
+        # type.
         return [kind, *(other for other in others if other != kind)]
     return draw(st.sampled_from(PROMOTIONS.get(kind, [kind]))) if change == "into" else kind
 
 
 @st.composite
 def evolved(draw: st.DrawFn, kind: Any) -> Any:
-    """What a later version may have in place of `kind`; most, but not all, can be read."""
+    """Draw what a later version may have instead of `kind`; most results, but not all, can be read."""
     change = draw(st.sampled_from(["no", "no", "into", "union", "null", "first", "other"]))
     if isinstance(kind, list):
         inner = next(branch for branch in kind if branch != "null")
@@ -138,8 +139,10 @@ def evolved(draw: st.DrawFn, kind: Any) -> Any:
 
 @st.composite
 def renamed(draw: st.DrawFn, record: dict[str, Any]) -> dict[str, Any]:
-    """A record whose fields have each other's names or further ones, with the former ones as aliases: chains and
-    swaps; and perhaps a name of its own, with the former one as an alias."""
+    """Draw a record with renamed fields, whose earlier names are aliases: chains and swaps.
+
+    The record itself may get a new name as well, with the earlier one as an alias.
+    """
     fields = [field for field in record["fields"] if "aliases" not in field]
     names = [field["name"] for field in fields]
     others = draw(st.permutations([*names, "chained"]))[: len(names)]

@@ -1,4 +1,6 @@
-"""Avro messages written by hand, in every form that a decoder takes: blocks, long numbers, maps with a key twice."""
+"""Avro messages written by hand, in every form that a decoder accepts: blocks, long numbers, maps with a key
+twice.
+"""
 
 import struct
 from typing import Any
@@ -85,7 +87,7 @@ def records(draw: st.DrawFn) -> Document:
 
 @st.composite
 def evolved(draw: st.DrawFn, record: Document) -> Document:
-    """What a later version may have in place of the record, perhaps without the meanings of its types."""
+    """Draw what a later version may have instead of the record, perhaps without the meanings of its types."""
     fields = draw(evolved_fields(record["fields"]))
     made = {**record, "fields": fields}
     return _without_meanings(made) if draw(st.booleans()) else made
@@ -101,7 +103,7 @@ def _without_meanings(node: Any) -> Any:
 
 @st.composite
 def payloads(draw: st.DrawFn, kind: Any) -> bytes:
-    """A value of a type, of which a few do not fit."""
+    """Draw a value of a type; a few values do not fit."""
     if isinstance(kind, list):
         index = draw(st.integers(0, len(kind) - 1))
         return _long(draw, index) + draw(payloads(kind[index]))

@@ -1,7 +1,7 @@
-"""Generated JSON schemas, messages of them in many forms, and what a later version may make of them.
+"""Generated JSON schemas, messages in many forms, and possible later versions of the schemas.
 
-A later version adds and removes members. A shared member keeps its type, but a plain text, enum, boolean, int or long
-may become any other leaf that may be null where it was.
+A later version adds and removes members. A shared member usually keeps its type. A plain text, enum,
+boolean, int or long may become any other leaf, if that may be null where the member was.
 """
 
 import copy
@@ -148,7 +148,7 @@ def records(draw: st.DrawFn, depth: int = 2, least: int = 1) -> Document:
 
 @st.composite
 def evolved(draw: st.DrawFn, kind: Any) -> Any:
-    """What a later version may have in place of `kind`."""
+    """Draw what a later version may have instead of `kind`."""
     if isinstance(kind, list):
         others = [branch for branch in kind if branch != "null"]
         return kind if len(others) > 1 else ["null", draw(evolved(others[0]))]
@@ -196,7 +196,7 @@ def evolved_record(draw: st.DrawFn, record: Document) -> Document:
 
 @st.composite
 def messages(draw: st.DrawFn, kind: Any) -> str:
-    """The text of a value, of which most fit the type."""
+    """Draw the text of a value; most values fit the type."""
     if isinstance(kind, list):
         branch = draw(st.sampled_from(kind))
         tagged = len(kind) > 2 and branch != "null" and not draw(st.integers(0, 4))

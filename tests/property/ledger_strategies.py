@@ -33,7 +33,7 @@ def topic_ledgers(draw: st.DrawFn) -> tuple[Ledger, ...]:
 
 
 def positions(ledgers: tuple[Ledger, ...]) -> st.SearchStrategy[Position]:
-    """In the ledgers, before, behind and between them."""
+    """Draw positions in the ledgers, before, after and between them."""
     most = max(ledger.id for ledger in ledgers) + 2
     inside = st.builds(Position, st.integers(0, most), st.integers(0, 14), st.sampled_from([0, 0, 1, 5]))
     exact = st.sampled_from(ledgers).flatmap(

@@ -1,6 +1,7 @@
 """Generated descriptors and messages of them, and the row that such a message must become.
 
-The official library is the reference: it parses what the kernel parses, and `row_of` asks it field by field.
+The official library is the reference: it parses what the kernel parses, and `row_of` reads the result
+field by field.
 """
 
 import base64
@@ -48,7 +49,7 @@ def files(draw: st.DrawFn) -> descriptor_pb2.FileDescriptorProto:
         for number in numbers:
             later = [f"M{other}" for other in range(index + 1, count)]
             _add_field(draw, message, number, later, syntax)
-        # Synthetic oneofs must stand behind the others.
+        # Synthetic oneofs must follow the others.
         for field in message.field:
             if field.proto3_optional:
                 field.oneof_index = len(message.oneof_decl)
@@ -121,7 +122,7 @@ def loaded(file: descriptor_pb2.FileDescriptorProto) -> Descriptor:
 
 
 def native_info(file: descriptor_pb2.FileDescriptorProto, version: int | None = None) -> SchemaInfo:
-    """Without the well-known imports, and so also a test of those."""
+    """Return the schema without the well-known imports, so the kernel must add them."""
     files_ = descriptor_pb2.FileDescriptorSet(file=[file]).SerializeToString()
     data = {
         "fileDescriptorSet": base64.b64encode(files_).decode(),

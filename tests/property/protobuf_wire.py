@@ -14,7 +14,7 @@ _ENUM_NUMBERS = st.sampled_from([-3, -1, 5, 100_000]).map(lambda number: number 
 
 
 class WireField(NamedTuple):
-    """One field of a message as it lies in bytes; `value` has no length in front of it."""
+    """A field of a message, as its bytes; `value` has no length in front."""
 
     number: int
     wire: int

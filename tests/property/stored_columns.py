@@ -1,4 +1,4 @@
-"""Messages as a table stores them: their columns, or their payloads where the columns do not tell all."""
+"""Messages as a table stores them: their columns, or their payloads if the columns do not determine them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -29,17 +29,16 @@ class Stored:
     rows: pa.RecordBatch
     """Value columns and `__key` of the messages whose payloads are not kept."""
     told: list[int]
-    """Which messages these are."""
+    """The numbers of these messages."""
 
     @classmethod
-    def of(cls, info: SchemaInfo, entries: EntryBatch, leaf: Leaf) -> "Stored":
-        """Decode messages as tiering does, and take them through the types of a table.
+    def from_entries(cls, info: SchemaInfo, entries: EntryBatch, leaf: Leaf) -> "Stored":
+        """Decode messages as tiering does, and convert them to the types of a table.
 
         Args:
-            info: The schema that messages are written with and tiered by.
+            info: The schema with which messages are written and tiered.
             entries: The messages, each in an entry of its own.
             leaf: The types of the table's leaves.
-
         """
         schema = resolve_read_schema(info, topic=TOPIC, columns=["*", "__key"])
         table = decoded(with_columns(schema), entries, info)
@@ -69,7 +68,7 @@ def with_columns(schema: ReadSchema) -> ReadSchema:
 
 
 def decoded(schema: ReadSchema, entries: EntryBatch, written: SchemaInfo) -> pa.Table:
-    """All messages, bad rows null."""
+    """Return all messages; bad rows are null."""
     decoder = EntryDecoder(
         schema, topic=TOPIC, partition=-1, fetch_schema=lambda _: written, mode="PERMISSIVE"
     )

@@ -1,4 +1,4 @@
-"""Whatever lies in topic partitions and whatever the limits: micro-batches read each message once and keep to them."""
+"""Micro-batches that read each message once and keep to the limits, whatever is in topic partitions."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def end_of(entries: Sequence[Entry]) -> Position:
 
 
 class Counting:
-    """What `BacklogCounter` does, over what is known from the beginning."""
+    """Count as `BacklogCounter` does, over entries that are known from the beginning."""
 
     def __init__(self, topics: Topics) -> None:
         self.topics = topics
@@ -165,7 +165,7 @@ def check(
 
 
 @given(total=st.integers(0, 10_000), weights=st.lists(st.floats(0, 1e12), max_size=30))
-def test_shares_sum_up_and_starve_nobody(total: int, weights: list[float]) -> None:
+def test_shares_sum_up_and_starve_no_partition(total: int, weights: list[float]) -> None:
     found = shares(total, weights)
     assert len(found) == len(weights)
     assert sum(found) == (total if weights else 0)

@@ -21,7 +21,7 @@ def messages(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any], dict[str,
 
 
 def by_fastavro(writer: dict[str, Any], reader: dict[str, Any], payload: bytes) -> Any:
-    """None where it cannot be read."""
+    """Return the value as the reader's schema resolves it, or None if it cannot be read."""
     try:
         # Each with names of its own: fastavro changes what it is given.
         own, wanted = fastavro.parse_schema(writer), fastavro.parse_schema(reader)

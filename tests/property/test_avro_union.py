@@ -1,5 +1,7 @@
-"""Generated versions of an Avro record, each in its topic: what is one table reads each message as fastavro does by the
-same document, and loses nothing of it."""
+"""Generated versions of an Avro record, each in its own topic, read as one table.
+
+Each message is read as fastavro reads it by the same document, and nothing of it is lost.
+"""
 
 import copy
 import io
@@ -75,8 +77,8 @@ def test_one_table_reads_all(topics: list[tuple[dict[str, Any], dict[str, Any]]]
             fastavro.parse_schema(copy.deepcopy(union)),
         )
         expected = fastavro.schemaless_reader(io.BytesIO(payload), own, wanted | {"name": own["name"]})
-        # It takes the first branch of the reader's union that fits, we and Java the one that is the same; and it leaves
-        # some numbers as it read them, where the reader's type is a wider one.
+        # fastavro uses the first branch of the reader's union that fits; the kernel and Java use the branch
+        # of the same type. It also leaves some numbers unconverted if the reader's type is a wider one.
         assert comparable(without_additions(members_merged(row), expected)) == comparable(expected)
         assert row.keys() == expected.keys()
         written = fastavro.schemaless_reader(io.BytesIO(payload), own)

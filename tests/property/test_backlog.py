@@ -1,4 +1,4 @@
-"""What is counted is what is read: parts that a count makes of a range have the rows that it says."""
+"""Counts agree with reads: the parts into which a count divides a range have the counted rows."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_parts_of_a_backlog_are_its_rows_once_in_the_limits(
     whole = read(topic, EARLIEST, end, since)
     backlog, start, rows = Backlog(EARLIEST, since), EARLIEST, []
     for first in range(0, len(topic), pushes):
-        # What comes twice, as after a reconnect, counts once.
+        # An entry that arrives twice, as after a reconnect, counts once.
         backlog.add(_entries(topic, max(0, first - 2), min(first + pushes, len(topic))))
     assert backlog.until == end
     for _ in range(200):

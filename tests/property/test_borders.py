@@ -1,4 +1,6 @@
-"""A time window leaves out no ledger with a message inside it, against a model that looks at every message."""
+"""A time window leaves out no ledger with a message inside it, compared with a model that reads every
+message.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ thorough = settings(deadline=None, max_examples=300, print_blob=True)
 
 @dataclass(frozen=True)
 class Message:
-    """An entry that holds one message; all times in milliseconds, that of its storage by the broker's clock."""
+    """An entry that holds one message; all times are in milliseconds, the storage time is by the broker's
+    clock.
+    """
 
     position: Position
     published: int
@@ -34,14 +38,16 @@ class Message:
 
 @dataclass(frozen=True)
 class Topic:
-    """Messages in their order, and the ledgers in which they lie."""
+    """Messages in their order, and their ledgers."""
 
     messages: tuple[Message, ...]
     ledgers: tuple[Ledger, ...]
     tells: bool = True
-    """Whether entries come when they are asked for."""
+    """True if requested entries are returned."""
 
-    def ask(self, places: Sequence[PartitionPosition]) -> dict[PartitionPosition, FirstEntry | None]:
+    def first_entries(
+        self, places: Sequence[PartitionPosition]
+    ) -> dict[PartitionPosition, FirstEntry | None]:
         return {(partition, position): self._first(position) for partition, position in places}
 
     def _first(self, position: Position) -> FirstEntry | None:
@@ -53,8 +59,8 @@ class Topic:
     def check(
         self, window: TimeWindow, slack: int, start: Position = EARLIEST, end: Position = BEHIND
     ) -> None:
-        """What a read with this window would fetch holds every message in it."""
-        borders = WindowEdges(self.ask, slack)
+        """Check that a read with this window would fetch every message in it."""
+        borders = WindowEdges(self.first_entries, slack)
         for _ in range(2):
             first, behind = borders.spans({A: WindowedRange(self.ledgers, start, end, window)})[A]
             for message in self.messages:
@@ -91,7 +97,7 @@ def topic_of(
 
 
 def no_long_runs(hidden: list[bool]) -> list[bool]:
-    """Of entries that consumers do not see, such as markers, no more than some follow each other."""
+    """Cut runs of entries that consumers do not see, such as markers, to a maximum length."""
     runs = accumulate(
         hidden, lambda run, is_hidden: (run % (MOST_HIDDEN + 1)) + 1 if is_hidden else 0, initial=0
     )
@@ -148,11 +154,13 @@ def test_messages_of_one_producer_whatever_the_slack(
 
 @thorough
 @given(gaps=times, lengths=lengths, window=windows)
-def test_what_lies_far_outside_is_left_out(gaps: list[int], lengths: list[int], window: TimeWindow) -> None:
-    """Where the slack holds, nothing more is read than it says."""
+def test_ledgers_far_outside_the_window_are_left_out(
+    gaps: list[int], lengths: list[int], window: TimeWindow
+) -> None:
+    """No message beyond the slack is read."""
     stored = sorted(gaps)
     topic = topic_of(stored, stored, lengths, [False] * len(stored))
-    first, behind = WindowEdges(topic.ask, 100).spans(
+    first, behind = WindowEdges(topic.first_entries, 100).spans(
         {A: WindowedRange(topic.ledgers, EARLIEST, BEHIND, window)}
     )[A]
     for former, ledger in pairwise(topic.ledgers):

@@ -1,4 +1,4 @@
-"""What the encoder wrote, the decoder reads: generated schemas and values, through the kernel."""
+"""The decoder reads everything that the encoder wrote: generated schemas and values, through the kernel."""
 
 import datetime as dt
 from typing import Any
@@ -118,7 +118,7 @@ METADATA = pa.schema(
             {
                 "value": TEXT,
                 "__key": st.none() | TEXT.map(str.encode),
-                # Milliseconds; 0 stands for no event time in Pulsar.
+                # The unit is milliseconds; in Pulsar, 0 means that there is no event time.
                 "__eventTime": st.none() | st.integers(1, 2**41).map(lambda ms: ms * 1000),
                 "__messageProperties": st.none() | st.dictionaries(TEXT, TEXT, max_size=3),
                 "__orderingKey": st.none() | st.binary(max_size=5),

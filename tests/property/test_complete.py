@@ -1,4 +1,4 @@
-"""Rounds over ledgers that come, fill, vanish when they are empty, and are removed from the front."""
+"""Rounds over ledgers that are opened, fill, vanish when they are empty, and are removed from the front."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Topic:
         self.tiered: TieredPartition | None = None
         self.rows: list[tuple[int, int]] = []
         self.removed: set[tuple[int, int]] = set()
-        """Since tiering began."""
+        """Messages that were removed since tiering began."""
         self.first = 0
-        """How many had gone before tiering began."""
+        """The number of messages that were removed before tiering began."""
 
     def opened(self, number: int) -> Ledger:
         return Ledger(number, 0, 0, opened_ms=self.now, closed_ms=None)
@@ -44,14 +44,14 @@ class Topic:
         self.ledgers[-1] = replace(last, entries=last.entries + entries, size=100 * (last.entries + entries))
 
     def roll(self) -> None:
-        """A ledger is full, or the topic is loaded anew: an empty one is deleted."""
+        """Close a full ledger, or load the topic again; an empty ledger is deleted."""
         last = self.ledgers.pop()
         if last.entries:
             self.ledgers.append(replace(last, closed_ms=self.now))
         self.ledgers.append(self.opened(last.id + 1))
 
     def retain(self) -> None:
-        """Retention."""
+        """Remove ledgers whose retention is over."""
         while len(self.ledgers) > 1 and self.now - (self.ledgers[0].closed_ms or 0) >= KEPT:
             gone = self.ledgers.pop(0)
             if self.tiered is not None:
@@ -60,7 +60,7 @@ class Topic:
                 self.first += gone.entries
 
     def tier(self, readable: int | None, *, fail: bool = True) -> None:
-        """`readable`: how many of the messages are before the first one of an open transaction."""
+        """Run a round; `readable` is the number of messages before the first one of an open transaction."""
         present = TopicLedgers(tuple(self.ledgers), created="now")
         end = Position(10**9, 0)
         if readable is not None and self.written and readable < len(self.written):
@@ -84,7 +84,7 @@ class Topic:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the rows are the messages from the first one on, each once and in order."""
+        """Return whether the rows are the messages from the first one on, each once and in order."""
         return self.rows == self.written[self.first : self.first + len(self.rows)]
 
 
@@ -98,7 +98,7 @@ STEPS = st.one_of(
 
 @given(st.lists(STEPS, max_size=60))
 @settings(max_examples=400, deadline=None)
-def test_what_is_tiered_is_all_there_was_in_order_and_nothing_is_lost_in_silence(
+def test_all_messages_are_tiered_in_order_and_a_loss_is_reported(
     steps: list[tuple[str, int]],
 ) -> None:
     topic = Topic()
@@ -116,12 +116,13 @@ def test_what_is_tiered_is_all_there_was_in_order_and_nothing_is_lost_in_silence
             try:
                 topic.tier(readable)
             except DataLossError:
-                # Something may be gone that was not tiered: at most told too often, when all has gone.
+                # A message that was not tiered may be removed. If all messages are removed, a loss may be
+                # reported needlessly.
                 tiered = set(topic.rows)
                 assert topic.removed - tiered or topic.tiered is None or topic.tiered.seen_at is not None
                 return
         assert topic.is_exact
-    # Nothing that is tiered comes again, and all that is closed is tiered in the end.
+    # No tiered message is tiered twice, and every closed ledger is tiered in the end.
     try:
         for _ in range(60):
             topic.tier(None)

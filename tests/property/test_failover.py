@@ -1,4 +1,6 @@
-"""Whatever two clusters produce, and wherever a query stands: at the other one it goes on before all that is unread."""
+"""A query that fails over continues before all unread messages, whatever two clusters produce, wherever it
+is.
+"""
 
 from __future__ import annotations
 
@@ -22,23 +24,23 @@ class Message:
     produced_in: str
     published_ms: int
     lag_ms: int
-    """On its way to the other cluster."""
+    """The delay on the way to the other cluster."""
 
 
 @dataclass(frozen=True)
 class Clusters:
-    """What lies in each, and when it came, when `east` fails."""
+    """The messages in each cluster, with their times of arrival, when `east` fails."""
 
     east: list[tuple[int, Message]]
     west: list[tuple[int, Message]]
     log: TopicLog
-    """Of `west`."""
+    """The ledgers of `west`."""
     replicated: Position
-    """Where the replicator of `west` stands."""
+    """The position of the replicator of `west`."""
 
 
 def arrivals(messages: list[Message], cluster: str) -> list[tuple[int, Message]]:
-    """Replicators keep the order."""
+    """Return the arrivals at a cluster; replicators keep the order."""
     own = [(message.published_ms, message) for message in messages if message.produced_in == cluster]
     others = [message for message in messages if message.produced_in != cluster]
     times = accumulate((message.published_ms + message.lag_ms for message in others), max)
@@ -121,9 +123,7 @@ def test_nothing_unread_is_passed_over(both: Clusters, data: st.DataObject) -> N
 
 
 @given(clusters(one_way=True), st.data())
-def test_nothing_comes_again_where_all_was_produced_in_one_cluster(
-    both: Clusters, data: st.DataObject
-) -> None:
+def test_no_message_is_repeated_if_all_are_from_one_cluster(both: Clusters, data: st.DataObject) -> None:
     read = data.draw(st.integers(0, len(both.east)))
     point = resumed(both, read, one_way=True)
     begin = both.log.number(point.position)

@@ -1,4 +1,6 @@
-"""Numbers in JSON, bare or in quotes, are taken exactly or not at all; Python's own decimals say what is right."""
+"""Numbers in JSON, bare or in quotes, are read exactly or not at all; Python's own decimals are the
+reference.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dates and times in JSON in every form; Python's own arithmetic says what is right."""
+"""Dates and times in JSON in every form; Python's own arithmetic is the reference."""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""Bookies that lack, damage, refuse, delay, cut off and mix up entries: what comes out is each entry once, in order, or
-`LedgerUnavailable`; and all entries as long as each has one replica on a bookie without faults.
+"""Bookies that lack, damage, refuse, delay, cut off and mix up entries.
 
-The bookies here are tables in memory that answer in the protocol's frames. How real ones fail is shown in
-tests/integration/cluster.
+The reader returns each entry once, in order, or raises `LedgerUnavailable`. It returns all entries if each
+has one replica on a bookie without faults.
+
+The bookies here are tables in memory that answer in the protocol's frames. Tests in
+tests/integration/cluster show how real bookies fail.
 """
 
 from __future__ import annotations
@@ -40,10 +42,10 @@ class Bookie:
     entries: dict[int, bytes]
     knows_batches: bool
     faults: float
-    """How likely an answer is not the right one."""
+    """The probability of a wrong answer."""
     random: random.Random
     busy: int = 0
-    """How often it says that it has too much to do, which is no fault."""
+    """The number of times at which the bookie reports that it is overloaded, which is no fault."""
     connection: int = 0
     incoming: bytes = b""
     outgoing: deque[bytes] = field(default_factory=deque)
@@ -51,7 +53,7 @@ class Bookie:
     hung_up: bool = False
     silent: bool = False
     unsent: float = 0.5
-    """How likely answers get lost when it closes the connection upon a BATCH_READ that it does not know."""
+    """The probability that answers get lost when the bookie closes the connection on an unknown BATCH_READ."""
 
     def take(self, requests: bytes) -> None:
         self.incoming += requests
@@ -112,7 +114,10 @@ class Bookie:
 
 
 class Connections:
-    """As `BookieConnections`, to bookies in memory; a bookie that is silent is lost as soon as nothing else comes."""
+    """A substitute for `BookieConnections`, to bookies in memory.
+
+    A silent bookie is lost as soon as nothing else arrives.
+    """
 
     timeout_seconds = 5.0
 
@@ -169,7 +174,7 @@ class Cluster:
 
 
 def small(patch: pytest.MonkeyPatch, size: int) -> None:
-    """Pauses are short, and memory is for so many bytes only."""
+    """Shorten the pauses, and limit the memory to this number of bytes."""
     for module, name, value in (
         (requests, "_FIRST_PAUSE_SECONDS", 1e-4),
         (requests, "_LONGEST_PAUSE_SECONDS", 1e-3),
@@ -245,7 +250,7 @@ def test_each_entry_once_in_order_or_an_error(
 
 @dataclass
 class BusyBookie(Bookie):
-    """Has too much to do the first and the second time that it is asked for entry 2."""
+    """A bookie that is overloaded at the first and the second request for entry 2."""
 
     refusals: int = 2
 
@@ -261,10 +266,10 @@ class BusyBookie(Bookie):
         return struct.pack(">I", len(answer)) + answer
 
 
-def test_what_the_caller_does_between_entries_is_no_pause_of_a_bookie(
+def test_a_slow_caller_does_not_count_as_a_slow_bookie(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The only bookie of a ledger is asked again, however long the rows before took."""
+    """The only bookie of a ledger gets a second request, however long the rows before needed."""
     chance = random.Random(1)
     connections = Connections({"b": BusyBookie(dict.fromkeys(range(4), b"x"), False, 0.0, chance)}, chance)
     connections.timeout_seconds = 0.05
@@ -277,11 +282,14 @@ def test_what_the_caller_does_between_entries_is_no_pause_of_a_bookie(
     assert found == [(LEDGER, 0), (LEDGER, 0), (LEDGER, 2), (LEDGER, 2)]
 
 
-def test_an_entry_on_its_way_when_an_old_bookie_closes_the_connection(
+def test_an_entry_in_flight_when_an_old_bookie_closes_the_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One bookie lacks entry 2, so it is asked of the other, which then hangs up on a BATCH_READ for those behind it,
-    and would give it."""
+    """The reader requests the entry that one bookie lacks from the other, old bookie.
+
+    The old bookie would return entry 2, but closes the connection on a BATCH_READ for the entries after
+    it.
+    """
     chance = random.Random(1)
     entries = dict.fromkeys(range(6), b"x")
     lacking = Bookie({number: data for number, data in entries.items() if number != 2}, True, 0.0, chance)
@@ -289,7 +297,7 @@ def test_an_entry_on_its_way_when_an_old_bookie_closes_the_connection(
         {"lacking": lacking, "old": Bookie(entries, False, 0.0, chance, unsent=1.0)}, chance
     )
     small(monkeypatch, 16 << 20)
-    # The first one to be asked is that at the number of the ledger, which is odd.
+    # The reader begins with the bookie at the ledger's number, which is odd.
     metadata = LedgerMetadata(2, "DUMMY", (Ensemble(0, ("old", "lacking")),))
     entry_range = EntryRange("t", LEDGER, 0, 5, "DUMMY")
     batches = list(LedgerReader(entry_range, KnownWriteSets(metadata), connections))  # type: ignore[arg-type]

@@ -1,4 +1,6 @@
-"""Whatever ledgers, bounds and limits: the ranges of the splits are what was asked for, once and in order."""
+"""The ranges of the splits cover the requested range once and in order, whatever the ledgers, bounds and
+limits are.
+"""
 
 import json
 import math
@@ -93,7 +95,7 @@ def test_ranges_are_the_partition_range_once_in_order(
 
 @unhurried
 @given(made=ranges(), limits=limits)
-def test_a_range_past_the_broker_lies_in_its_ledger(
+def test_a_range_that_is_not_read_from_the_broker_is_within_its_ledger(
     made: tuple[tuple[Ledger, ...], PartitionRange], limits: Limits
 ) -> None:
     for split in cut([made[1]], limits):
@@ -117,7 +119,7 @@ def test_a_range_from_the_broker_knows_its_entries(
                 continue
             part = Split(A, split_range.start, split_range.end, (split_range,))
             if within(ledgers, asked):
-                assert split_range.location.entries == held(ledgers, part)[0]
+                assert split_range.location.entries == entries_of(ledgers, part)[0]
             elif split_range.end.ledger > ledgers[-1].id:
                 assert split_range.location.entries is None
 
@@ -132,7 +134,7 @@ def test_limits_are_met_as_far_as_entries_allow(
     whole = sum(each.entries for each in asked.ledger_ranges)
     assert len(splits) >= min(limits.min_splits, whole)
     for split in splits:
-        entries, size = held(ledgers, split)
+        entries, size = entries_of(ledgers, split)
         if entries <= 1 or not within(ledgers, asked):
             continue
         assert size <= limits.max_bytes * (1 + 1e-6)
@@ -141,11 +143,11 @@ def test_limits_are_met_as_far_as_entries_allow(
 
 
 def within(ledgers: tuple[Ledger, ...], asked: PartitionRange) -> bool:
-    """Whether all is known of the range."""
+    """Return whether the range is known completely."""
     return all(each.ledger is not None for each in asked.ledger_ranges) and asked.end.ledger <= ledgers[-1].id
 
 
-def held(ledgers: tuple[Ledger, ...], split: Split) -> tuple[int, float]:
+def entries_of(ledgers: tuple[Ledger, ...], split: Split) -> tuple[int, float]:
     """Entries that hold the split, and their bytes."""
     entries, size = 0, 0.0
     for ledger in ledgers:
@@ -158,7 +160,8 @@ def held(ledgers: tuple[Ledger, ...], split: Split) -> tuple[int, float]:
     return entries, size
 
 
-# Half of the ranges are empty and say nothing here: hypothesis draws others, and must not give up for it.
+# Half of the ranges are empty and show nothing here. Hypothesis draws others, and must not stop for this
+# reason.
 @settings(unhurried, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(made=ranges(), least=st.integers(1, 60))
 def test_least_splits_are_not_many_more(made: tuple[tuple[Ledger, ...], PartitionRange], least: int) -> None:
@@ -186,9 +189,11 @@ def test_a_window_leaves_out_no_ledger_that_was_open_in_it(
 
 
 @given(data=st.data())
-def test_a_window_leaves_out_no_message_whatever_brokers_say_of_times(data: st.DataObject) -> None:
-    """Ledgers that truly follow each other in time, closed by brokers whose clocks are wrong by less than the slack; of
-    some nobody says when."""
+def test_a_window_leaves_out_no_message_whatever_times_brokers_report(data: st.DataObject) -> None:
+    """The window is tested over ledgers that truly follow each other in time.
+
+    Brokers whose clocks are wrong by less than the slack closed them; some ledgers have no closing time.
+    """
     slack = data.draw(st.integers(0, 300))
     borders = sorted(data.draw(st.lists(st.integers(1_000, 9_000), min_size=1, max_size=7)))
     told = [

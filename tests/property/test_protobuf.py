@@ -49,7 +49,7 @@ def test_what_the_library_writes(file: File, data: st.DataObject) -> None:
     descriptor = loaded(file)
     payloads, expected = [], []
     for _ in range(data.draw(st.integers(1, 5))):
-        # Encodings of one message one behind the other are one message: scalars win last, messages merge.
+        # Concatenated encodings of one message are one message: the last scalar wins, and messages merge.
         parts = [fill(data.draw, new_message(descriptor)) for _ in range(data.draw(st.integers(1, 3)))]
         payloads.append(b"".join(part.SerializeToString() for part in parts))
         merged = new_message(descriptor)

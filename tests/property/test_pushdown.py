@@ -1,4 +1,6 @@
-"""Filters that are pushed down and those that Spark keeps give, together, the rows that the query's filters give."""
+"""Filters that are pushed down and filters that Spark keeps return, together, the rows of the query's
+filters.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,7 @@ class Row:
         }[attribute[0]]
 
     @property
-    def asked_of(self) -> TopicPartition:
+    def topic_partition(self) -> TopicPartition:
         return TopicPartition.parse(
             self.topic if self.partition < 0 else f"{self.topic}-partition-{self.partition}"
         )
@@ -76,7 +78,7 @@ class Row:
         )
         window = asked.window
         return (
-            asked.partition == self.asked_of
+            asked.partition == self.topic_partition
             and asked.start <= position < asked.end
             and (window.published_from is None or millis >= window.published_from)
             and (window.published_before is None or millis < window.published_before)
@@ -134,7 +136,8 @@ def filters(draw: st.DrawFn) -> Filter:
         st.builds(kind, st.just(attribute), values)
         for kind in (*COMPARED, *(SEARCHED if attribute == ("__topic",) else ()))
     ]
-    # Spark gives a list, though its documentation says a tuple; and nulls where the user wrote them.
+    # Spark passes a list, though its documentation describes a tuple, and it passes the nulls that the user
+    # wrote.
     choices.append(st.builds(In, st.just(attribute), st.lists(values | st.none(), max_size=4)))
     choices += [st.builds(kind, st.just(attribute)) for kind in (IsNull, IsNotNull)]
     found = draw(st.one_of(choices))
@@ -142,7 +145,7 @@ def filters(draw: st.DrawFn) -> Filter:
 
 
 def holds(one: Filter, row: Row) -> bool | None:
-    """By SQL's logic of three values, written apart from the code under test."""
+    """Return the result in SQL's logic of three values, written independently of the code under test."""
     if isinstance(one, Not):
         holds_not = holds(one.child, row)
         return None if holds_not is None else not holds_not

@@ -24,7 +24,7 @@ TOPICS = st.builds(TopicName, st.just("persistent"), NAMESPACES, LOCALS)
 
 
 def _arrives(path: str) -> list[str]:
-    """The names that a server gets, which decodes a path once, behind what urllib3 makes of the URL."""
+    """Return the names in the URL that urllib3 sends, as a server gets them, which decodes a path once."""
     check_path(path, "asking")
     url = parse_url(f"http://host:1/admin/v2/{path}")
     assert url.host == "host"
@@ -34,7 +34,7 @@ def _arrives(path: str) -> list[str]:
 
 
 @given(TOPICS)
-def test_of_topics(topic: TopicName) -> None:
+def test_names_of_topics(topic: TopicName) -> None:
     tenant, name = topic.namespace.tenant, topic.namespace.name
     assert _arrives(topic_resource(topic, "stats", a="b")) == [
         "persistent",
@@ -56,7 +56,7 @@ def test_of_topics(topic: TopicName) -> None:
 
 
 @given(NAMESPACES, ANY_TEXTS)
-def test_of_what_is_not_checked_elsewhere(namespace: Namespace, name: str) -> None:
+def test_paths_of_unchecked_names(namespace: Namespace, name: str) -> None:
     """Tenants of a setting, keys of properties."""
     for path, folders in (
         (resource("namespaces", name), ["namespaces"]),
@@ -74,7 +74,7 @@ def test_of_what_is_not_checked_elsewhere(namespace: Namespace, name: str) -> No
 
 
 @given(st.lists(ANY_TEXTS, min_size=1, max_size=4).map("/".join))
-def test_a_path_that_nobody_has_quoted_leads_nowhere_else(path: str) -> None:
+def test_an_unquoted_path_leads_nowhere_else(path: str) -> None:
     try:
         arrived = _arrives(path)
     except OptionError:

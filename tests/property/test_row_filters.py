@@ -1,4 +1,4 @@
-"""A filtered read gives the rows that the filter takes from a full read, whatever the entries are."""
+"""A filtered read returns the rows that the filter selects from a full read, whatever the entries are."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Stored:
     transaction: int | None
     chunk: tuple[int, int, int] | None
     event: int = 0
-    """Of the entry; 0 is none. Those of a batch's messages go up from there."""
+    """The event time of the entry; 0 means none. The event times of a batch's messages increase from this one."""
 
     def bytes(self, number: int) -> bytes:
         metadata: list[tuple[int, int | bytes]] = [

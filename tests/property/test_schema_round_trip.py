@@ -17,7 +17,9 @@ from pyspark_pulsar.schema.write.write_schema import resolve_write_schema
 
 
 def in_avro(kind: pa.DataType) -> pa.DataType:
-    """What a Spark type becomes in a document: Avro has no small integers and no nanoseconds of a day."""
+    """Return the type that a Spark type becomes in a document: Avro has no small integers and no nanoseconds
+    of a day.
+    """
     if types.is_integer(kind):
         return pa.int64() if kind == pa.int64() else pa.int32()
     if types.is_time(kind):

@@ -1,4 +1,6 @@
-"""A stream over a scalable topic reads each message once, and those of a key in order, whatever is split and merged."""
+"""A stream over a scalable topic reads each message once, and each key in order, whatever is split and
+merged.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ WIDTH = 0x10000 // KEYS
 
 
 class Topic:
-    """As a controller and its segments: entries are `(key, number)`, numbers grow for each key."""
+    """A controller and its segments: entries are `(key, number)`, and numbers grow for each key."""
 
     def __init__(self) -> None:
         self.segments = {0: TopicSegment(0, 0, 0xFFFF, is_sealed=False)}
@@ -52,7 +54,7 @@ class Topic:
             self._add(left.first_hash, right.last_hash, left, right)
 
     def prune(self, index: int) -> None:
-        """What was drained is removed, and its edges with it."""
+        """Remove a drained segment, and its edges with it."""
         sealed = [each.id for each in self.segments.values() if each.is_sealed]
         if sealed:
             gone = sealed[index % len(sealed)]
@@ -82,7 +84,7 @@ class Topic:
 
 
 class Query:
-    """What the reader keeps in its offset, and the tasks of its micro-batches."""
+    """The offset that the reader keeps, and the tasks of its micro-batches."""
 
     def __init__(self) -> None:
         self.positions: dict[TopicPartition, Position] = {}
@@ -90,7 +92,7 @@ class Query:
         self.batches: list[list[list[tuple[int, int]]]] = []
 
     def trigger(self, topic: Topic, most: int) -> bool:
-        """Whether it was worth a micro-batch; `most` entries of each segment."""
+        """Run a micro-batch with `most` entries of each segment; return whether there was anything to read."""
         layout, ends = topic.layout, topic.ends()
         check_missed([layout], self.positions, fail=True)
         begin = {partition: self.positions.get(partition, EARLIEST) for partition in ends}
@@ -129,7 +131,7 @@ def run(events: list[tuple[str, int]]) -> tuple[Topic, Query]:
 
 
 @given(EVENTS)
-def test_all_come_once_and_each_key_in_order(events: list[tuple[str, int]]) -> None:
+def test_all_messages_are_read_once_and_each_key_in_order(events: list[tuple[str, int]]) -> None:
     topic, query = run(events)
     triggers = 0
     while query.trigger(topic, 3):
@@ -153,7 +155,7 @@ def test_all_come_once_and_each_key_in_order(events: list[tuple[str, int]]) -> N
 
 
 @given(EVENTS, st.integers(0, 20))
-def test_what_was_drained_may_go(events: list[tuple[str, int]], index: int) -> None:
+def test_drained_segments_may_be_deleted(events: list[tuple[str, int]], index: int) -> None:
     """The layout loses it; nothing waits for it, nothing is read twice."""
     topic, query = run(events)
     while query.trigger(topic, 3):

@@ -96,8 +96,11 @@ def _figures(workload: Workload, costs: Costs) -> dict[str, Quantity] | None:
 
 
 def _rounding(catch_up: CatchUp, utilization: float) -> float:
-    """How much longer it takes as a number of executors just above a whole one is that one: all the more, the less of
-    them the new messages leave."""
+    """Return the relative error of the time that rounding a number of executors causes.
+
+    A number just above a whole one counts as that whole one. The error grows as the new messages leave
+    less of the executors.
+    """
     of_cores = 1 - catch_up.new.value / (catch_up.cores.value * utilization)
     of_network = 1 - catch_up.from_brokers.value / catch_up.bytes_a_second.value
     return 1e-11 / max(1e-11, min(of_cores, of_network))
@@ -122,8 +125,8 @@ def test_no_figure_is_below_zero_and_no_executors_are_none(workload: Workload, c
 
 
 @pytest.mark.parametrize("field", _DIRECTIONS)
-# Of each field; they share the model. What cannot be estimated says nothing here: hypothesis draws others, and must not
-# give up for it.
+# The parameters share the model. A workload without an estimate shows nothing here. Hypothesis draws others,
+# and must not stop for this reason.
 @settings(max_examples=40, suppress_health_check=[HealthCheck.filter_too_much])
 @given(workload=workloads(), costs=COSTS, factor=_numbers(1.01, 50))
 def test_figures_go_one_way(field: str, workload: Workload, costs: Costs, factor: float) -> None:

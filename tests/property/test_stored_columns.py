@@ -1,7 +1,7 @@
-"""A message whose payload a table does not keep can be made again of its columns.
+"""A message whose payload a table does not keep can be encoded again from its columns.
 
-So a reader with any other schema gets from the columns what the message gives it. `PYSPARK_PULSAR_EXAMPLES` multiplies
-the number of examples.
+So a reader with any other schema gets from the columns the same value as from the message.
+`PYSPARK_PULSAR_EXAMPLES` multiplies the number of examples.
 """
 
 import json
@@ -50,7 +50,7 @@ def test_protobuf(file: descriptor_pb2.FileDescriptorProto, data: st.DataObject,
         payload = fill(data.draw, new_message(descriptor)).SerializeToString()
         is_odd = data.draw(st.booleans())
         payloads.append(data.draw(odd(payload, descriptor)) if is_odd else payload)
-    found = Stored.of(native_info(file, VERSION), messages(payloads), leaf)
+    found = Stored.from_entries(native_info(file, VERSION), messages(payloads), leaf)
     event("told" if found.told else "kept")
     assert b"" not in [payloads[index] for index in found.told]
     assert payloads_of(found.entries()) == [payloads[index] for index in found.told]
@@ -62,7 +62,7 @@ def test_protobuf_of_official_libraries_is_not_kept(
     file: descriptor_pb2.FileDescriptorProto, data: st.DataObject
 ) -> None:
     payload = fill(data.draw, new_message(loaded(file))).SerializeToString()
-    found = Stored.of(native_info(file, VERSION), messages([payload]), delta_leaf)
+    found = Stored.from_entries(native_info(file, VERSION), messages([payload]), delta_leaf)
     if payload and file.syntax == "proto3":
         assert found.told == [0]
 
@@ -77,7 +77,7 @@ def test_json(written: json_strategies.Document, data: st.DataObject, leaf: Leaf
         SchemaInfo("R", SchemaType.JSON, json.dumps(document).encode(), version=VERSION_BYTES)
         for document in (written, data.draw(json_strategies.evolved_record(written)))
     )
-    found = Stored.of(own, messages(payloads), leaf)
+    found = Stored.from_entries(own, messages(payloads), leaf)
     event("told" if found.told else "kept")
     for reader in (own, later):
         expected = as_read(reader, messages([payloads[index] for index in found.told]), own)
@@ -93,7 +93,7 @@ def test_avro(written: avro_wire.Document, data: st.DataObject, leaf: Leaf) -> N
         SchemaInfo("R", SchemaType.AVRO, json.dumps(document).encode(), version=VERSION_BYTES)
         for document in (written, later)
     )
-    found = Stored.of(own, messages(payloads), leaf)
+    found = Stored.from_entries(own, messages(payloads), leaf)
     event("told" if found.told else "kept")
     for schema in (own, reader):
         try:
@@ -159,7 +159,7 @@ def test_key_value(key: Any, value: Any, is_separated: bool, data: st.DataObject
     payloads = [value if is_separated else inline(key, value) for key, value in pairs]
     payloads.append(None)
     keys = [key if is_separated else None for key, _ in [*pairs, (None, None)]]
-    found = Stored.of(own, messages(payloads, keys), leaf)
+    found = Stored.from_entries(own, messages(payloads, keys), leaf)
     event("told" if found.told else "kept")
     for schema in (own, reader):
         told = messages([payloads[index] for index in found.told], [keys[index] for index in found.told])

@@ -50,12 +50,12 @@ def test_a_partition_is_one_by_pulsars_rule(before: str, sign: str, index: int, 
         name = TopicName.parse(f"persistent://a/b/{local}")
     except TopicNameError:
         assume(condition=False)
-    # Digits of other scripts make a topic of its own here, since it is none of those that its partitioned topic has.
+    # Digits of other scripts make an independent topic here: they are no partition of the partitioned topic.
     assert name.partition == (_pulsars_index(local) if local.rpartition(_SUFFIX)[2].isascii() else -1)
 
 
 @given(ANY_TEXTS)
-def test_what_is_no_name_is_refused_in_words(text: str) -> None:
+def test_an_invalid_name_is_refused_with_a_reason(text: str) -> None:
     try:
         name = TopicName.parse(text)
     except TopicNameError as fault:

@@ -1,4 +1,4 @@
-"""Unions of generated branches and values come back, in Avro and in JSON; what is no Avro is an error."""
+"""Unions of generated branches and values are read back, in Avro and in JSON; invalid Avro is an error."""
 
 import base64
 from decimal import Decimal
@@ -69,7 +69,7 @@ def test_round_trip(kind: str, union: tuple[list[Any], list[Any]]) -> None:
     document = record(("u", branches), ("behind", "int"), name="R")
     count = len(branches) - branches.count("null")
 
-    def shown(row: Any, *, as_pairs: bool) -> Any:
+    def row_of_members(row: Any, *, as_pairs: bool) -> Any:
         if row is None:
             return None
         index, value = row
@@ -77,9 +77,9 @@ def test_round_trip(kind: str, union: tuple[list[Any], list[Any]]) -> None:
         value = list(value.items()) if is_map and as_pairs else value
         return {f"member{i}": value if i == index else None for i in range(count)}
 
-    given_rows = [{"u": shown(row, as_pairs=True), "behind": 7} for row in rows]
+    given_rows = [{"u": row_of_members(row, as_pairs=True), "behind": 7} for row in rows]
     found, _ = written(kind, document, given_rows)
-    expected = [{"u": shown(row, as_pairs=False), "behind": 7} for row in rows]
+    expected = [{"u": row_of_members(row, as_pairs=False), "behind": 7} for row in rows]
     assert comparable(decoded(kind, document, found)) == comparable(expected)
 
 

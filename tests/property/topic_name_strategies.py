@@ -1,4 +1,4 @@
-"""Names as producers make them: any letters, and those that mean something to a URL, a terminal or Pulsar."""
+"""Names as producers make them: any letters, and characters with a meaning in a URL, a terminal or Pulsar."""
 
 from hypothesis import strategies as st
 
@@ -15,7 +15,7 @@ TABLE_PIECES = st.sampled_from(
     ["$", "a", "Z", "%2F", ".", "-partition-3", "é", "non-persistent:", *SYSTEM_TABLES]
 )
 ANY_TEXTS = st.lists(st.sampled_from(_HOSTILE), max_size=6).map("".join) | st.text(max_size=12)
-"""Names and what is none."""
+"""Valid names, and invalid ones."""
 
 
 def _is_local(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""What Java's own KeyValue schemas make of pairs: kernel/tests/data/java_key_values.tsv."""
+"""The pairs that Java's own KeyValue schemas wrote: kernel/tests/data/java_key_values.tsv."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VERSION = bytes(8)
 
 @dataclass
 class JavaPairs:
-    """One schema, its pairs as Java decodes them, and entries: each pair alone, and all in one batch."""
+    """A schema, its pairs as Java decodes them, and entries: each pair alone, and all in one batch."""
 
     info: SchemaInfo = field(default_factory=lambda: SchemaInfo("", SchemaType.NONE))
     pairs: list[dict[str, Any]] = field(default_factory=list)
@@ -25,7 +25,7 @@ class JavaPairs:
 
 
 def java_pairs() -> dict[tuple[str, str], JavaPairs]:
-    """By case, such as `avro_int64`, and encoding."""
+    """Return the cases by their name, such as `avro_int64`, and encoding."""
     found: dict[tuple[str, str], JavaPairs] = defaultdict(JavaPairs)
     for line in _FILE.read_text(encoding="utf-8").splitlines():
         kind, case, encoding, first, second = line.split("\t")

@@ -40,7 +40,7 @@ def test_printable_text(text: str) -> None:
 
 
 def leading_text(node: ast.expr) -> str:
-    """How a text begins that an expression makes."""
+    """Return the beginning of the text that an expression makes."""
     while not isinstance(node, ast.Constant):
         if isinstance(node, ast.JoinedStr) and node.values:
             node = node.values[0]
@@ -51,7 +51,7 @@ def leading_text(node: ast.expr) -> str:
     return node.value if isinstance(node.value, str) else ""
 
 
-def test_what_is_wrong_comes_first() -> None:
+def test_an_error_names_the_fault_first() -> None:
     kinds = {kind.__name__ for kind in _KINDS}
     faults = [
         f"{path.name}:{call.lineno}"

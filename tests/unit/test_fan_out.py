@@ -29,7 +29,7 @@ def imported(module: str) -> set[str]:
     return found
 
 
-def test_what_counts_as_an_import() -> None:
+def test_statements_that_count_as_imports() -> None:
     assert imported("pyspark_pulsar.read.split") == {
         "pyspark_pulsar.model.position",
         "pyspark_pulsar.read.location",

@@ -18,7 +18,7 @@ from pyspark_pulsar.java_properties import escaped, properties_text
         ("\ud800", "\\ud800"),
     ],
 )
-def test_what_would_not_print_is_escaped(text: str, line: str) -> None:
+def test_unprintable_characters_are_escaped(text: str, line: str) -> None:
     assert escaped(text) == line
 
 

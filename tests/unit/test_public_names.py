@@ -1,4 +1,4 @@
-"""The names that the package shows are found where it says they are: each is imported when it is first used."""
+"""The public names of the package: each is found in the named module, and imported at its first use."""
 
 from __future__ import annotations
 

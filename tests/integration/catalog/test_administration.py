@@ -1,4 +1,6 @@
-"""Tables and namespaces made, changed and dropped on a real server, and what the server then says of them."""
+"""Tables and namespaces that are created, changed and dropped on a real server, and the server's view of
+them.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,7 @@ def fields(admin_client: AdminClient, topic: TopicName) -> list[dict[str, Any]]:
     return found
 
 
-def test_a_table_has_what_it_was_given(
+def test_a_table_has_the_given_columns_and_settings(
     admin_client: AdminClient, options: WriteOptions, namespace: Namespace
 ) -> None:
     topic = TopicName("persistent", namespace, "Orders.x%2Fy")
@@ -284,7 +286,7 @@ def test_a_topic_in_use_does_not_keep_the_other_topics_of_its_namespace(
     assert drop_namespace(admin_client, namespace, cascade=True)
 
 
-def test_what_is_not_there_is_said_at_once(admin_client: AdminClient, namespace: Namespace) -> None:
+def test_a_missing_topic_is_reported_immediately(admin_client: AdminClient, namespace: Namespace) -> None:
     topic = TopicName("persistent", namespace, "none")
     for ask in (
         lambda: admin_client.topics.set_properties(topic, {"a": "b"}),

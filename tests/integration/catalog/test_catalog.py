@@ -1,4 +1,4 @@
-"""The catalog from DataFrames and streams, in one classic session with the tests' server behind it."""
+"""The catalog from DataFrames and streams, in one classic session with the tests' server."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Configured = Callable[..., str]
 
 @pytest.fixture(scope="module")
 def configured(spark: SparkSession) -> Iterator[Configured]:
-    """`configured(name, options)`: the session has a catalog of that name."""
+    """Return `configured(name, options)`, a block in which the session has a catalog of that name."""
     given = ["spark.sql.python.filterPushdown.enabled"]
     spark.conf.set(given[0], "true")
 
@@ -195,7 +195,7 @@ def test_options_of_a_read_and_time_travel(spark: SparkSession, table: Table) ->
 def test_only_the_columns_of_a_query_are_decoded(
     spark: SparkSession, table: Table, topic: str, official: official_client.Client
 ) -> None:
-    """Messages that are no Avro at all do not matter to a query that asks for metadata columns only."""
+    """Messages that are no Avro at all do not matter to a query that selects metadata columns only."""
     spark.sql(f"CREATE TABLE {table} (id INT, name STRING)")
     spark.sql(f"INSERT INTO {table} VALUES (1, 'a')")
     frame = spark.sql(f"SELECT __partition FROM {table} WHERE __key IS NULL")
@@ -214,7 +214,8 @@ def test_filters_narrow_each_query_by_itself(spark: SparkSession, table: Table) 
     frame = spark.table(table)
     assert frame.where("__partition = 1").rdd.getNumPartitions() == 1
     assert rows(frame.where("__partition = 1")) == [(number,) for number in range(1, 30, 3)]
-    # Spark keeps what it planned for the first query with the data source itself; a table is planned anew.
+    # Spark keeps the plan of a data source's first query with the data source itself, but plans a table
+    # again.
     assert rows(frame.where("__partition = 2")) == [(number,) for number in range(2, 30, 3)]
     assert frame.count() == 30
     assert frame.where("__partition = 0 OR id = 1").count() == 11
@@ -245,7 +246,7 @@ def test_a_limit_ends_tasks_and_leaves_no_traceback(
     assert "Traceback" not in capfd.readouterr().err
 
 
-def test_a_small_topic_is_broadcast_and_the_plan_says_what_is_read(spark: SparkSession, table: Table) -> None:
+def test_a_small_topic_is_broadcast_and_the_plan_shows_the_read(spark: SparkSession, table: Table) -> None:
     spark.range(3).selectExpr("id", "'x' AS city").writeTo(table).create()
     large = spark.range(10_000_000).selectExpr("id", "repeat('x', 100) AS name").where("length(name) > 3")
     joined = large.join(spark.table(table), "id")
@@ -255,7 +256,7 @@ def test_a_small_topic_is_broadcast_and_the_plan_says_what_is_read(spark: SparkS
         r"Pulsar\[persistent://\S+\] 1 partition in 1 task: \S+ earliest to \S+; from broker 1", plan
     )
     assert "1 partition in 1 task" in explained(joined, "formatted")
-    # Without the admin REST API nobody knows a size.
+    # Without the admin REST API, no size is known.
     unknown = spark.read.option("readFrom", "broker").table(table)
     assert "sizeInBytes=" in explained(unknown, "cost")
 
@@ -312,7 +313,7 @@ def test_a_changed_table_is_seen_by_the_next_query(spark: SparkSession, table: T
     assert rows(spark.sql(f"SELECT id, coalesce(name, '-') FROM {table}")) == [(1, "-"), (2, "b")]
 
 
-def test_what_show_create_table_says_makes_the_same_table(spark: SparkSession, table: Table) -> None:
+def test_the_output_of_show_create_table_creates_the_same_table(spark: SparkSession, table: Table) -> None:
     spark.sql(
         f"CREATE TABLE {table} (id BIGINT NOT NULL, word STRING COMMENT 'said', at STRUCT<town: STRING>) COMMENT 'x' "
         f"TBLPROPERTIES ('partitions' = '2', 'key_column' = 'word', 'value_format' = 'json', 'team' = 'a')"
@@ -377,7 +378,7 @@ def test_an_interpreter_without_the_package_is_named(spark: SparkSession, config
         spark.sql(f"SHOW TABLES IN {name}.`public/default`")
 
 
-def test_a_process_that_prints_something_else_is_told(
+def test_a_process_that_prints_something_else_is_reported(
     spark: SparkSession, configured: Configured, tmp_path: Path
 ) -> None:
     wrapper = tmp_path / "python"
@@ -390,7 +391,7 @@ def test_a_process_that_prints_something_else_is_told(
             spark.sql(f"SHOW TABLES IN {name}.`public/default`")
 
 
-def test_a_wrong_setting_is_told(spark: SparkSession, configured: Configured) -> None:
+def test_a_wrong_setting_is_reported(spark: SparkSession, configured: Configured) -> None:
     name = configured("wrong", {"service.url": "pulsar://127.0.0.1:1"})
     spark.conf.set(f"spark.sql.catalog.{name}.admin.ulr", "http://127.0.0.1:1")
     with pytest.raises(AnalysisException, match=r"admin\.ulr.*admin\.url"):
@@ -400,7 +401,7 @@ def test_a_wrong_setting_is_told(spark: SparkSession, configured: Configured) ->
 def test_a_role_that_may_not_administer(
     spark: SparkSession, configured: Configured, secured: SecuredPulsar
 ) -> None:
-    """It reads and writes the tables that are there; what it may not do names the right."""
+    """The role reads and writes existing tables; a refusal names the missing permission."""
     own = {"defaultNamespace": NAMESPACE, "tenants": NAMESPACE.partition("/")[0]}
     worker = configured("worker", {**secured.options(WORKER, admin=True), **own})
     chief = configured("chief", {**secured.options("admin", admin=True), **own})
@@ -417,7 +418,7 @@ def test_a_role_that_may_not_administer(
     assert rows(spark.table(f"{chief}.{local}")) == [(1, "a")]
 
 
-def test_no_listing_asks_for_each_topic(spark: SparkSession, catalog: str, admin: Admin) -> None:
+def test_no_listing_sends_a_request_for_each_topic(spark: SparkSession, catalog: str, admin: Admin) -> None:
     """The number of REST calls does not grow with the topics; what they answer is the server's own list."""
     namespace = f"public/many-{uuid.uuid4().hex[:6]}"
     admin.make_namespace(namespace)
@@ -473,7 +474,7 @@ def test_the_jar_holds_the_catalog_and_nothing_else() -> None:
 
 
 def processes(spark: SparkSession) -> list[int]:
-    """The catalog processes that this JVM has started."""
+    """Return the catalog processes that this JVM has started."""
     parent = str(spark._jvm.java.lang.ProcessHandle.current().pid())
     listed = subprocess.run(
         ["pgrep", "-P", parent, "-f", "pyspark_pulsar[.]catalog"],

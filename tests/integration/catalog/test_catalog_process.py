@@ -20,7 +20,7 @@ _DEADLINE_SECONDS = 30.0
 
 
 class Catalog(ServiceProcess):
-    """One process; `call` returns the result, or raises `Refused`."""
+    """The process of one catalog; `call` returns the result, or raises `Refused`."""
 
     def __init__(self, **settings: str) -> None:
         super().__init__("pyspark_pulsar.catalog", {"catalog": "pulsar", "settings": settings})
@@ -31,13 +31,13 @@ class Catalog(ServiceProcess):
         return caught.value
 
     def kind(self, call: str, **arguments: Any) -> str:
-        """The kind of the error."""
+        """Return the kind of the error."""
         return self.refused(call, **arguments).kind
 
 
 @pytest.fixture(scope="module")
 def catalog(pulsar: LocalPulsar) -> Iterator[Catalog]:
-    """With the right to all."""
+    """A catalog with all permissions."""
     opened = Catalog(**{"service.url": pulsar.service_url, "ADMIN.URL": pulsar.admin_url})
     assert opened.ready == {"ready": True}
     yield opened
@@ -46,7 +46,7 @@ def catalog(pulsar: LocalPulsar) -> Iterator[Catalog]:
 
 @pytest.fixture(scope="module")
 def plain(pulsar: LocalPulsar) -> Iterator[Catalog]:
-    """Without the admin REST API."""
+    """A catalog without the admin REST API."""
     opened = Catalog(**{"service.url": pulsar.service_url})
     yield opened
     opened.close()
@@ -59,7 +59,7 @@ def both(catalog: Catalog, plain: Catalog) -> list[Catalog]:
 
 @pytest.fixture
 def named(topic: str) -> Callable[[str], str]:
-    """`named(end)`: the name of a table that is this test's own."""
+    """Return `named(end)`, which returns the name of a table of this test."""
     return lambda end: TopicName.parse(topic).local + end
 
 
@@ -174,7 +174,8 @@ def test_batches_in_the_system_tables(
 
     def subscription() -> list[Any]:
         rows = catalog.call("rows", namespace=HERE, table=named("$subscriptions"))
-        # The broker removes the subscription of a reader, such as that of `published`, after it says that it is closed.
+        # The broker removes the subscription of a reader, such as that in `published`, after it has reported
+        # its closing.
         (row,) = [list(row) for row in rows if row[0] == "reads"]
         return row
 
@@ -231,7 +232,7 @@ def test_a_schema_that_columns_cannot_have(
     assert named("") in catalog.call("list_tables", namespace=HERE)
 
 
-def test_a_wrong_setting_ends_it(pulsar: LocalPulsar) -> None:
+def test_a_wrong_setting_ends_the_process(pulsar: LocalPulsar) -> None:
     catalog = Catalog(**{"service.url": pulsar.service_url, "starting.offsets": "earliest"})
     assert "did you mean 'startingOffsets'" in catalog.ready["error"]["message"]
     catalog.close()
@@ -247,7 +248,9 @@ def test_an_admin_api_that_is_away_does_not_hang(pulsar: LocalPulsar, filled: st
 
 
 def test_rights(secured: SecuredPulsar) -> None:
-    """Who may consume can query a table, with its key column, and list; who may nothing is told so."""
+    """A role that may consume can query a table, with its key column, and list tables; a role without
+    permissions gets an error.
+    """
     table = f"rights-{time.monotonic_ns()}"
     secured.ask("PUT", f"persistent/{NAMESPACE}/{table}")
     secured.ask("PUT", f"persistent/{NAMESPACE}/{table}/properties", {"pyspark-pulsar.key_column": "value"})

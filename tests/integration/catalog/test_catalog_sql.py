@@ -1,7 +1,8 @@
-"""The catalog in SQL, scripts and what Spark must answer, and from DataFrames; in a classic session and over Connect.
+"""The catalog in SQL and from DataFrames, in a classic session and over Connect: scripts and Spark's expected
+answers.
 
-`GOLDEN=write pytest tests/integration/catalog/test_catalog_sql.py -k classic` writes the answers anew; read the
-difference before it is committed.
+`GOLDEN=write pytest tests/integration/catalog/test_catalog_sql.py -k classic` writes the answers again.
+Read the difference before you commit it.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def test_scripts(mode: str, pulsar: LocalPulsar, tmp_path: Path) -> None:
         "columns": ["id", "name"],
         "numbers": [[number, name, name if number in (3, 4) else None] for number, name in numbers],
         "history": [[1], [2], [3], [4]],
-        # All of them by one stream, and what came behind the boundary once more by the other.
+        # One stream reads all rows, and the other reads the rows after the boundary once more.
         "copies": sorted([*numbers, *numbers[4:]]),
         "filtered": [[7], [8]],
         "tables": ["changes", "copies", "numbers", "unsaid", "unsaid_too"],

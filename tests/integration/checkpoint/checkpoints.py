@@ -1,4 +1,6 @@
-"""What the tests of checkpoints in Pulsar share: names, settings, numbers to count, and what may come of them."""
+"""Shared parts of the tests of checkpoints in Pulsar: names, settings, numbers to count, and comparisons of
+results.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ PROVIDERS: Final[dict[str, dict[str, str]]] = {
         f"{_STREAMING}.stateStore.checkpointFormatVersion": "1",
     },
 }
-"""Each state store provider in each format that it has: settings of a session."""
+"""Session settings for each state store provider, in each of its formats."""
 
 
 def new_name() -> str:
@@ -51,12 +53,12 @@ def location(name: str) -> str:
 
 
 def of_session(conf: dict[str, str]) -> dict[str, str]:
-    """As a session that runs takes them: Spark hands its settings to Hadoop as they are."""
+    """Return the settings as a running session needs them: Spark passes its settings to Hadoop unchanged."""
     return {key.removeprefix("spark.hadoop."): value for key, value in conf.items()}
 
 
 def send_numbers(client: official_client.Client, topic: str, numbers: Iterable[int]) -> None:
-    """In this order, in batched entries."""
+    """Send the numbers in this order, in batched entries."""
     producer = client.create_producer(topic)
     for number in numbers:
         producer.send_async(str(number).encode(), lambda *_: None)
@@ -65,8 +67,11 @@ def send_numbers(client: official_client.Client, topic: str, numbers: Iterable[i
 
 
 def faults(rows: list[dict[str, int]], numbers: int) -> list[str]:
-    """What is wrong with rows that tests/programs/stream_with_state.py wrote, in their order, where it was given the
-    numbers below `numbers` for the first time in order, and again later: count, distinct count, order in each part."""
+    """Return the faults of rows that tests/programs/stream_with_state.py wrote, in their order.
+
+    The program read the numbers below `numbers`, first in order, and later again. The faults are of count,
+    distinct count, and order in each part.
+    """
     found = [row["number"] for row in rows]
     wrong = [] if len(found) == numbers else [f"count {len(found)}, expected {numbers}"]
     missing, strange = set(range(numbers)) - set(found), set(found) - set(range(numbers))
@@ -104,8 +109,8 @@ class Program:
         # At its end the whole group is gone, JVM and workers.
 
     def await_started(self) -> None:
-        await_true("the queries run", lambda: STARTED in self.said() or self.has_ended(), seconds=SECONDS)
-        # A query that takes what is there may be done already.
+        await_true("the queries run", lambda: STARTED in self.log_text() or self.has_ended(), seconds=SECONDS)
+        # A query that reads only the available messages may have ended already.
         assert not self.has_ended() or self._is_done(), self.end_of_log()
 
     def has_ended(self) -> bool:
@@ -114,10 +119,10 @@ class Program:
 
     def _is_done(self) -> bool:
         assert self._process is not None
-        return self._ends and self._process.poll() == 0 and STARTED in self.said()
+        return self._ends and self._process.poll() == 0 and STARTED in self.log_text()
 
     def wait(self) -> int:
-        """The exit code, when it has ended by itself."""
+        """Return the exit code, after the program has ended by itself."""
         assert self._process is not None
         try:
             return self._process.wait(SECONDS)
@@ -133,10 +138,10 @@ class Program:
                 assert process.poll() is not None
             process.wait(30)
 
-    def said(self) -> str:
-        """Of this run."""
+    def log_text(self) -> str:
+        """Return the log of this run."""
         return self.log.read_bytes()[self._begin :].decode(errors="replace")
 
     def end_of_log(self) -> str:
-        lines = [line for line in self.said().splitlines() if not line.lstrip().startswith("at ")]
+        lines = [line for line in self.log_text().splitlines() if not line.lstrip().startswith("at ")]
         return "\n".join(lines[-60:])

@@ -1,4 +1,4 @@
-"""A server whose ledgers are short and whose retention is none, so that what nobody keeps is gone at once."""
+"""A server with short ledgers and no retention, which deletes unneeded messages immediately."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from integration.official import Admin
 from pyspark_pulsar.tools.standalone import LocalPulsar
 
 ENTRIES = 40
-"""Of a ledger."""
+"""The number of entries in a ledger."""
 
 
 @pytest.fixture(scope="package")
@@ -52,7 +52,7 @@ class Store:
 
 @pytest.fixture
 def store(short_ledgers: LocalPulsar) -> Iterator[Store]:
-    """Its processes end with the test."""
+    """Return the store, whose processes end with the test."""
     store = Store(short_ledgers.service_url)
     yield store
     store.kill_all()

@@ -25,7 +25,7 @@ from integration.checkpoint.checkpoints import (
 from programs.killable import ROUND, STARTED
 
 ROWS = 40
-"""New ones of a round; as many come again."""
+"""The new numbers of a round; the same number of earlier ones is sent again."""
 FENCED = (
     "has taken it over",
     "expected to be its owner",
@@ -33,11 +33,11 @@ FENCED = (
     "TransactionConflict",
     "Concurrent update to the log",
 )
-"""What the loser may say: of the checkpoint, of the sink's journal, and Spark of a batch that another wrote."""
+"""Errors of the loser: from the checkpoint, the sink's journal, or Spark if the other driver wrote the batch."""
 
 
 class Driver:
-    """Runs of a query in one application, each with what is there."""
+    """An application that runs a query several times; each run reads the available messages."""
 
     def __init__(self, setting: dict[str, Any], log: Path) -> None:
         self.log = log
@@ -65,12 +65,14 @@ class Driver:
         self._process.stdin.flush()
 
     def outcome(self) -> str | None:
-        """Why the round failed; None when it did not."""
+        """Return why the round failed; None if it did not."""
         failed: str | None = json.loads(self._await(ROUND).removeprefix(ROUND))["failed"]
         return failed
 
     def was_fenced(self, failed: str) -> bool:
-        """Whether that is why the round failed. A task's failure names its cause in the log alone."""
+        """Return whether this was the reason for the failed round. Only the log names the cause of a task's
+        failure.
+        """
         said = failed + self.log.read_bytes()[self._log_begin :].decode(errors="replace")
         return any(text in said for text in FENCED)
 
@@ -102,7 +104,9 @@ def race(
     rounds: int,
     say: Callable[[str], None],
 ) -> tuple[int, Counter[str]]:
-    """How many numbers were sent to `topic`, and how often each driver won. Both write to `<topic>-sink`."""
+    """Return the numbers that were sent to `topic`, and the wins of each driver. Both write to
+    `<topic>-sink`.
+    """
     query = {
         "checkpoint": location(name),
         "conf": PROVIDERS["rocksdb-2"],
@@ -126,7 +130,8 @@ def race(
                 assert failed is None or drivers[each].was_fenced(failed), f"round {number}: {failed}"
                 won[each] += failed is None
             winners = [each for each, failed in outcomes.items() if failed is None]
-            # One took the checkpoint and the other the sink's journal: whoever starts again finds all as it was.
+            # One driver owned the checkpoint and the other the sink's journal; the next driver to start finds
+            # a consistent state.
             won["neither"] += not winners
             say(f"round {number}: {', '.join(winners) or 'neither'}")
         alone = drivers["a"]

@@ -19,13 +19,13 @@ class StoreProcess(ServiceProcess):
         self.call("put", body, path=path, owner=owner, mode=mode)
 
     def content(self, path: str) -> bytes:
-        """A whole file, as the JVM reads it."""
-        opened, body = self.ask("open", path=path)
+        """Return a whole file, as the JVM reads it."""
+        opened, body = self.request("open", path=path)
         if opened["inline"]:
             return body
         parts, length = [], 0
         while length < opened["length"]:
-            part = self.ask("read", file=opened["file"], path=path, offset=length, length=1 << 20)[1]
+            part = self.request("read", file=opened["file"], path=path, offset=length, length=1 << 20)[1]
             assert part
             parts.append(part)
             length += len(part)

@@ -1,4 +1,6 @@
-"""A cluster of Spark with two executors, a Pulsar that wants to know who comes: state in Pulsar, secrets nowhere."""
+"""State in Pulsar from a cluster of Spark with two executors and a Pulsar with authentication; no secret is
+shown.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,7 @@ def test_executors_keep_state_and_show_no_secret(secured: SecuredPulsar, topic: 
             try:
                 program.start("--available-now")
                 program.await_started()
-                # This test gives the program its setting by an argument.
+                # This test passes the setting as an argument of the program.
                 arguments += b"".join(each for each in _arguments() if b"stream_with_state.py" not in each)
                 assert program.wait() == 0, program.end_of_log()
             finally:
@@ -67,7 +69,7 @@ def test_executors_keep_state_and_show_no_secret(secured: SecuredPulsar, topic: 
 
 
 def _arguments() -> list[bytes]:
-    """Of all processes."""
+    """Return the command lines of all processes."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():

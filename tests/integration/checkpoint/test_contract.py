@@ -20,13 +20,13 @@ UNSUPPORTED = {
     "testCreatedFileIsImmediatelyVisible": "a file is there when it is closed, and not before",
     "testCreatedFileIsVisibleOnFlush": "a file is there when it is closed, and not before",
 }
-"""Tests that are left out for what a file system says it does not have. docs/checkpoints.md lists that."""
+"""Tests of features that the file system declares as absent. docs/checkpoints.md lists these features."""
 
 
 def test_hadoops_contract_holds(pulsar: LocalPulsar, tmp_path: Path) -> None:
     jars = Path(pyspark.__file__).parent / "jars"
     libraries = maven_libraries(_SOURCES / "pom.xml")
-    # What the tests were compiled against comes first.
+    # The libraries with which the tests were compiled are first.
     classpath = f"{tmp_path}:{catalog_jar()}:{libraries}/*:{jars}/*"
     source = str(_SOURCES / "CheckpointContract.java")
     compiled = ["javac", "-nowarn", "-proc:none", "-d", str(tmp_path), "-cp", classpath, source]

@@ -1,11 +1,12 @@
 """kill -9 at every step of a micro-batch, in every format of state: count, distinct and order are exact.
 
-One driver runs a query for each kind of state, from topic to topic and exactly once. A program between its JVM and the
-process that keeps checkpoints (tests/programs/crashing_checkpoint.py) holds each query at the step, and kills when all
-are there. One more query has a store that gives back old state for new: the comparison must find that.
+One driver runs a query for each kind of state, from topic to topic and exactly once. A program between its
+JVM and the process that keeps checkpoints (tests/programs/crashing_checkpoint.py) holds each query at the
+step. It kills the driver when all queries have reached the step. One more query has a store that returns
+old state instead of new state, and the comparison must find that.
 
-A start of the driver takes most of a minute. So a run draws some of the steps by its seed; with CRASH_STEPS=all, as in
-`make soak-checkpoint`, it goes through all of them.
+A start of the driver needs most of a minute. So a run draws some of the steps by its seed. With
+CRASH_STEPS=all, as in `make soak-checkpoint`, a run goes through all of them.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ MOMENTS = ("before", "in", "after")
 POINTS = list(itertools.product(STEPS, MOMENTS))
 DRAWN = 4
 ROWS = 60
-"""Of a micro-batch."""
+"""The number of rows in a micro-batch."""
 _SWAPPED = "swapped"
 
 
@@ -69,7 +70,7 @@ def test_killed_at_every_step(
     drawn = POINTS if os.environ.get("CRASH_STEPS") == "all" else rng.sample(POINTS, DRAWN)
     print(f"killed at {drawn}")  # noqa: T201 -- which of them it was
     for step, moment in drawn:
-        # What was sent before comes again, in other micro-batches: only the state knows it.
+        # The earlier messages are sent again, in other micro-batches, so only the state can recognize them.
         again = rng.sample(range(sent), min(sent, ROWS))
         send_numbers(official, topic, [*range(sent, sent + 3 * ROWS), *again])
         sent += 3 * ROWS
@@ -81,7 +82,7 @@ def test_killed_at_every_step(
         finally:
             program.kill()
         assert code != 0
-        assert "a query failed" not in program.said(), f"{step}, {moment}: {program.end_of_log()}"
+        assert "a query failed" not in program.log_text(), f"{step}, {moment}: {program.end_of_log()}"
     send_numbers(official, topic, range(sent))
     plan_file.write_text("{}")
     for each in queries:

@@ -1,4 +1,7 @@
-"""What is killed, cut off, removed, moved or damaged: the checkpoint goes on exactly, or says what is wrong."""
+"""Processes that are killed, and topics that are cut off, removed, moved or damaged.
+
+The checkpoint continues exactly, or its error names the fault.
+"""
 
 from __future__ import annotations
 
@@ -41,12 +44,12 @@ def lost(ask: Callable[[], object]) -> str:
 
 
 def skip_all(admin: Admin, topic: str) -> None:
-    """What an administrator, a message TTL or an eviction does to a keeper."""
+    """Skip a keeper's messages, as an administrator, a message TTL or an eviction does."""
     admin._must("POST", f"{topic.replace('://', '/')}/subscription/{KEEPER}/skip_all")
 
 
-def remove_what_nobody_keeps(admin: Admin, topic: str) -> int:
-    """Ledgers that are left, when the one that was written to is closed and all that may go has gone."""
+def remove_unneeded_ledgers(admin: Admin, topic: str) -> int:
+    """Close the open ledger, wait for trimming, and return the number of ledgers that are left."""
     path = topic.replace("://", "/")
     admin.unload(topic)
 
@@ -86,7 +89,7 @@ def test_processes_brokers_and_networks_that_go_away(
     executor.kill()
     pending.exception(timeout=30)
     assert driver.names(place) == []
-    # The next process does not take another's upload for this one.
+    # The next process must not continue the upload of another process.
     executor = store()
     others = executor.call("upload_begin", path=f"{place}/others", owner="q", mode="overwrite")["upload"]
     for call in ("upload_write", "upload_commit", "upload_abort"):
@@ -105,7 +108,7 @@ def test_processes_brokers_and_networks_that_go_away(
 def away(
     driver: StoreProcess, executor: StoreProcess, place: str, way: str, server: LocalPulsar, admin: Admin
 ) -> None:
-    """While calls of two processes run, brokers are away: each call is done all the same, once."""
+    """Restart or move brokers during calls of two processes: each call is executed, once."""
     stop = threading.Event()
     answers: dict[int, list[Any]] = {}
 
@@ -148,7 +151,7 @@ def away(
     assert driver.names(f"{place}/{way}") == [f"{number:05}" for number in sorted(answers)]
 
 
-def test_what_is_removed_moved_or_damaged_is_named(
+def test_removed_moved_or_damaged_files_are_named(
     store: Store, place: str, rng: random.Random, short_ledgers: LocalPulsar, short_admin: Admin
 ) -> None:
     index, content = topic_of(place, "index"), topic_of(place, "content")
@@ -163,7 +166,7 @@ def test_what_is_removed_moved_or_damaged_is_named(
     skip_all(short_admin, index)
     for number in range(2 * ENTRIES + 5, 3 * ENTRIES):
         owner.put(f"{place}/f/{number}", b"%d" % number, "q")
-    remove_what_nobody_keeps(short_admin, index)
+    remove_unneeded_ledgers(short_admin, index)
     told = lost(lambda: store().names(place))
     assert index in told
     assert "FORMAT record or a whole snapshot" in told
@@ -175,24 +178,24 @@ def test_what_is_removed_moved_or_damaged_is_named(
     assert sorted(fresh.names(f"{place}/f"), key=int) == [str(number) for number in range(3 * ENTRIES)]
     assert fresh.content(f"{place}/f/77") == b"77"
     assert fresh.content(f"{place}/big") == big
-    # The keeper of the content is moved. Whoever takes over writes what is still there again.
+    # The keeper of the content is moved. The next owner writes the remaining content again.
     skip_all(short_admin, content)
     healer = store()
     healer.call("take_over", path=place, owner="r")
     assert healer.call("maintain", path=place, owner="r", grace_seconds=0)["moved"] + 1 > 0
-    remove_what_nobody_keeps(short_admin, content)
+    remove_unneeded_ledgers(short_admin, content)
     assert store().content(f"{place}/big") == big
     assert run(short_ledgers, "verify", place).output.endswith("none damaged or missing\n")
     # Now it goes before anybody looks: the file, its chunk and the likely cause are named.
     skip_all(short_admin, content)
     healer.kill()
-    remove_what_nobody_keeps(short_admin, content)
+    remove_unneeded_ledgers(short_admin, content)
     told = lost(lambda: store().content(f"{place}/big"))
     assert f"{place}/big" in told
     assert "expected a chunk" in told or "were removed" in told
     verified = run(short_ledgers, "verify", place, code=1)
     assert "1 damaged or missing" in verified.output
-    # The next owner says so too, and goes on with the rest.
+    # The next owner reports the loss too, and continues with the rest.
     owner = store()
     owner.call("take_over", path=place, owner="s")
     assert owner.call("delete", path=f"{place}/big", owner="s", recursive=False) is True
@@ -218,7 +221,7 @@ def send_garbage(server: LocalPulsar, topic: str) -> None:
 
 
 def damage(server: LocalPulsar, place: str, owner: str) -> None:
-    """A file whose record names another checksum than its chunk has."""
+    """Write a file whose record names another checksum than its chunk has."""
     cluster = Cluster(ClusterSettings.parse({"service.url": server.service_url}))
     deadline = Deadline.after(60)
     logs = open_logs(cluster, parse_path(place).checkpoint, deadline, create=False)
@@ -267,7 +270,7 @@ def test_an_index_that_was_emptied_or_deleted(
     again = store()
     again.call("take_over", path=place, owner="q")
     assert again.names(place) == []
-    # The content is deleted: the file is named, also behind a new owner, whose topic is a new one.
+    # The content is deleted: the error names the file, also after a new owner, whose topic is a new one.
     again.put(f"{place}/big", bytes(100_000), "q")
     store.kill_all()
     short_admin._must("DELETE", f"{topic_of(place, 'content').replace('://', '/')}?force=true")
@@ -275,7 +278,7 @@ def test_an_index_that_was_emptied_or_deleted(
     assert f"{place}/big" in lost(lambda: again.content(f"{place}/big"))
     again.call("take_over", path=place, owner="q")
     assert f"{place}/big" in lost(lambda: again.content(f"{place}/big"))
-    # The index is deleted, and content is there.
+    # The index is deleted, but content exists.
     again.put(f"{place}/big", bytes(100_000), "q")
     store.kill_all()
     short_admin._must("DELETE", f"{index.replace('://', '/')}?force=true")
@@ -335,7 +338,7 @@ def test_commands(
     shown = run(short_ledgers, "show", place).output
     assert "6, " in shown
     assert "pyspark-pulsar checkpoint copy" in shown
-    # A query goes on there, and what is copied out is its state at one time.
+    # A query continues there, and the copy holds its state at one time.
     process.call("take_over", path=place, owner="q")
     process.put(f"{place}/offsets/1", b"1", "q", "if_absent")
     back = tmp_path / "back"
@@ -356,7 +359,7 @@ def test_commands(
         )
         assert result.exception is not None
         assert result.exit_code == 1
-    # Whoever deletes takes over: the query learns of it.
+    # The deleting process becomes the owner, and the query gets an error.
     assert "deleted" in run(short_ledgers, "rm", f"{place}/state", "--yes").output
     with pytest.raises(Refused) as refused:
         process.put(f"{place}/offsets/2", b"2", "q", "if_absent")

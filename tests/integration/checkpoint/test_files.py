@@ -25,7 +25,7 @@ def kind_of(ask: Callable[[], object]) -> str:
 
 
 def test_files_and_folders_by_two_processes(store: Store, place: str, rng: random.Random) -> None:
-    """What one process was told is written, the other one sees: whole, or not at all."""
+    """A write that one process has confirmed is visible to the other process: whole, or not at all."""
     first, second = store(), store()
     assert kind_of(lambda: second.call("status", path=place)) == "NotFound"
     assert second.call("delete", path=f"{place}/x", owner="a", recursive=True) is False
@@ -50,12 +50,12 @@ def test_files_and_folders_by_two_processes(store: Store, place: str, rng: rando
     opened = second.call("open", path=name)
     for _ in range(20):
         offset, length = rng.randrange(sizes[-1]), rng.randrange(1, MIB)
-        piece = second.ask("read", file=opened["file"], path=name, offset=offset, length=length)[1]
+        piece = second.request("read", file=opened["file"], path=name, offset=offset, length=length)[1]
         assert piece == contents[f"state/{sizes[-1]}"][offset : offset + length]
-    # What is replaced or deleted stays readable to whoever has it open.
+    # A file that is replaced or deleted stays readable for a reader that has it open.
     first.put(name, b"short", "a")
     assert second.content(name) == b"short"
-    piece = second.ask("read", file=opened["file"], path=name, offset=5, length=9)[1]
+    piece = second.request("read", file=opened["file"], path=name, offset=5, length=9)[1]
     assert piece == contents[f"state/{sizes[-1]}"][5:14]
     # Folders, and every refusal.
     first.call("mkdirs", path=f"{place}/a/b/c", owner="a")
@@ -131,10 +131,12 @@ def test_files_and_folders_by_two_processes(store: Store, place: str, rng: rando
 def test_one_creator_wins_and_one_owner(
     store: Store, place: str, rng: random.Random, short_admin: Admin
 ) -> None:
-    """Creators race over one name from several processes; then two drivers over the checkpoint, while their executors
-    go on, topics move and processes are killed."""
+    """Creators race over one name from several processes; then two drivers race over the checkpoint.
+
+    During the second race, the executors continue, topics move, and processes are killed.
+    """
     processes = [store() for _ in range(3)]
-    # All at once also make it.
+    # All calls at the same time create the checkpoint as well.
     for each in [process.begin("take_over", path=place, owner="a") for process in processes]:
         each.result(timeout=120)
     for number in range(40):
@@ -161,7 +163,7 @@ def _wins(answer: Future) -> bool:
 
 
 def _drivers_race(processes: list[StoreProcess], place: str, rng: random.Random) -> dict[int, str]:
-    """Epochs by two drivers that take over from each other, 50 times; of each epoch who has written it."""
+    """Write epochs by two drivers that take over from each other, 50 times; return the writer of each epoch."""
     counted: dict[int, str] = {}
     turn = threading.Lock()
     stop = time.monotonic() + 120
@@ -184,7 +186,8 @@ def _drivers_race(processes: list[StoreProcess], place: str, rng: random.Random)
                 assert driver.content(path) == owner.encode()
                 counted[epoch] = owner
                 epoch += 1
-        # Zombies: what does not wait for the log may be told that it is stored, and counts for nobody.
+        # Zombies: a writer that does not wait for the log may get a confirmation, but no reader sees its
+        # write.
         zombie, former = processes[(number + 1) % 2], "ba"[number % 2]
         with contextlib.suppress(Refused):
             zombie.put(f"{place}/epochs/z", b"z", former)
@@ -201,8 +204,11 @@ def _drivers_race(processes: list[StoreProcess], place: str, rng: random.Random)
 def test_namespaces_that_partition_and_that_deduplicate(
     store: Store, rng: random.Random, short_admin: Admin
 ) -> None:
-    """The first partition is the log where brokers make partitioned topics. Where they deduplicate, a message that was
-    sent again may have a receipt without a place: the chunk is written once more, and the file is whole."""
+    """Brokers that create partitioned topics make the first partition the log.
+
+    Brokers that deduplicate may answer a repeated message by a receipt without a position. The chunk is
+    then written once more, and the file is whole.
+    """
     namespace = f"public/odd-{time.monotonic_ns()}"
     short_admin.make_namespace(namespace)
     partitioned = {"allowAutoTopicCreation": True, "topicType": "partitioned", "defaultNumPartitions": 3}

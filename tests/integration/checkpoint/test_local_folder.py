@@ -16,7 +16,7 @@ _SPARKS = "org.apache.spark.sql.execution.streaming.checkpointing.FileContextBas
 
 
 class Files:
-    """A file manager in the session's JVM, and what the tests ask of it."""
+    """A file manager in the session's JVM, and the calls that the tests need."""
 
     def __init__(self, spark: SparkSession, class_name: str, folder: Path) -> None:
         self._jvm: Any = spark._jvm
@@ -58,7 +58,7 @@ def sparks(spark: SparkSession, tmp_path: Path) -> Files:
     return Files(spark, _SPARKS, tmp_path)
 
 
-def test_a_file_is_there_when_it_is_whole(ours: Files, sparks: Files, tmp_path: Path) -> None:
+def test_a_file_appears_when_it_is_complete(ours: Files, sparks: Files, tmp_path: Path) -> None:
     output = ours.begin("deep/7", b"v1\nseven")
     assert not (tmp_path / "deep" / "7").exists()
     output.close()
@@ -87,7 +87,7 @@ def test_what_is_cancelled_was_never_there(ours: Files, tmp_path: Path) -> None:
 
 
 def test_each_continues_what_the_other_wrote(ours: Files, sparks: Files, tmp_path: Path) -> None:
-    """Hadoop keeps a checksum of former content, and would call the new one damaged."""
+    """Hadoop keeps a checksum of earlier content, and would report the new content as damaged."""
     sparks.write("7", b"by Spark")
     assert (tmp_path / ".7.crc").exists()
     ours.write("7", b"by the jar", overwrite=True)

@@ -1,4 +1,6 @@
-"""Whose a checkpoint is: drivers of two applications on one checkpoint, and who only reads it."""
+"""The owner of a checkpoint: drivers of two applications on one checkpoint, and applications that only read
+it.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,7 @@ def test_a_second_driver_takes_over_and_a_reader_does_not(
         await_true(
             "the first driver counts", lambda: counted() == _ROWS or first.has_ended(), seconds=SECONDS
         )
-        # Another application reads the live query's state, and the query goes on.
+        # Another application reads the live query's state, and the query continues.
         await_true("the state is there", lambda: state_of(spark, pulsar, name) == _ROWS)
         send_numbers(official, topic, range(2 * _ROWS))
         await_true("it goes on", lambda: counted() == 2 * _ROWS or first.has_ended(), seconds=SECONDS)
@@ -74,7 +76,9 @@ def test_a_second_driver_takes_over_and_a_reader_does_not(
         send_numbers(official, topic, range(3 * _ROWS))
         assert first.wait() != 0
         # By the checkpoint, or by Spark where it sees the other's file of the same micro-batch first.
-        assert re.search("has taken it over|CONCURRENT_STREAM_LOG_UPDATE", first.said()), first.end_of_log()
+        assert re.search("has taken it over|CONCURRENT_STREAM_LOG_UPDATE", first.log_text()), (
+            first.end_of_log()
+        )
         await_true(
             "the second goes on", lambda: counted() == 3 * _ROWS or second.has_ended(), seconds=SECONDS
         )
@@ -92,7 +96,7 @@ def written(java_client: JavaClient, sink: str) -> list[dict[str, Any]]:
 
 
 def state_of(spark: SparkSession, pulsar: LocalPulsar, name: str) -> int:
-    """How many numbers the state says there were."""
+    """Return the number of numbers that the state has counted."""
     catalog = catalog_settings(pulsar.service_url, catalog="readers", python=sys.executable)
     settings = catalog | of_session(checkpoint_conf("readers", {}, None)) | PROVIDERS["rocksdb-2"]
     for key, value in settings.items():

@@ -32,7 +32,7 @@ _START_MS = 1_700_000_000_000
 
 @pytest.fixture(scope="module")
 def checkpoints(spark: SparkSession, pulsar: LocalPulsar) -> Iterator[None]:
-    """The session has what `configure` gives one that starts."""
+    """Apply the settings that `configure` makes for a new session."""
     catalog = catalog_settings(pulsar.service_url, catalog="ckpt", python=sys.executable)
     settings = catalog | of_session(checkpoint_conf("ckpt", {}, None))
     for key, value in settings.items():
@@ -46,7 +46,7 @@ def checkpoints(spark: SparkSession, pulsar: LocalPulsar) -> Iterator[None]:
 def provider(request: pytest.FixtureRequest, spark: SparkSession, checkpoints: None) -> Iterator[str]:
     settings = dict(PROVIDERS[request.param])
     if request.param == "default-1":
-        # What a session has to whom nothing is said of checkpoints.
+        # The settings of a session without any setting about checkpoints.
         settings["spark.sql.streaming.checkpoint.fileChecksum.enabled"] = "true"
     for key, value in settings.items():
         spark.conf.set(key, value)
@@ -87,7 +87,9 @@ class Kinds:
         }
 
     def start(self, names: dict[str, str]) -> list[StreamingQuery]:
-        """All of them with what is there now; returns without waiting. `names`: of checkpoints, by kind."""
+        """Start all queries over the available messages, without waiting. `names` are the checkpoints, by
+        kind.
+        """
         return [
             frame.writeStream.foreachBatch(self._taking(kind))
             .option("checkpointLocation", location(names[kind]))
@@ -122,7 +124,7 @@ def send(client: official_client.Client, topic: str, numbers: range) -> None:
 
 
 def kill_store(spark: SparkSession) -> None:
-    """The process beside the JVM that keeps its checkpoints, with SIGKILL."""
+    """Kill the process beside the JVM that keeps its checkpoints, with SIGKILL."""
     jvm: Any = spark.sparkContext._jvm
     parent = str(jvm.java.lang.ProcessHandle.current().pid())
     shown = subprocess.run(
@@ -139,7 +141,7 @@ def await_all(queries: list[StreamingQuery]) -> None:
         assert query.exception() is None
 
 
-def test_kinds_of_queries_go_on(
+def test_queries_of_each_kind_continue(
     provider: str,
     spark: SparkSession,
     streamed: Streamed,
@@ -154,7 +156,7 @@ def test_kinds_of_queries_go_on(
     queries = Kinds(streamed(topic), streamed(other))
     for begin in (0, 40, 80):
         if begin:
-            # What the JVM asks next, a new process answers.
+            # A new process answers the JVM's next request.
             kill_store(spark)
         send(official, topic, range(begin, begin + 40))
         send(official, other, range(begin, begin + 40))
@@ -167,7 +169,7 @@ def test_kinds_of_queries_go_on(
         assert counted == sorted(set(counted))
         assert counted[-1] == 2 * len(those)
         assert [text for found, text in sorted(rows["distinct"]) if found == key] == sorted(those)
-        # Each of two on the left with those of the right that were not later.
+        # Each of two rows on the left is joined with the rows of the right that were not later.
         joined = [text for found, text in rows["joined"] if found == key]
         assert {text: joined.count(text) for text in those} == dict.fromkeys(those, 3)
     if provider == "rocksdb-2":
@@ -176,7 +178,9 @@ def test_kinds_of_queries_go_on(
 
 
 def assert_state_is_read(spark: SparkSession, names: dict[str, str], expected: dict[str, list[str]]) -> None:
-    """Of queries that are stopped, by the source `statestore`; and what they are made of, by `state-metadata`."""
+    """Check the state of stopped queries with the source `statestore`, and its metadata with
+    `state-metadata`.
+    """
     state = spark.read.format("statestore").load(location(names["counts"]))
     found = state.selectExpr("key.key as key", "value.count as count").collect()
     assert {row.key: row["count"] for row in found} == {
@@ -190,7 +194,7 @@ def assert_state_is_read(spark: SparkSession, names: dict[str, str], expected: d
 def assert_changed_query_goes_on(
     spark: SparkSession, streamed: Streamed, official: official_client.Client, topic: str, name: str
 ) -> None:
-    """A filter more, another sink and another trigger: what Spark allows of a query with this state."""
+    """Check a query with one more filter, another sink and another trigger, which Spark allows with this state."""
     send(official, topic, range(120, 132))
     counts = streamed(topic).where("text <> 'xxxx60'").groupBy("key").count()
     query = (

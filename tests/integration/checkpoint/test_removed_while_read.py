@@ -1,4 +1,6 @@
-"""A process reads slowly while the owner's upkeep gives back what it reads: it finds the state behind the snapshot."""
+"""A process that reads slowly while the owner's upkeep removes the records: it finds the state after the
+snapshot.
+"""
 
 from __future__ import annotations
 
@@ -30,15 +32,15 @@ from pyspark_pulsar.tools.standalone import LocalPulsar
 
 FILES = 2 * ENTRIES + 5
 CHUNK = 20 * 1024
-"""Bytes of a file that lies in one chunk."""
+"""The bytes of a file that is stored in one chunk."""
 PERMITS = 5
-"""Of the slow reader: the broker keeps the rest to itself, so that a removal is seen."""
+"""The permits of the slow reader: the broker holds back the other entries, so that the reader notices a removal."""
 
 Body = Callable[[], object]
 
 
 class Gate:
-    """Where the thread that reads an index stands still when `closed_at` records have come."""
+    """A gate at which the thread that reads an index stops after `closed_at` records."""
 
     def __init__(self) -> None:
         self.closed_at = -1
@@ -85,7 +87,7 @@ def settings_of(server: LocalPulsar) -> ClusterSettings:
 
 
 @contextmanager
-def begun(ask: Body) -> Iterator[Future[object]]:
+def running(ask: Body) -> Iterator[Future[object]]:
     with ThreadPoolExecutor(1) as threads:
         yield threads.submit(ask)
 
@@ -103,7 +105,7 @@ def put_files(owner: StoreProcess, place: str, numbers: range) -> None:
 
 
 def put_garbage(owner: StoreProcess, place: str, rng: random.Random) -> None:
-    """Two ledgers of content and more, of which nothing is needed: more than upkeep leaves."""
+    """Write more than two ledgers of unneeded content: more than upkeep leaves."""
     for _ in range(2 * ENTRIES + 20):
         owner.put(f"{place}/garbage", rng.randbytes(CHUNK), "q")
 
@@ -113,7 +115,7 @@ def stats(admin: Admin, topic: str) -> dict[str, Any]:
 
 
 def give_back(owner: StoreProcess, admin: Admin, place: str, log: str) -> None:
-    """A round of upkeep; returns when the broker has removed the first ledger of the log."""
+    """Run a round of upkeep; return when the broker has removed the first ledger of the log."""
     topic = topic_of(place, log)
     first = ledgers(admin, topic)[0]["ledgerId"]
     owner.call("maintain", path=place, owner="q", grace_seconds=0)
@@ -131,9 +133,10 @@ def test_a_search_that_lags(
     owner = store()
     owner.call("take_over", path=place, owner="q")
     put_files(owner, place, range(FILES))
-    # The first record is the last one, of which a search asks where to begin. It knows of no snapshot.
+    # The first record is the last one, in which a search looks for the position to begin at. The record knows
+    # of no snapshot.
     gate.close_in(4)
-    with begun(lambda: names(slow)) as listed:
+    with running(lambda: names(slow)) as listed:
         assert gate.reached.wait(60)
         give_back(owner, short_admin, place, "index")
         gate.open()
@@ -144,7 +147,7 @@ def test_a_search_that_lags(
 def test_a_gap_that_no_record_names(
     store: Store, place: str, slow: Checkpoint, gate: Gate, short_ledgers: LocalPulsar, short_admin: Admin
 ) -> None:
-    """The first record of a ledger is of a writer that has not seen the end of the former one."""
+    """The first record of a ledger is by a writer that has not seen the end of the previous ledger."""
     owner, index = store(), topic_of(place, "index")
     owner.call("take_over", path=place, owner="q")
     files = 0
@@ -161,7 +164,7 @@ def test_a_gap_that_no_record_names(
     assert "g" in owner.names(place)
     put_files(owner, place, range(files + 1, ENTRIES + 10))
     gate.close_in(4)
-    with begun(lambda: names(slow)) as listed:
+    with running(lambda: names(slow)) as listed:
         assert gate.reached.wait(60)
         give_back(owner, short_admin, place, "index")
         gate.open()
@@ -176,7 +179,7 @@ def test_a_change_while_the_state_is_looked_for(
     put_files(owner, place, range(3))
     gate.close_in(2)
     index = slow.logs(Deadline.after(60)).index
-    with begun(lambda: index.append(Kind.MKDIR, "q", Deadline.after(30), {"path": "g"})) as appended:
+    with running(lambda: index.append(Kind.MKDIR, "q", Deadline.after(30), {"path": "g"})) as appended:
         assert gate.reached.wait(60)
         time.sleep(1)
         gate.open()
@@ -194,14 +197,14 @@ def test_a_follower_that_lags(
     put_files(owner, place, range(3, FILES))
     assert gate.reached.wait(60)
     give_back(owner, short_admin, place, "index")
-    with begun(lambda: names(slow)) as listed:
+    with running(lambda: names(slow)) as listed:
         gate.open()
         assert listed.result(60) == [f"{number:04}" for number in range(FILES)]
 
 
 @contextmanager
-def behind(owner: StoreProcess, place: str, gate: Gate) -> Iterator[None]:
-    """While this process has not read the last records, until a call of it waits for them."""
+def lagging(owner: StoreProcess, place: str, gate: Gate) -> Iterator[None]:
+    """Hold back the last records from this process until a call waits for them."""
     gate.close_in(1)
     owner.put(f"{place}/another", b"", "q")
     assert gate.reached.wait(60)
@@ -225,7 +228,7 @@ def test_small_content_that_a_snapshot_has_moved(
     path = ("f", "0001")
     opened, body = slow.open(path, Deadline.after(60))
     assert body == b"1"
-    with behind(owner, place, gate):
+    with lagging(owner, place, gate):
         give_back(owner, short_admin, place, "index")
     assert slow.read(opened.id, path, 0, 10, Deadline.after(60)) == b"1"
 
@@ -240,12 +243,12 @@ def test_chunks_that_upkeep_has_moved(
     # Of the ledger of `kept` nearly all is garbage, so that upkeep moves what is not.
     put_garbage(owner, place, rng)
     opened, _ = slow.open(("kept",), Deadline.after(60))
-    with behind(owner, place, gate):
+    with lagging(owner, place, gate):
         give_back(owner, short_admin, place, "content")
     assert slow.read(opened.id, ("kept",), 0, len(body), Deadline.after(60)) == body
 
 
-def test_content_of_a_file_that_was_deleted_is_not_told_as_lost(
+def test_content_of_a_file_that_was_deleted_is_not_reported_as_lost(
     store: Store, place: str, slow: Checkpoint, short_admin: Admin, rng: random.Random
 ) -> None:
     owner = store()

@@ -30,7 +30,7 @@ def ledgers(admin: Admin, topic: str) -> list[dict[str, Any]]:
 
 
 def stored(admin: Admin, topic: str) -> tuple[int, int]:
-    """Bytes of all ledgers of a topic, and of the largest."""
+    """Return the bytes of all ledgers of a topic, and of the largest."""
     stats = admin._must("GET", topic.replace("://", "/") + "/internalStats")
     sizes = [each["size"] for each in stats["ledgers"][:-1]] + [stats["currentLedgerSize"]]
     return sum(sizes), max(sizes)
@@ -41,7 +41,9 @@ def trim(admin: Admin, topic: str) -> None:
 
 
 def half_is_gone(admin: Admin, place: str, epochs: int) -> bool:
-    """Of the index's ledgers that so many epochs have filled, with ten records or so each."""
+    """Return whether half of the index's ledgers is removed; this number of epochs wrote about ten records
+    each.
+    """
     trim(admin, topic_of(place, "index"))
     return len(ledgers(admin, topic_of(place, "index"))) < epochs * 10 / ENTRIES / 2
 
@@ -54,7 +56,9 @@ def write_epoch(
     rng: random.Random,
     alive: dict[str, bytes],
 ) -> None:
-    """Files of one, and those of an earlier one deleted; `alive` is what should be there."""
+    """Write the files of one epoch, and delete those from an earlier epoch; `alive` are the files that should
+    exist.
+    """
     writes = [
         (driver, f"offsets/{epoch}", rng.randbytes(900), "if_absent"),
         (driver, f"commits/{epoch}", rng.randbytes(50), "if_absent"),
@@ -82,8 +86,11 @@ def write_epoch(
 def test_after_many_epochs_little_more_is_stored_than_lives(
     store: Store, place: str, rng: random.Random, short_admin: Admin
 ) -> None:
-    """As a query writes: offsets and commits, a change file for each partition, a large file now and then of which some
-    live on for all of the epochs, and old epochs that are deleted. With uploads on their way all the time."""
+    """The test writes as a query does, with uploads in progress all the time.
+
+    It writes offsets and commits, a change file for each partition, and sometimes a large file. Some large
+    files live for all epochs; old epochs are deleted.
+    """
     driver, executor = store(), store()
     driver.call("take_over", path=place, owner="q")
     alive: dict[str, bytes] = {}
@@ -118,7 +125,7 @@ def test_after_many_epochs_little_more_is_stored_than_lives(
         return all(sizes[log][0] <= live[log] + 2 * sizes[log][1] for log in live)
 
     await_true(f"stored <= live + two ledgers of {live}", fits)
-    # Whoever comes now begins at the snapshot, and finds every byte.
+    # A process that opens the checkpoint now begins at the snapshot, and finds every byte.
     for process in (store(), executor):
         for name, body in alive.items():
             assert process.content(f"{place}/{name}") == body, name
@@ -132,11 +139,12 @@ def test_after_many_epochs_little_more_is_stored_than_lives(
     assert time.monotonic() - began < 20
 
 
-def test_chunks_come_past_the_broker(
+def test_chunks_are_read_past_the_broker(
     store: Store, place: str, rng: random.Random, short_ledgers: LocalPulsar, short_admin: Admin
 ) -> None:
-    """With `admin.url` closed ledgers of the content log are read from bookies, and only from there with
-    `readFrom=bookie`."""
+    """Closed ledgers of the content log are read from bookies with `admin.url`, and only from there with
+    `readFrom=bookie`.
+    """
     owner = store()
     owner.call("take_over", path=place, owner="q")
     bodies = [rng.randbytes(1024 * KIB) for _ in range(ENTRIES + 5)]
@@ -145,7 +153,7 @@ def test_chunks_come_past_the_broker(
     past = store(**{"admin.url": short_ledgers.admin_url, "readFrom": "bookie"})
     for number, body in enumerate(bodies):
         assert past.content(f"{place}/{number}") == body
-    # That it was the bookies: without them only what lies in the open ledger is there.
+    # This shows that bookies were read: without them, only the content of the open ledger is found.
     bookies = short_admin._must("GET", "bookies/all")["bookies"]
     nowhere = json.dumps({each["bookieId"]: "127.0.0.1:1" for each in bookies})
     lost = store(**{"admin.url": short_ledgers.admin_url, "readFrom": "bookie", "bookieAddresses": nowhere})
@@ -153,15 +161,15 @@ def test_chunks_come_past_the_broker(
         lost.content(f"{place}/0")
     assert refused.value.kind == "Failed"
     assert lost.content(f"{place}/{len(bodies) - 1}") == bodies[-1]
-    # With `auto` the broker gives what they do not.
+    # With `auto`, the broker returns the entries that bookies do not.
     auto = store(**{"admin.url": short_ledgers.admin_url, "bookieAddresses": nowhere})
     assert auto.content(f"{place}/0") == bodies[0]
 
 
-def test_a_process_that_is_started_again_goes_on_looking_after_it(
-    short_ledgers: LocalPulsar, place: str
-) -> None:
-    """As its JVM tells it. What another application has taken over by then is that one's."""
+def test_a_restarted_process_continues_upkeep(short_ledgers: LocalPulsar, place: str) -> None:
+    """A restarted process gets its checkpoint back from the JVM, unless another application has taken that
+    over.
+    """
     settings = ClusterSettings.parse({"service.url": short_ledgers.service_url})
     name = parse_path(place).checkpoint
     with OwnStore(settings) as first:
@@ -179,7 +187,7 @@ def test_a_process_that_is_started_again_goes_on_looking_after_it(
         assert not late.is_looked_after(late.checkpoint(name), "q")
 
 
-def test_upkeep_goes_on_with_an_index_that_is_opened_anew(short_ledgers: LocalPulsar, place: str) -> None:
+def test_upkeep_continues_with_an_index_that_is_opened_again(short_ledgers: LocalPulsar, place: str) -> None:
     with OwnStore(ClusterSettings.parse({"service.url": short_ledgers.service_url})) as store:
         checkpoint = store.checkpoint(parse_path(place).checkpoint)
         deadline = Deadline.after(60)
@@ -187,7 +195,7 @@ def test_upkeep_goes_on_with_an_index_that_is_opened_anew(short_ledgers: LocalPu
         broken = checkpoint.logs(deadline)
         with broken.index._view.changed:
             broken.index._view.fail(PermissionDenied("not now"))
-        # Nobody but upkeep asks for the checkpoint meanwhile.
+        # No other call than upkeep uses the checkpoint during this time.
         await_true("another index", lambda: checkpoint._logs is not broken)
         time.sleep(1)
         assert store.is_looked_after(checkpoint, "q")

@@ -9,7 +9,7 @@ from fixtures.cluster.object_store import BUCKET
 from fixtures.cluster.pulsar_cluster import PulsarCluster
 from integration.official import Admin, await_true
 
-BLOCK_BYTES = 5 * 1024 * 1024  # the least that the offloader takes
+BLOCK_BYTES = 5 * 1024 * 1024  # the minimum that the offloader accepts
 BOOKKEEPER_FIRST = "BOOKKEEPER_FIRST"
 TIERED_FIRST = "TIERED_STORAGE_FIRST"  # Pulsar's default
 _NEVER = 7 * 24 * 3600 * 1000
@@ -17,30 +17,32 @@ _NEVER = 7 * 24 * 3600 * 1000
 
 @dataclass(frozen=True)
 class StoredLedger:
-    """One line of `internalStats`; `entries` is 0 for the open one."""
+    """A line of `internalStats`; `entries` is 0 for the open ledger."""
 
     ledger: int
     entries: int
     offloaded: bool
     is_open: bool
     ensembles: int
-    """How many; 0 where the broker does not tell."""
+    """The number of bookies; 0 if the broker does not report them."""
 
 
 class ClusterAdmin(Admin):
-    """Of one cluster. Topics are given by full name, of one partition where ledgers are meant."""
+    """The admin REST API of one cluster. Topics have full names; requests about ledgers need a topic
+    partition.
+    """
 
     def __init__(self, cluster: PulsarCluster) -> None:
         super().__init__(cluster.admin_url)
         self._cluster = cluster
 
     def create_namespace(self, namespace: str, ensemble: int = 3, write_quorum: int = 2) -> None:
-        """`tenant/name`; its ledgers have this ensemble, and as many acknowledgements as copies."""
+        """Create `tenant/name`; its ledgers have this ensemble, and as many acknowledgements as copies."""
         self._must("PUT", f"namespaces/{namespace}", {"bundles": {"numBundles": 1}})
         self.set_ensemble(namespace, ensemble, write_quorum)
 
     def set_ensemble(self, namespace: str, ensemble: int, write_quorum: int) -> None:
-        """For ledgers that are made from now on by topics that are loaded from now on."""
+        """Set the ensemble and the number of copies for ledgers of topics that are loaded later."""
         policy = {
             "bookkeeperEnsemble": ensemble,
             "bookkeeperWriteQuorum": write_quorum,
@@ -50,7 +52,7 @@ class ClusterAdmin(Admin):
         self._must("POST", f"namespaces/{namespace}/persistence", policy)
 
     def grant(self, namespace: str, role: str, *actions: str) -> None:
-        """For whoever shows a token of the role."""
+        """Grant permissions to clients with a token of the role."""
         self._must("POST", f"namespaces/{namespace}/permissions/{role}", list(actions))
 
     def set_retention(self, namespace: str, minutes: int, mebibytes: int) -> None:
@@ -60,8 +62,10 @@ class ClusterAdmin(Admin):
     def offload_to_bucket(
         self, namespace: str, *, keep_on_bookies: bool = False, read_first: str = BOOKKEEPER_FIRST
     ) -> None:
-        """From now on `offload` moves ledgers of this namespace to S3; `read_first`: where brokers read what is in both
-        places."""
+        """Make later calls of `offload` move this namespace's ledgers to S3.
+
+        `read_first` names the copy that brokers read if both exist.
+        """
         place = {
             "managedLedgerOffloadDriver": "S3",
             "managedLedgerOffloadBucket": BUCKET,
@@ -72,7 +76,9 @@ class ClusterAdmin(Admin):
         self._set_offload_policy(namespace, place, keep_on_bookies=keep_on_bookies)
 
     def offload_to_folder(self, namespace: str, *, keep_on_bookies: bool = False) -> None:
-        """From now on `offload` moves ledgers of this namespace to files under `cluster.offload_folder`."""
+        """Make later calls of `offload` move this namespace's ledgers to files under
+        `cluster.offload_folder`.
+        """
         place = {
             "managedLedgerOffloadDriver": "filesystem",
             "fileSystemURI": self._cluster.offload_folder.as_uri(),
@@ -93,7 +99,7 @@ class ClusterAdmin(Admin):
         self._must("POST", f"namespaces/{namespace}/offloadPolicies", policy)
 
     def ledgers(self, topic: str) -> list[StoredLedger]:
-        """In order; the last is the open one."""
+        """Return the ledgers in order; the last is the open one."""
         stats = self._must("GET", f"{_path(topic)}/internalStats?metadata=true")
         last = stats["ledgers"][-1]["ledgerId"]
         return [
@@ -108,15 +114,17 @@ class ClusterAdmin(Admin):
         ]
 
     def open_entries(self, topic: str) -> int:
-        """How many entries the open ledger holds."""
+        """Return the number of entries in the open ledger."""
         return int(self._must("GET", f"{_path(topic)}/internalStats")["currentLedgerEntries"])
 
     def ensemble(self, topic: str) -> list[str]:
-        """The bookies on which the open ledger now lies."""
+        """Return the bookies that store the open ledger now."""
         return list(self.ensembles(topic).values())[-1]
 
     def ensembles(self, topic: str) -> dict[int, list[str]]:
-        """Ledger to the bookies of its last ensemble, in order, for those of which the broker tells."""
+        """Return the bookies of the last ensemble, in order, by ledger, for the ledgers that the broker
+        reports.
+        """
         stats = self._must("GET", f"{_path(topic)}/internalStats?metadata=true")
         return {
             each["ledgerId"]: each["metadata"].rpartition("=[")[2].partition("]")[0].split(", ")
@@ -159,14 +167,14 @@ class ClusterAdmin(Admin):
         are gone. A topic hears of the new policy a little later."""
         self.set_retention(namespace, 0, 0)
 
-        def gone() -> bool:
+        def are_removed() -> bool:
             self.trim(topic)
             return len(self.ledgers(topic)) == 1
 
-        await_true("removal of closed ledgers", gone)
+        await_true("removal of closed ledgers", are_removed)
 
     def offload_ids(self, topic: str) -> dict[int, str]:
-        """Ledger to the UUID of its copy in tiered storage."""
+        """Return the UUID of each ledger's copy in tiered storage."""
         info: Any = self._must("GET", f"{_path(topic)}/internal-info")
         return {
             each["ledgerId"]: each["offloadedContextUuid"]

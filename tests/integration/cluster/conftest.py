@@ -1,4 +1,4 @@
-"""What the tests on the cluster share."""
+"""Shared fixtures of the tests on the cluster."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ from pyspark_pulsar.read.planning.placement import bookies as bookies_module
 
 @pytest.fixture(autouse=True)
 def _patience_with_bookies(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a busy machine a bookie is silent for a second now and then; plans would do without it for 30 s, also those
-    of later tests."""
+    """Shorten the time for which a silent bookie is avoided.
+
+    On a busy machine, a bookie is silent for a second now and then. Plans would avoid it for 30 s, also in
+    later tests.
+    """
     BOOKIE_HEALTH.__dict__.update(BookieHealth().__dict__)
     monkeypatch.setattr(bookies_module, "_MOST_WAIT_MS", 5_000)
 
@@ -51,5 +54,5 @@ def everywhere(
     cluster_client: official_client.Client,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Everywhere:
-    """Topics that tests must leave as they are."""
+    """The topics in all locations, which tests must not change."""
     return Builder(cluster, cluster_admin, cluster_client, tmp_path_factory.mktemp("keys")).build()

@@ -1,12 +1,12 @@
-"""Topics whose ledgers lie in all places at once, and what is in them by the broker's own account.
+"""Topics whose ledgers are in all locations, and their contents by the broker's own account.
 
-In the order of the stream: ledgers in S3 (their copies on bookies deleted), ledgers in the file system, ledgers
-on two bookies with a change of bookies in the middle (each entry on both), ledgers striped over three, the
-open ledger, which ends behind an open transaction.
+In the order of the stream, these are: ledgers in S3 whose copies on bookies are deleted; ledgers in the
+file system; ledgers on two bookies with a change of bookies in the middle (each entry on both); ledgers
+striped over three bookies; the open ledger, which ends with an open transaction.
 
-Brokers read all offloaded ledgers of a topic from where the namespace offloads to now, so the ledgers in the file
-system keep their copies on bookies here: else there were nothing to compare with. (`test_cluster` has a
-topic that is in the file system alone.)
+Brokers read all offloaded ledgers of a topic from where the namespace offloads to now. So the ledgers in
+the file system keep their copies on bookies here: otherwise, there would be nothing to compare with.
+(`test_cluster` has a topic that is in the file system alone.)
 """
 
 from __future__ import annotations
@@ -39,23 +39,26 @@ BUCKET, FOLDER, TWO_BOOKIES, THREE_BOOKIES, OPEN = "bucket", "folder", "two book
 
 @dataclass(frozen=True)
 class Everywhere:
-    """`rows`: partition's name to all its rows in order, read through the broker; `places`: partition's name
-    to its ledgers, and to where each of them lies."""
+    """The rows and ledgers of the topics.
+
+    `rows` are all rows of a partition by its name, in order, read through the broker. `places` are the
+    ledgers of a partition by its name, and the locations of each ledger.
+    """
 
     keys: KeyPair
     rows: dict[str, list[Row]]
     places: dict[str, dict[int, str]]
 
     def options(self, cluster: PulsarCluster, topic: str, **more: str) -> dict[str, str]:
-        """As `cluster_options`, with what the encrypted messages need."""
+        """Return `cluster_options`, and the options that the encrypted messages need."""
         return {**cluster_options(cluster, topic, **more), DECRYPTION: self.keys.private}
 
     def ledgers(self, name: str, *places: str) -> list[int]:
-        """The ledgers of the partition that lie in one of these places, in order."""
+        """Return the ledgers of the partition that are in one of these locations, in order."""
         return [ledger for ledger, place in sorted(self.places[name].items()) if place in places]
 
     def between(self, name: str, start: Position, end: Position) -> list[Row]:
-        """The rows from `start` (inclusive) to `end` (exclusive)."""
+        """Return the rows from `start` (inclusive) to `end` (exclusive)."""
         return [row for row in self.rows[name] if start <= row[0] < end]
 
 
@@ -74,7 +77,10 @@ class Builder:
         self._firsts: dict[str, dict[str, int]] = {name: {} for name in PARTITIONS}
 
     def build(self) -> Everywhere:
-        """A topic takes the policies of its namespace when it is loaded, that is when a new ledger begins."""
+        """Write the topics, and return them.
+
+        A topic gets its namespace's policies when it is loaded, which also begins a new ledger.
+        """
         admin = self._admin
         admin.create_namespace(NAMESPACE)
         admin.offload_to_bucket(NAMESPACE)
@@ -116,7 +122,7 @@ class Builder:
         return Everywhere(self._keys, rows, {name: self._places(name) for name in PARTITIONS})
 
     def _fill_open_ledger(self, name: str) -> None:
-        """With one message more, where the last one before has closed a full ledger, or is about to."""
+        """Send messages until the open ledger has some, but is not full."""
         producer = self._client.create_producer(name)
         while not 0 < self._admin.open_entries(name) < ENTRIES_PER_LEDGER:
             producer.send(b"open end")
@@ -127,12 +133,12 @@ class Builder:
         return {**options, DECRYPTION: self._keys.private}
 
     def _new_ledgers(self, place: str) -> None:
-        """What is written from now on will lie there."""
+        """Begin new ledgers, which will be in this location."""
         for name in PARTITIONS:
             self._firsts[name][place] = self._admin.roll(name)
 
     def _offload_all(self) -> list[int]:
-        """The closed ledgers that are on bookies only."""
+        """Offload the closed ledgers that are on bookies only, and return them."""
         return [ledger for name in PARTITIONS for ledger in self._admin.offload(name)]
 
     def _every_codec(self) -> None:

@@ -1,4 +1,4 @@
-"""Messages of every kind that Pulsar's clients write, for the topics whose ledgers lie everywhere."""
+"""Messages of every kind that Pulsar's clients write, for the topics whose ledgers are in all locations."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def random_message(rng: random.Random) -> dict[str, Any]:
 
 
 def produce_every_codec(client: official_client.Client, topic: str, rng: random.Random) -> None:
-    """By the Python client: batches by order and by key, and single messages."""
+    """Send messages with the Python client: batches by order and by key, and single messages."""
     for compression in CODECS.values():
         for batched, count in ((True, BATCHED), (False, UNBATCHED)):
             producer = client.create_producer(
@@ -81,7 +81,7 @@ def produce_encrypted(client: official_client.Client, topic: str, pair: KeyPair,
 
 
 def transactions(topic: str, rng: random.Random) -> Job:
-    """Committed and aborted ones, one of each so long that its end lies in a later ledger."""
+    """Send committed and aborted transactions; one of each is long, and its end is in a later ledger."""
     plain = [_message(b"beside", rng) for _ in range(210)]
     steps: list[dict[str, Any]] = []
     for number, end in enumerate(("commit", "abort", "abort", "commit") * 3):
@@ -94,7 +94,7 @@ def transactions(topic: str, rng: random.Random) -> Job:
 
 
 def chunks(topic: str, rng: random.Random) -> Job:
-    """Messages of seven chunks: with 200 entries to a ledger, some lie in two ledgers."""
+    """Send messages of seven chunks; with 200 entries in a ledger, some of them are in two ledgers."""
     values = [rng.randbytes(6 * CHUNK_BYTES + rng.randrange(1, CHUNK_BYTES)) for _ in range(45)]
     messages = [
         {"value": as_base64(value), "key": f"large {index % 3}"} for index, value in enumerate(values)
@@ -105,7 +105,7 @@ def chunks(topic: str, rng: random.Random) -> Job:
 
 
 def open_end(topic: str, rng: random.Random) -> Job:
-    """What readers see, then an open transaction, and behind its first message nothing that they may see."""
+    """Send visible messages, then an open transaction; readers may not see anything after its first message."""
     steps: list[dict[str, Any]] = [
         {"messages": [_message(b"seen", rng)]},
         {"messages": [_message(b"aborted", rng)] * 3, "end": "abort"},

@@ -60,14 +60,14 @@ class Offloaded:
         return [ledger for ledger in known if not ledger.is_open]
 
     def found(self, **changes: object) -> list[TieredLedger]:
-        """What the planner is told, in order."""
+        """Return the locations that the planner gets, in order."""
         options = replace(self.options, **changes)  # type: ignore[arg-type]
         with AdminClient(options) as admin:
             found = tiered_ledgers(options, admin, {self.partition: self.ledgers})
         return [found[each] for each in sorted(found, key=lambda key: key[1])]
 
     def rows(self, copy: TieredLedger, start: int, end: int, read_from: str = "tiered") -> list[Row]:
-        """Of the entries `start` to `end` - 1."""
+        """Return the rows of the entries `start` to `end` - 1."""
         ledger, location = copy.ledger.id, FromTieredStorage(copy.ledger, copy.store)
         first, behind = Position(ledger, start), Position(ledger, end)
         split = Split(self.partition, first, behind, (SplitRange(first, behind, location),))
@@ -88,7 +88,7 @@ def send(client: official_client.Client, topic: str, values: list[bytes]) -> Non
 def damage_data(change: Callable[[bytes], bytes]) -> Callable[[Offloaded, str], None]:
     def damage(stored: Offloaded, key: str) -> None:
         found = obstore.get(stored.bucket, key)
-        # Brokers read no object without the metadata that offloaders give it.
+        # Brokers read no object without the metadata that offloaders write.
         attributes = found.attributes
         obstore.put(stored.bucket, key, change(found.bytes().to_bytes()), attributes=attributes)
 
@@ -100,8 +100,10 @@ def flip(data: bytes, at: int) -> bytes:
 
 
 def flip_metadata(data: bytes) -> bytes:
-    """The first byte of an entry's metadata, behind its checksum (Pulsar's magic number 0e01): no broker can
-    parse them then."""
+    """Damage the first byte of an entry's metadata, after its checksum (Pulsar's magic number 0e01).
+
+    No broker can parse the metadata then.
+    """
     return flip(data, data.rindex(b"\x0e\x01", 0, data.index(b"value 4")) + 2 + 4 + 4)
 
 

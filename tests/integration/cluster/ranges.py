@@ -23,7 +23,7 @@ from pyspark_pulsar.read.split import Split, SplitRange
 from pyspark_pulsar.read.task.split_reader import read_split
 
 Row = tuple[Position, dict[str, Any]]
-"""The message id, and all cells by column."""
+"""A row: the message id, and all cells by column."""
 
 ALL_COLUMNS = (
     "value", "__key", "__topic", "__messageId", "__publishTime", "__eventTime", "__messageProperties",
@@ -33,7 +33,9 @@ ALL_COLUMNS = (
 
 
 def cluster_options(cluster: PulsarCluster, topic: str, **more: str) -> dict[str, str]:
-    """As a user gives them: everything that the segment readers need. Dots in keys are written as two `_`."""
+    """Return options as a user sets them: everything that the segment readers need. Dots in keys are written
+    as two `_`.
+    """
     store = {"access_key_id": object_store.ACCESS_KEY, "secret_access_key": object_store.SECRET_KEY}
     return {
         "service.url": cluster.service_url,
@@ -46,7 +48,7 @@ def cluster_options(cluster: PulsarCluster, topic: str, **more: str) -> dict[str
 
 
 def position_options(start: Mapping[str, Position], end: Mapping[str, Position]) -> dict[str, str]:
-    """By topic partition."""
+    """Return the ranges by topic partition."""
     return {
         key: json.dumps({name: str(position) for name, position in positions.items()})
         for key, positions in (("startingOffsets", start), ("endingOffsets", end))
@@ -61,14 +63,18 @@ def planned(options: Mapping[str, str]) -> list[Split]:
 def rows_by_partition(
     options: Mapping[str, str], splits: Iterable[Split] | None = None
 ) -> dict[str, list[Row]]:
-    """Partition's name to its rows, in the order of the splits: those that are planned now, or the given ones."""
+    """Return the rows by the partition's name, in the order of the splits: the present plan, or the given
+    splits.
+    """
     return rows_while(options, planned(options) if splits is None else splits, lambda: None)
 
 
 def rows_while(
     options: Mapping[str, str], splits: Iterable[Split], event: Callable[[], None]
 ) -> dict[str, list[Row]]:
-    """As `rows_by_partition`; `event` happens once, when the first record batch is there."""
+    """Return the rows as `rows_by_partition` does; `event` is called once, when the first record batch
+    exists.
+    """
     parsed = parse_options(ReadOptions, options)
     schema = resolve_source_schema(parsed)
     rows: dict[str, list[Row]] = defaultdict(list)
@@ -81,7 +87,9 @@ def rows_while(
 
 
 def rows_of_range(options: ReadOptions, start: Position, end: Position | None) -> list[Row]:
-    """Of one topic partition, in one split through the broker; `end` None: the present end."""
+    """Return the rows of one topic partition, in one split through the broker, until `end` or the present
+    end.
+    """
     partition = TopicPartition.parse(options.topic or "")
     end = end or present_end(options)
     return rows_of_split(options, Split(partition, start, end, (SplitRange(start, end, FromBroker()),)))
@@ -93,7 +101,7 @@ def rows_of_split(options: ReadOptions, split: Split) -> list[Row]:
 
 
 def present_end(options: ReadOptions) -> Position:
-    """Behind the last message that readers of the topic partition see."""
+    """Return the position after the last message that readers of the topic partition see."""
     partition = TopicPartition.parse(options.topic or "")
     with BrokerClient(options) as client:
         return LogEnds(client).ends([partition])[partition]

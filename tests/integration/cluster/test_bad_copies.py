@@ -1,7 +1,8 @@
-"""Copies in tiered storage that are not whole, read with `readFrom=auto`: from the bookies, as long as they hold the
-ledger; else the broker is asked, which may have no more than the same copy.
+"""Incomplete copies in tiered storage, read with `readFrom=auto`.
 
-Brokers read tiered storage first here, as is Pulsar's default.
+The entries are read from the bookies, as long as they hold the ledger. Otherwise, they are read from the
+broker, which may have only the same copy. Brokers read tiered storage first here, which is Pulsar's
+default.
 """
 
 from __future__ import annotations
@@ -21,14 +22,17 @@ from pyspark_pulsar.errors import DeadlineExceeded, PulsarError
 from pyspark_pulsar.read.split import Split
 
 PATIENCE_SECONDS = 6
-"""For what nobody can give."""
+"""The timeout for entries that no location can return."""
 _MOST_SECONDS = 60
 _HEADER = "a flipped bit in the header"
 
 
 class Damaged:
-    """A topic with one closed ledger of 10 entries in the bucket, maybe on bookies as well, and a message in the open
-    one; `rows` are those that it has."""
+    """A topic with one closed ledger of 10 entries in the bucket, maybe on bookies as well, and an open
+    ledger.
+
+    The open ledger has one message; `rows` are the rows of the topic.
+    """
 
     def __init__(
         self, cluster: PulsarCluster, admin: ClusterAdmin, client: official_client.Client, topic: str
@@ -43,7 +47,7 @@ class Damaged:
         self._admin = admin
 
     def damage(self, kind: str) -> None:
-        """And let the broker forget what it has seen of the copy."""
+        """Damage the copy, and let the broker forget what it has read of it."""
         DAMAGES[kind][0](self.stored, self.key)
         self._admin.unload(self.stored.topic)
 
@@ -70,7 +74,7 @@ def test_bookies_that_still_hold_the_ledger_are_read(
     cluster_client: official_client.Client,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Also if the damage shows in the task only, or comes when the read is planned already."""
+    """The read succeeds whether the damage is found when it is planned, or by the task."""
     cluster_admin.offload_to_bucket(namespace, keep_on_bookies=True, read_first=TIERED_FIRST)
     topic = Damaged(cluster, cluster_admin, cluster_client, f"persistent://{namespace}/t")
     splits = planned(topic.options)
@@ -86,7 +90,7 @@ def test_bookies_that_still_hold_the_ledger_are_read(
 
 
 @pytest.mark.parametrize("kind", DAMAGES)
-def test_what_nobody_has_whole_any_more_is_an_error_in_time(
+def test_an_entry_without_a_whole_copy_is_an_error_in_time(
     kind: str,
     namespace: str,
     cluster: PulsarCluster,
@@ -105,7 +109,7 @@ def test_what_nobody_has_whole_any_more_is_an_error_in_time(
         found = topic.outcome(given)
         assert time.monotonic() - began < _MOST_SECONDS
         if kind == _HEADER:
-            # Brokers do not look at it.
+            # Brokers do not check it.
             assert found == topic.rows
             continue
         assert isinstance(found, PulsarError)
@@ -115,14 +119,14 @@ def test_what_nobody_has_whole_any_more_is_an_error_in_time(
             assert DAMAGES[kind][1] in str(found)
 
 
-def test_a_bookie_whose_address_nobody_knows_is_not_asked(
+def test_a_bookie_with_an_unknown_address_gets_no_request(
     namespace: str,
     cluster: PulsarCluster,
     cluster_admin: ClusterAdmin,
     cluster_client: official_client.Client,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """It may be anywhere in the cluster, and none of this ledger's."""
+    """The bookie may be anywhere in the cluster, and has none of this ledger's entries."""
     named = cluster.new_bookie("bookie-unknown", bookieId="nobody-knows-where")
     cluster_admin.set_ensemble(namespace, 3, 3)
     cluster_admin.offload_to_bucket(namespace, keep_on_bookies=True, read_first=TIERED_FIRST)
@@ -130,7 +134,7 @@ def test_a_bookie_whose_address_nobody_knows_is_not_asked(
     splits = planned(topic.options)
     topic.damage("no data")
     try:
-        # From now on, so that none of the topic's ledgers lies on it.
+        # The bookie is stopped now, so that it has none of the topic's ledgers.
         named.start()
         cluster.await_in_service(named, "nobody-knows-where")
         caplog.clear()
@@ -162,13 +166,13 @@ def test_bookies_that_have_deleted_the_ledger_meanwhile(
     assert "not read from tiered storage" in caplog.text
 
 
-def test_a_copy_that_is_gone_and_offloaded_again(
+def test_a_copy_that_is_deleted_and_offloaded_again(
     namespace: str,
     cluster: PulsarCluster,
     cluster_admin: ClusterAdmin,
     cluster_client: official_client.Client,
 ) -> None:
-    """What was damaged and is whole again is read from tiered storage again."""
+    """A copy that was damaged and is whole again is read from tiered storage again."""
     cluster_admin.offload_to_bucket(namespace, keep_on_bookies=True, read_first=TIERED_FIRST)
     topic = Damaged(cluster, cluster_admin, cluster_client, f"persistent://{namespace}/t")
     found = obstore.get(topic.stored.bucket, topic.key)

@@ -1,4 +1,4 @@
-"""Reads straight from bookies: what the broker gives, cell by cell, whatever bookies and wires do to it."""
+"""Reads from bookies, compared with the broker's rows cell by cell, whatever bookies and wires do to them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ COLUMNS = (
 # More than a bookie on a busy machine is silent for now and then.
 TIMEOUT_MS = 30_000
 SILENT_MS = 10_000
-"""Where a bookie is held silent for good; the others must answer within it."""
+"""The timeout for a bookie that stays silent; the others must answer within this time."""
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +62,7 @@ def _fresh_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def wires(cluster: PulsarCluster) -> Iterator[list[Wire]]:
-    """One for each bookie."""
+    """The wires, one for each bookie."""
     made = [Wire(bookie.address) for bookie in cluster.bookies]
     yield made
     for wire in made:
@@ -70,7 +70,7 @@ def wires(cluster: PulsarCluster) -> Iterator[list[Wire]]:
 
 
 class Reading:
-    """Of one topic, through wires where there are some."""
+    """Reads of one topic, through wires if there are any."""
 
     def __init__(self, cluster: PulsarCluster, topic: str, wires: list[Wire]) -> None:
         self.options = ReadOptions(
@@ -174,7 +174,7 @@ def test_equal_to_the_broker(
 
 
 def striping_forgotten(splits: list[Split], cluster: PulsarCluster) -> list[Split]:
-    """The same splits, as planned where the admin REST API does not tell the ensembles."""
+    """Return the same splits as a plan if the admin REST API does not report the ensembles."""
     bookies = tuple(bookie.address for bookie in cluster.bookies)
 
     def forgotten(split_range: SplitRange) -> SplitRange:
@@ -264,7 +264,7 @@ def test_a_silent_bookie_is_waited_for_once(
     assert [str(address) for address in avoided] == [wires[0].address]
 
 
-def test_an_executor_that_is_cut_off_tries_once(
+def test_an_executor_without_a_network_tries_once(
     cluster: PulsarCluster, wires: list[Wire], make: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Packets are dropped in silence on the way to all bookies, after the driver has reached them."""
@@ -284,7 +284,9 @@ def test_an_executor_that_is_cut_off_tries_once(
     assert len(warnings) == 1
 
 
-def test_a_driver_that_is_cut_off_asks_once(cluster: PulsarCluster, wires: list[Wire], make: Any) -> None:
+def test_a_driver_without_a_network_sends_one_request(
+    cluster: PulsarCluster, wires: list[Wire], make: Any
+) -> None:
     """A stream plans again and again; the bookies that did not answer are not waited for each time."""
     topic = make(3, 2, ledgers=2, messages=10)
     reading = Reading(cluster, topic, wires)
@@ -325,7 +327,7 @@ def flip_last_bit(frame: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("slow", [None, 0, 1, 2])
-def test_the_broker_goes_on_in_the_middle(
+def test_the_broker_continues_in_the_middle(
     slow: int | None, cluster: PulsarCluster, wires: list[Wire], make: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     """`slow`: the bookie that answers only after the others are gone; one of the three holds the first entry."""
@@ -404,7 +406,7 @@ def test_too_many_requests(
         reading.rows(splits, read_from="bookie", bookie_timeout_ms=5_000)
 
 
-def test_nothing_behind_the_piece_is_asked_for_and_nothing_is_fenced(
+def test_no_entry_after_the_range_is_requested_and_nothing_is_fenced(
     cluster: PulsarCluster, wires: list[Wire], make: Any
 ) -> None:
     for ensemble in (2, 3):

@@ -1,4 +1,7 @@
-"""A streaming query that catches up past the brokers and then follows through them: rows once, told in its progress."""
+"""A streaming query that catches up from storage and then follows through the brokers.
+
+Each row is read once, and the progress reports the readers.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from pyspark_pulsar.model.position import Position
 
 
 def readers(query: StreamingQuery) -> list[dict[str, int]]:
-    """As the progress of each trigger tells them, while they change."""
+    """Return the readers that the progress of each trigger reports, while they change."""
     told = [json.loads(each.sources[0].latestOffset or "{}").get("readers") for each in query.recentProgress]
     found: list[dict[str, int]] = []
     for each in told:
@@ -59,7 +62,8 @@ def test_portions_over_all_places_are_the_rows_once(
     assert sorted((row for portion in portions for row in portion), key=by_place) == expected
     assert max(len(portion) for portion in portions) <= limit
     assert len(portions) >= 4
-    # What is told is the micro-batch before: of the last one, which has the open ledger, nobody hears.
+    # The progress describes the previous micro-batch, so the last one, which has the open ledger, is not
+    # reported.
     assert {name for each in readers(query) for name in each} >= {"tiered", "bookie"}
 
 

@@ -1,5 +1,4 @@
-"""Checkpoints on a cluster: content that lies in tiered storage alone, and bookies that die in the middle of a
-commit."""
+"""Checkpoints on a cluster: content that is in tiered storage alone, and bookies that die during a commit."""
 
 from __future__ import annotations
 
@@ -29,8 +28,11 @@ def test_content_is_read_from_tiered_storage(
     namespace: str,
     rng: random.Random,
 ) -> None:
-    """State as segments: closed ledgers of the content log are offloaded, bookies delete them, and executors read them
-    past the brokers. With `readFrom=tiered` nobody else is asked, and what is not there is an error."""
+    """State is stored in segments: closed ledgers of the content log are offloaded, and bookies delete them.
+
+    Executors read them without the brokers. With `readFrom=tiered`, they use no other location, and
+    missing content is an error.
+    """
     place, topic = f"pulsar+checkpoint://{namespace}/c", f"persistent://{namespace}/c-content"
     cluster_admin.offload_to_bucket(namespace, read_first=TIERED_FIRST)
     owner.call("take_over", path=place, owner="q")
@@ -55,7 +57,7 @@ def test_content_is_read_from_tiered_storage(
     with StoreProcess(**options) as executor:
         for name, body in bodies.items():
             assert executor.content(f"{place}/{name}") == body
-    # The broker reads them there too, for those who know of no more than it.
+    # The broker reads them in tiered storage too, for readers that know only the broker.
     assert owner.content(f"{place}/sst/3") == bodies["sst/3"]
 
 
@@ -66,8 +68,10 @@ def test_a_bookie_is_killed_in_the_middle_of_commits(
     namespace: str,
     rng: random.Random,
 ) -> None:
-    """Of three, each ledger on two: the third takes its place. Files, offsets and commits go on, each once, and all is
-    whole."""
+    """Each ledger is on two of three bookies; when one of them fails, the third bookie replaces it.
+
+    Files, offsets and commits continue, each once, and all content is whole.
+    """
     cluster_admin.set_ensemble(namespace, 2, 2)
     place = f"pulsar+checkpoint://{namespace}/c"
     owner.call("take_over", path=place, owner="q")

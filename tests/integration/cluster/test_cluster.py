@@ -1,4 +1,4 @@
-"""The cluster itself: what the other tests take for granted about where ledgers lie."""
+"""The cluster itself: facts about the locations of ledgers on which the other tests rely."""
 
 from __future__ import annotations
 

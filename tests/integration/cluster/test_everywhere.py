@@ -1,4 +1,4 @@
-"""Topics whose ledgers lie in all places: each reader gives exactly the rows of the broker's reader."""
+"""Topics whose ledgers are in all locations: each reader returns exactly the rows of the broker's reader."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_any_range_in_any_cuts(everywhere: Everywhere, cluster: PulsarCluster, r
 
 
 def random_position(rng: random.Random, everywhere: Everywhere, name: str) -> Position:
-    """That of a message, one in a batch or behind it, one behind all entries of a ledger, the beginning."""
+    """Draw a position: a message, one in a batch or after it, the end of a ledger, or the beginning."""
     shape = rng.random()
     if shape < 0.05:
         return EARLIEST
@@ -135,7 +135,7 @@ def _milliseconds(row: Row) -> int:
 def test_the_broker_reader_agrees_with_the_java_reader(
     everywhere: Everywhere, cluster: PulsarCluster
 ) -> None:
-    """So that the reference of these tests is none of ours alone."""
+    """The official client confirms the reference of these tests, which is otherwise only this package's own."""
     java = JavaClient(cluster, SPECIAL_MESSAGES)
     job = {"do": "read", "topic": PLAIN, "privateKeys": {"one": everywhere.keys.private}}
     theirs = [

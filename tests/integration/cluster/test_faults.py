@@ -1,4 +1,6 @@
-"""What happens to ledgers and bookies while a query reads them: the right rows, or the right error, each time."""
+"""Faults of ledgers and bookies while a query reads them: the query returns the right rows or the right
+error.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ NAMED = "a-bookie-with-a-name"
 def fill(
     client: official_client.Client, admin: ClusterAdmin, topic: str, *, ledgers: int, entries: int, size: int
 ) -> None:
-    """Closed ledgers of so many entries, and one message in the open one."""
+    """Write closed ledgers with this number of entries, and one message in the open ledger."""
     number = 0
     for _ in range(ledgers):
         producer = client.create_producer(topic, batching_enabled=False, block_if_queue_full=True)
@@ -56,7 +58,7 @@ def locations(splits: list[Split]) -> set[str]:
 
 
 class Prepared:
-    """A topic with several closed ledgers on bookies, and the rows that the broker's reader gives of it."""
+    """A topic with several closed ledgers on bookies, and the rows that the broker's reader returns."""
 
     def __init__(self, cluster: PulsarCluster, admin: ClusterAdmin, topic: str) -> None:
         self.topic = topic
@@ -65,7 +67,9 @@ class Prepared:
         self.rows = self.read(self.options("broker"))
 
     def options(self, read_from: str, **more: str) -> dict[str, str]:
-        """One split for all, small record batches, so that a task is in the middle when something happens."""
+        """Return options for one split with small record batches, so that a fault happens in the middle of a
+        task.
+        """
         given = {"batchRows": "10", "maxBytesPerPartition": str(1 << 40), "pollTimeoutMs": "90000", **more}
         return cluster_options(self._cluster, self.topic, readFrom=read_from, **given)
 
@@ -73,7 +77,7 @@ class Prepared:
         return rows_by_partition(options)[self.topic]
 
     def read_while(self, options: Mapping[str, str], event: Callable[[], None]) -> list[Row]:
-        """`event` happens after the first record batch; closed ledgers are planned to be read directly."""
+        """Return the rows; `event` is called after the first record batch. The plan reads closed ledgers directly."""
         splits = planned(options)
         assert locations(splits) in ({"bookie", "broker"}, {"tiered", "broker"})
         return rows_while(options, splits, event)[self.topic]
@@ -101,7 +105,7 @@ def make(
 def test_a_bookie_is_killed_in_the_middle_of_a_ledger(
     read_from: str, make: Make, cluster: PulsarCluster
 ) -> None:
-    """Of 40 MB, more than a reader asks for ahead; each entry has a second copy."""
+    """Write a ledger of 40 MB, more than a reader requests ahead; each entry has a second copy."""
     prepared = make(ledgers=1, entries=190, size=210_000)
     victim = cluster.bookies[0]
     try:
@@ -144,7 +148,7 @@ def test_all_bookies_of_a_ledger_are_down(
 
 @contextmanager
 def flipped(cluster: PulsarCluster, text: bytes, addresses: list[str]) -> Iterator[None]:
-    """One bit is flipped in each copy of `text` that these bookies have on disk."""
+    """Flip one bit in each copy of `text` that these bookies have on disk."""
     bookies = [each for each in cluster.bookies if each.address in addresses]
     with cluster.without(*addresses):
         for bookie in bookies:
@@ -178,7 +182,7 @@ def test_a_bit_is_flipped_in_the_files_of_one_bookie(
 def test_a_bit_is_flipped_in_the_files_of_all_bookies(
     make: Make, cluster: PulsarCluster, cluster_admin: ClusterAdmin, namespace: str
 ) -> None:
-    """Then nobody can give the entry, and nobody makes up another one or leaves it out."""
+    """The entry is unavailable then, and no reader invents another one or leaves it out."""
     cluster_admin.set_ensemble(namespace, 2, 2)
     prepared = make()
     ledger = prepared.ledgers[0]
@@ -210,7 +214,7 @@ def test_ledgers_are_offloaded_meanwhile(
 
 @pytest.fixture
 def make_for(make: Make, cluster: PulsarCluster, cluster_admin: ClusterAdmin, namespace: str) -> Make:
-    """A topic whose closed ledgers lie where this `readFrom` reads them."""
+    """Return a topic whose closed ledgers are in the location that this `readFrom` reads."""
 
     def make_topic(read_from: str) -> Prepared:
         if read_from == "tiered":
@@ -261,7 +265,7 @@ def test_retention_removes_ledgers_meanwhile_and_that_is_allowed(
 
 
 def trim(cluster: PulsarCluster, admin: ClusterAdmin, namespace: str, prepared: Prepared) -> None:
-    """And wait until the closed ledgers are gone from bookies and bucket."""
+    """Remove the closed ledgers, and wait until they are deleted from bookies and bucket."""
     copies = admin.offload_ids(prepared.topic)
     admin.remove_closed(namespace, prepared.topic)
     for ledger in prepared.ledgers:

@@ -143,7 +143,7 @@ def test_no_message_crosses_in_plain_text(reading: Reading, secured: dict[str, A
 def test_without_tls_that_holds_nothing_is_read_from_bookies(
     fault: str, words: str, cluster: PulsarCluster, reading: Reading, secured: dict[str, Any], taps: list[Tap]
 ) -> None:
-    """`auto` reads elsewhere and says why; `bookie` is an error when it is planned."""
+    """The task reads from another location with `auto`, and logs the reason; planning fails with `bookie`."""
     options = dict(secured)
     if fault == "another authority":
         options["bookie_trust_certs"] = Authority(cluster.data, "others").trust
@@ -177,7 +177,9 @@ def test_a_missing_file_is_named(reading: Reading, secured: dict[str, Any]) -> N
 
 @pytest.fixture(scope="module")
 def strict(cluster: PulsarCluster) -> Iterator[dict[str, Server]]:
-    """Bookies that ask more of their clients. They take no entries, so that the broker has nothing to do with them."""
+    """Bookies that demand more of their clients. They accept no entries, so that the broker does not use
+    them.
+    """
     authority = cluster.authority
     own = authority.server("strict", ("127.0.0.1",))
     expired = authority.server("expired", ("127.0.0.1",), expired=True)
@@ -210,16 +212,18 @@ def strict(cluster: PulsarCluster) -> Iterator[dict[str, Server]]:
 
 
 def await_refusal(bookie: Server) -> None:
-    """Return once it refuses a stranger: its port takes connections some seconds before it answers any."""
+    """Return once the bookie refuses a stranger: its port accepts connections some seconds before it answers
+    any.
+    """
     give_up = time.monotonic() + _START_SECONDS
-    # What it took then it may never answer: asked again soon.
+    # The bookie may never answer a connection that it accepted too early, so the read is repeated soon.
     while (lost := asked(bookie, BookieSecurity(), 5.0)) is None or lost.fault is None:
         assert time.monotonic() < give_up, f"{bookie.name} does not answer: {lost}"
         time.sleep(0.1)
 
 
 def asked(bookie: Server, security: BookieSecurity, seconds: float = 30.0) -> ConnectionLost | None:
-    """Why the bookie does not answer a read; None where it does."""
+    """Return the reason why the bookie does not answer a read, or None if it answers."""
     return probe_bookies({"b": bookie_address(bookie.address, {})}, seconds, security).get("b")
 
 

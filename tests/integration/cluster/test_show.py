@@ -1,4 +1,4 @@
-"""What is shown of topics whose ledgers lie in all places, against what the admin REST API says; audits of reads."""
+"""Output about topics whose ledgers are in all locations, compared with the admin REST API; audits of reads."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Facts = dict[str, Any]
 
 
 def command(name: str, options: dict[str, str], *more: str) -> subprocess.CompletedProcess[str]:
-    """The command as a user types it; options that have no flag of their own are given by --option."""
+    """Run the command as a user types it; options without a flag of their own are passed with --option."""
     given = dict(options)
     arguments = [given.pop("topic"), "--service-url", given.pop("service.url")]
     arguments += ["--admin-url", given.pop("admin.url")]
@@ -48,14 +48,14 @@ def command(name: str, options: dict[str, str], *more: str) -> subprocess.Comple
     return subprocess.run(line, capture_output=True, text=True, check=False, timeout=300)
 
 
-def shown(name: str, options: dict[str, str], *more: str) -> list[Facts]:
+def output_of(name: str, options: dict[str, str], *more: str) -> list[Facts]:
     done = command(name, options, "--json", *more)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def stated(admin: ClusterAdmin, partition: str) -> dict[int, Facts]:
-    """Ledger to what the admin REST API says of it."""
+    """Return the admin REST API's facts about each ledger."""
     path = "persistent/" + partition.removeprefix("persistent://")
     stats = json.loads(admin.request("GET", f"{path}/internalStats?metadata=true").data)
     info = json.loads(admin.request("GET", f"{path}/internal-info").data)
@@ -71,7 +71,7 @@ def milliseconds(text: str) -> int:
 
 
 def readers_in(plan: list[Facts]) -> dict[tuple[str, int, int], set[str]]:
-    """Topic, partition and ledger to the readers that give entries of it."""
+    """Return the readers that return entries, by topic, partition and ledger."""
     found: dict[tuple[str, int, int], set[str]] = {}
     for split in plan:
         for split_range in split["pieces"]:
@@ -86,8 +86,8 @@ def test_segments_are_what_the_admin_api_and_the_plan_say(
     topic: str, everywhere: Everywhere, cluster: PulsarCluster, cluster_admin: ClusterAdmin
 ) -> None:
     options = everywhere.options(cluster, topic)
-    lines = shown("segments", options)
-    planned = readers_in(shown("plan", options))
+    lines = output_of("segments", options)
+    planned = readers_in(output_of("plan", options))
     names = [name for name in PARTITIONS if name.startswith(topic)]
     assert [(line["topic"], line["partition"], line["ledger"]) for line in lines] == [
         (topic, number if topic == PARTED else -1, ledger)
@@ -128,7 +128,7 @@ def test_the_picture_has_every_ledger(everywhere: Everywhere, cluster: PulsarClu
     assert "secret" not in page.read_text()
     root = ET.fromstring(page.read_text().removeprefix("<!DOCTYPE html>\n"))
     rows = [[cell.text or "" for cell in row.iter("td")] for row in root.iter("tr")][1:]
-    lines = shown("segments", options)
+    lines = output_of("segments", options)
     assert [(row[1], row[2], row[3].replace(",", ""), row[-1]) for row in rows] == [
         (str(line["ledger"]), line["state"], str(line["entries"]), line["reader"] or "not read: empty")
         for line in lines
@@ -137,7 +137,7 @@ def test_the_picture_has_every_ledger(everywhere: Everywhere, cluster: PulsarClu
     assert len(bars) == len(lines)
 
 
-def test_a_read_that_would_fail_is_told_with_its_ledgers(
+def test_a_read_that_would_fail_is_reported_with_its_ledgers(
     everywhere: Everywhere, cluster: PulsarCluster, spark: SparkSession
 ) -> None:
     options = everywhere.options(cluster, PLAIN, readFrom="tiered")
@@ -155,14 +155,16 @@ def test_a_read_that_would_fail_is_told_with_its_ledgers(
 
 
 def test_a_plan_by_time(everywhere: Everywhere, cluster: PulsarCluster, cluster_admin: ClusterAdmin) -> None:
-    """Ledgers outside are left out, and said to be; the ledgers of all rows inside are there."""
+    """Ledgers outside of the window are left out, and listed as such; the ledgers of all rows inside are
+    read.
+    """
     rows = everywhere.rows[PLAIN]
     last = everywhere.ledgers(PLAIN, places.TWO_BOOKIES)[-1]
     first_of_next = next(row for row in rows if row[0].ledger > last)
     begin = round(first_of_next[1]["__publishTime"].timestamp() * 1000)
     options = everywhere.options(cluster, PLAIN, clockSlackMs="500")
     times = ("--starting-timestamp", str(begin))
-    splits = shown("plan", options, *times)
+    splits = output_of("plan", options, *times)
     read = {ledger for _, _, ledger in readers_in(splits)}
     facts = stated(cluster_admin, PLAIN)
     opened = everywhere.ledgers(PLAIN, places.OPEN)[-1]
@@ -188,10 +190,10 @@ def test_tables_in_spark_are_what_the_command_says(
     everywhere: Everywhere, cluster: PulsarCluster, spark: SparkSession
 ) -> None:
     options = everywhere.options(cluster, PARTED, minPartitions="9")
-    assert as_json(pyspark_pulsar.segments(spark, **options)) == shown("segments", options)
+    assert as_json(pyspark_pulsar.segments(spark, **options)) == output_of("segments", options)
     splits = pyspark_pulsar.plan(spark, **options)
     assert splits.count() == spark.read.format("pulsar").options(**options).load().rdd.getNumPartitions()
-    assert as_json(splits) == shown("plan", options)
+    assert as_json(splits) == output_of("plan", options)
 
 
 def as_json(frame: DataFrame) -> list[Facts]:
@@ -206,7 +208,7 @@ def test_an_audit_of_a_batch(
     spark: SparkSession,
     tmp_path: Path,
 ) -> None:
-    """Of closed ledgers every entry was read, as many as the admin REST API counts."""
+    """Every entry of closed ledgers was read, as many as the admin REST API counts."""
     path = str(tmp_path / "audits")
     options = everywhere.options(cluster, PARTED, maxBytesPerPartition="80000", auditPath=path)
     names = PARTITIONS[1:]
@@ -230,7 +232,7 @@ def test_an_audit_of_a_batch(
                 assert (row.first, row.last) == (f"{ledger}:0", f"{ledger}:{entries - 1}")
                 assert row.bytes == facts[ledger]["size"]
             else:
-                # The broker sends no markers, and nothing behind the open transaction.
+                # The broker sends no markers, and nothing after the beginning of the open transaction.
                 assert row.expected is None
                 assert 0 < row.entries <= entries
         assert not found
@@ -241,8 +243,10 @@ def test_an_audit_of_a_batch(
 
 
 def short_source(what: str) -> type[DataSource]:
-    """A source `short-pulsar` whose tasks do not read all: `what` names the method that is short. A class
-    within a function travels to Spark's workers whole."""
+    """Return a source `short-pulsar` whose tasks do not read everything; `what` names the method that returns less.
+
+    Spark pickles a class within a function by value, so workers need no module of it.
+    """
 
     class ShortReader(DataSourceReader):
         def __init__(self, reader: DataSourceReader) -> None:
@@ -255,7 +259,7 @@ def short_source(what: str) -> type[DataSource]:
             from pyspark_pulsar.read.sources.closed_ledger import ClosedLedger
             from pyspark_pulsar.read.task.fallback import RangeReader
 
-            # A location that gives nothing; a range that stops behind its first entries.
+            # A location that returns nothing; a range that ends after its first entries.
             owner, batches = {"open": (ClosedLedger, 0), "entries": (RangeReader, 1)}[what]
             original = getattr(owner, what)
 
@@ -302,8 +306,10 @@ def test_a_short_split_fails_the_job(
     spark: SparkSession,
     tmp_path: Path,
 ) -> None:
-    """A negative control on real data: but for the audit these reads would end well, with rows missing. A location
-    that is short is stood in for by the broker with `auto`."""
+    """A negative control on real data: without the audit, these reads would succeed, with rows missing.
+
+    With `auto`, the broker replaces a location that is short.
+    """
     path = str(tmp_path / "audits")
     ledgers = everywhere.ledgers(PLAIN, places.TWO_BOOKIES)
     bounds = {

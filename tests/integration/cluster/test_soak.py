@@ -1,9 +1,11 @@
-"""A soak of a minute, from topics to a topic; `make soak` and `make soak-sink` are longer, and look at each end alone.
+"""A soak of a minute, from topics to a topic; `make soak` and `make soak-sink` are longer, and check each end
+alone.
 
-A writer never stops while driver, executors, workers of Spark and of Python, broker and bookies are killed in the
-middle of epochs, the broker freezes, tasks fail and are doubled by Spark, topics and partitions come, ledgers end, move
-to tiered storage and go behind the reader: every message is in the sink once, and in order under its key. The query
-goes over TLS, shows tokens and certificates, and has the rights that docs/security.md asks for and no more.
+A writer never stops. Driver, executors, workers of Spark and of Python, broker and bookies are killed in
+the middle of epochs. The broker freezes; tasks fail, and Spark runs some twice. Topics and partitions
+appear. Ledgers end, move to tiered storage and are deleted after the reader has passed them. Every message
+is in the sink once, and in order under its key. The query uses TLS, tokens and certificates, and has only
+the permissions that docs/security.md lists.
 """
 
 from __future__ import annotations

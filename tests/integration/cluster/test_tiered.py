@@ -1,7 +1,7 @@
-"""Ledgers read from tiered storage, against the same ranges through the broker; and copies that are not whole.
+"""Ledgers read from tiered storage, compared with the same ranges through the broker; and incomplete copies.
 
-The bookies keep their copies here, and brokers prefer them: so the broker gives all rows whatever happens to the
-objects.
+The bookies keep their copies here, and brokers prefer them. So the broker returns all rows whatever
+happens to the objects.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def small(
     cluster_admin: ClusterAdmin,
     cluster_client: official_client.Client,
 ) -> Offloaded:
-    """One closed ledger of 10 entries, in the bucket."""
+    """A closed ledger of 10 entries, in the bucket."""
     topic = f"persistent://{namespace}/t"
     cluster_admin.offload_to_bucket(namespace, keep_on_bookies=True)
     send(cluster_client, topic, [b"value %d " % number * 20 for number in range(10)])
@@ -91,7 +91,7 @@ def test_a_reader_may_begin_at_each_block(
 
 
 @pytest.mark.parametrize("kind", DAMAGES)
-def test_a_copy_that_is_not_whole_is_an_error_or_read_elsewhere(
+def test_an_incomplete_copy_is_an_error_or_read_from_another_location(
     kind: str, small: Offloaded, caplog: pytest.LogCaptureFixture
 ) -> None:
     (copy,) = small.found()
@@ -129,7 +129,7 @@ def test_the_planner_leaves_out_what_cannot_be_read(
         small.found()
 
 
-def test_a_store_that_is_not_reached_is_said_so_at_once(small: Offloaded) -> None:
+def test_an_unreachable_store_is_reported_immediately(small: Offloaded) -> None:
     changes = {"tiered_storage_options": (*KEYS, ("endpoint", "http://127.0.0.1:1"))}
     assert small.found(read_from="auto", operation_timeout_ms=2000, **changes) == []
     with pytest.raises(TieredStorageUnavailable, match="the connection was refused"):
@@ -147,7 +147,9 @@ def test_an_entry_that_the_offloader_left_out_is_noticed(
     cluster_client: official_client.Client,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """It calls the offload a success: an entry that is longer than a block, and all that follow, are not written."""
+    """The broker reports the offload as a success, but leaves out an entry longer than a block, and all later
+    entries.
+    """
     topic = f"persistent://{namespace}/t"
     cluster_admin.offload_to_bucket(namespace, keep_on_bookies=True)
     send(cluster_client, topic, [b"a", b"b", bytes(BLOCK_BYTES - 150), b"d", b"e"])
@@ -163,7 +165,7 @@ def test_an_entry_that_the_offloader_left_out_is_noticed(
 
 @pytest.fixture
 def strict_store(cluster: PulsarCluster) -> Iterator[str]:
-    """The endpoint of a store that asks who one is, and knows nobody."""
+    """The endpoint of a store that requires credentials and accepts none."""
     port = choose_port(None, None)
     command = [sys.executable, "-m", "moto.server", "-H", LOOPBACK, "-p", str(port)]
     environment = {**os.environ, "INITIAL_NO_AUTH_ACTION_COUNT": "0"}

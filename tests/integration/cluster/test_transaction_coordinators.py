@@ -1,6 +1,6 @@
-"""Transaction coordinators where there are many of them, as in any cluster; a standalone server has one.
+"""Several transaction coordinators, as in any cluster; a standalone server has one.
 
-The file is named to come behind those that share topics: a broker that crashes closes their open ledgers.
+The name puts this file after the tests that share topics: a broker that crashes closes their open ledgers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ COORDINATORS = "persistent://pulsar/system/transaction_coordinator_assign"
 def test_each_transaction_is_ended_by_the_coordinator_that_began_it(
     cluster: PulsarCluster, monkeypatch: pytest.MonkeyPatch, restarts: bool
 ) -> None:
-    """Which the broker has let go meanwhile, and takes up again when a client connects to it."""
+    """The broker unloads each coordinator, and loads it again when a client connects to it."""
     admin = ClusterAdmin(cluster)
     topic = f"persistent://public/default/coordinators-{uuid.uuid4().hex[:12]}"
     admin.create(topic)

@@ -51,7 +51,7 @@ def options(cluster: PulsarCluster, topic: str, read_from: str, **more: Any) -> 
 
 
 def values(given: ReadOptions) -> list[bytes]:
-    """Of all splits, each with its places proven to be those that were asked for."""
+    """Return the rows of all splits, after checking that each range has the requested location."""
     splits = plan_batch(given).splits
     if given.read_from == "bookie":
         assert any(
@@ -61,7 +61,7 @@ def values(given: ReadOptions) -> list[bytes]:
 
 
 def await_end(cluster: PulsarCluster, transaction: dict[str, int], topic: str) -> None:
-    """Of one that the coordinator gives up."""
+    """Wait until the coordinator has aborted the transaction."""
     name = topic.removeprefix("persistent://")
     path = f"transactions/transactionInBufferStats/{name}/{transaction['most']}/{transaction['least']}"
     with AdminClient(options(cluster, topic, "auto")) as admin:
@@ -69,14 +69,14 @@ def await_end(cluster: PulsarCluster, transaction: dict[str, int], topic: str) -
 
 
 @pytest.mark.parametrize("batching", [False, True], ids=["unbatched", "batched"])
-def test_bookies_give_what_the_broker_gives(
+def test_bookies_return_the_same_rows_as_the_broker(
     batching: bool, namespace: str, cluster: PulsarCluster, cluster_admin: ClusterAdmin, java: JavaClient
 ) -> None:
     topic = f"persistent://{namespace}/t"
     ids = java.run({"do": "produce", "topic": topic, "steps": STEPS, "batching": batching})[0]
     await_end(cluster, ids[4], topic)
     cluster_admin.roll(topic)
-    # Before its end nothing of an open transaction is visible, behind it nothing at all.
+    # Before its end, nothing of an open transaction is visible, and nothing after its beginning.
     more = [step(None, "plain 3"), step("abort", "aborted 3"), step("open", "open"), step(None, "hidden")]
     java.run({"do": "produce", "topic": topic, "steps": more, "batching": batching})
     cluster_admin.roll(topic)
@@ -115,7 +115,8 @@ def test_what_a_broker_says_of_transactions(
         with pytest.raises(LedgerUnavailable, match="got an open one"):
             outcomes().aborted([ids[6]])
         assert not loads
-        # After the topic was loaded anew, the broker knows only what it has recovered of the snapshot and the markers.
+        # After loading the topic again, the broker knows only what it has recovered from the snapshot and the
+        # markers.
         for _ in range(3):
             cluster_admin.unload(topic)
             assert outcomes().aborted(list(expected)) == expected

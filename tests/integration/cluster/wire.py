@@ -1,4 +1,4 @@
-"""A bad wire between a reader and a real bookie: what cannot be asked of the bookie itself."""
+"""A bad wire between a reader and a real bookie, for faults that the bookie itself cannot produce."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ READ_ENTRY, BATCH_READ = 2, 7
 TOO_MANY_REQUESTS = 106
 
 Change = Callable[[bytes], bytes | None]
-"""From a frame without its length to what is passed on; None hangs up."""
+"""A function from a frame without its length to the bytes to pass on, or None to close the connection."""
 
 
 class Hold(Exception):
@@ -40,13 +40,13 @@ def hang_up(_: bytes) -> None:
 
 
 def refusal(request: bytes, code: int) -> bytes:
-    """The answer of a bookie to a read that it does not serve."""
+    """Return the answer of a bookie to a read that it does not serve."""
     ledger_and_entry = request[4:20]
     return request[:4] + struct.pack(">i", code) + ledger_and_entry + request[20:28]
 
 
 class Wire:
-    """Listens for one bookie. `requests` are the frames that were asked so far, of all connections."""
+    """A listener for one bookie. `requests` are the frames that were received so far, of all connections."""
 
     def __init__(self, bookie: str) -> None:
         self.bookie = bookie
@@ -68,7 +68,7 @@ class Wire:
         self.on_request = self.on_answer = pass_on
 
     def cut(self) -> None:
-        """As if the bookie were killed: connections end, new ones are refused."""
+        """Behave like a killed bookie: connections end, new ones are refused."""
         for each in (self._listening, *self._open):
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)

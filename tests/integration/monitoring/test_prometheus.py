@@ -51,7 +51,7 @@ writing.trigger(availableNow=True).start().awaitTermination()
 spark.stop()
 """
 
-# The rules with times that a test can wait for: from what stands there to what is put in its place.
+# The rules get times that a test can wait for: each pair is the shipped text and its replacement.
 SOON = {
     "PulsarStreamBehind": [("> 600", ">= 0")],
     "PulsarStreamCannotKeepUp": [("[30m:1m]", "[5s:1s]"), ("> 60", ">= 0"), ("> 0.1", ">= 0")],
@@ -66,13 +66,15 @@ SOON = {
 
 @dataclass
 class Flag:
-    """What a sink of a test asks before it goes on."""
+    """A switch that a test's sink checks before it continues."""
 
     up: bool = False
 
 
 class FailingBookie:
-    """Before a bookie: answers whoever asks whether it is there, and hangs up on whoever reads."""
+    """A server in front of a bookie: it answers requests about existence, and closes the connection of
+    readers.
+    """
 
     def __init__(self, target: tuple[str, int]) -> None:
         self._target = target
@@ -117,7 +119,7 @@ def test_the_rules_are_right() -> None:
 
 
 def soon(folder: Path) -> Path:
-    """The rules with short times, each with `Soon` behind its name."""
+    """Write the rules with short times; the name of each gets the suffix `Soon`."""
     rules = yaml.safe_load((SHIPPED / ALERTS).read_text())["groups"][0]["rules"]
     assert {rule["alert"] for rule in rules} == SOON.keys()
     for rule in rules:
@@ -132,7 +134,7 @@ def soon(folder: Path) -> Path:
 
 
 class Queries:
-    """A query that goes on, one that ends, one whose reads fall back, one that fails when it is told to."""
+    """Queries for the rules: one continues, one ends, one falls back, and one fails on request."""
 
     def __init__(
         self,
@@ -190,7 +192,7 @@ def queries(
     admin: Admin,
     failing_bookie: dict[str, str],
 ) -> Iterator[Queries]:
-    """None is started yet."""
+    """Return the queries, not started yet."""
     admin.create(topic)
     send_numbers(official, topic, range(300))
     admin.unload(topic)
@@ -212,7 +214,7 @@ def listener(tmp_path: Path, spark: SparkSession) -> Iterator[PulsarProgressList
 
 
 def expressions() -> dict[str, list[str]]:
-    """Of each panel of the dashboard by its title, as Grafana would send them for all jobs and queries."""
+    """Return the queries of each panel by its title, as Grafana would send them for all jobs and queries."""
     dashboard = json.loads((SHIPPED / DASHBOARD).read_text())
     found = {}
     for panel in dashboard["panels"]:
@@ -283,7 +285,7 @@ def test_every_panel_and_every_alert_answers(
         assert {(rule["health"], rule.get("lastError", "")) for rule in prometheus.rules()} == {("ok", "")}
 
 
-def test_the_file_is_as_prometheus_wants_it(
+def test_the_file_is_valid_for_prometheus(
     queries: Queries, listener: PulsarProgressListener, tmp_path: Path
 ) -> None:
     queries.once("run")

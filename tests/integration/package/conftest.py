@@ -19,8 +19,9 @@ TOOLS = ROOT / ".venv" / "wheels" / "bin" / "python"
 """What builds and checks wheels; `make test` puts it there."""
 
 
-# Spark plans a query in Python processes of the same PYSPARK_PYTHON (pyspark.sql.worker.*); only those that run
-# tasks (pyspark.worker) get the bare interpreter, as on a cluster whose nodes differ from the driver's machine.
+# Spark plans a query in Python processes of the same PYSPARK_PYTHON (pyspark.sql.worker.*). Only the
+# processes that run tasks (pyspark.worker) get the bare interpreter, as on a cluster whose nodes differ from
+# the driver's machine.
 WRAPPER = """#!{full}
 import os
 import sys
@@ -45,11 +46,13 @@ def machine(pulsar: LocalPulsar, tmp_path: Path) -> Machine:
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """That of this machine for users: the one that WHEEL names, else one built and checked as `make wheel` does."""
+    """Return the wheel for users of this machine: the one that WHEEL names, or one built and checked as `make
+    wheel` does.
+    """
     if "WHEEL" in os.environ:
         return Path(os.environ["WHEEL"])
     folder = tmp_path_factory.mktemp("wheel")
-    # Nothing is measured: compiled for speed it takes many times the time. `make wheel` is what a release builds.
+    # Nothing is measured here, and an optimized build needs many times longer. `make wheel` builds releases.
     quickly = {"CARGO_PROFILE_WHEEL_OPT_LEVEL": "0", "CARGO_PROFILE_WHEEL_LTO": "off"}
     for command in (["scripts/build_wheels.py", "--out", str(folder)], ["scripts/check_wheel.py"]):
         wheels = [] if command[1:] else [str(file) for file in folder.iterdir()]
@@ -76,7 +79,7 @@ def bare_interpreter(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def bare_workers(tmp_path: Path, bare_interpreter: Path) -> Path:
-    """For PYSPARK_PYTHON: tasks run in the bare interpreter, all else in this one."""
+    """Return a program for PYSPARK_PYTHON: tasks run in the bare interpreter, everything else in this one."""
     wrapper = tmp_path / "python-of-the-workers"
     wrapper.write_text(WRAPPER.format(full=sys.executable, bare=str(bare_interpreter)), encoding="utf-8")
     wrapper.chmod(0o755)

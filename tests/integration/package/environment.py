@@ -27,8 +27,9 @@ def link_requirements(
     extras: frozenset[str] = frozenset(),
     without: frozenset[str] = frozenset(),
 ) -> None:
-    """Link all that `of` says that it needs, and nothing else. PySpark gets a folder of its own, to which
-    files can be added."""
+    """Link everything that `of` requires, and nothing else. PySpark gets a folder of its own, so tests can
+    add files.
+    """
     for package in _requirements(of, extras | {""}, set(without)):
         tops = {file.parts[0] for file in package.files or ()} - {"..", "__pycache__"}
         for top in tops:

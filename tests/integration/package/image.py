@@ -25,8 +25,11 @@ _SEARCH = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]
 
 
 class Image:
-    """The Dockerfile's steps, run as they stand but for the folder before paths. This machine stands for the base and
-    what is installed there. What pip would fetch is linked: exactly what the wheel says that it needs."""
+    """An image: the Dockerfile's steps, run unchanged except for the folder before paths.
+
+    This machine replaces the base image and what is installed there. Links replace the packages that pip
+    would fetch: exactly the wheel's requirements.
+    """
 
     def __init__(self, root: Path, wheel: Path) -> None:
         self.root = root
@@ -42,7 +45,7 @@ class Image:
         return _OF_IMAGE.sub(rf"{self.root}\1", text)
 
     def command(self, arguments: Iterable[str]) -> list[str]:
-        """What a container does with these arguments."""
+        """Return the command that a container runs for these arguments."""
         return [
             "bash",
             "-c",

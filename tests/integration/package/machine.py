@@ -1,4 +1,4 @@
-"""A user's machine, on which the recipes of docs/deployment.md and docs/kubernetes.md are run as they stand there."""
+"""A user's machine, on which the recipes of docs/deployment.md and docs/kubernetes.md run unchanged."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ LOCAL = {
 
 @dataclass(frozen=True)
 class Run:
-    """What an interpreter was run for, and by which path. `container` is YARN's id of the place, elsewhere empty."""
+    """A run of an interpreter, and its path. `container` is YARN's id of the container, otherwise empty."""
 
     container: str
     python: str
@@ -53,8 +53,11 @@ class Run:
 
 
 class Machine:
-    """Spark, Java, and a `python3` without packages. In its home are a program and an environment, also packed, of this
-    package and what it needs besides Spark, whose interpreter notes what it runs."""
+    """A machine with Spark, Java, and a `python3` without packages.
+
+    Its home has a program and an environment, also packed. The environment has this package and its
+    requirements besides Spark. Its interpreter records its runs.
+    """
 
     def __init__(self, folder: Path, pulsar: LocalPulsar) -> None:
         """`pulsar` is what the pages call `broker`."""
@@ -101,10 +104,11 @@ class Machine:
         variables: Mapping[str, str] | None = None,
         submit: str = f"exec {SPARK}/bin/spark-submit",
     ) -> subprocess.Popen[bytes]:
-        """Start the commands that pages mark with `recipe`, in a process group of their own; their output is in `log`.
+        """Start the commands that pages mark with `recipe`, in a process group of their own; their output is
+        in `log`.
 
-        `words` of the pages are replaced. `submit` stands for spark-submit; it gets `settings` first and `arguments`
-        last.
+        `words` of the pages are replaced. `submit` replaces spark-submit; it gets `settings` first and
+        `arguments` last.
         """
         blocks = [block for page in _PAGES for block in _BLOCK.finditer(page.read_text())]
         text = "".join(block["text"] for block in blocks if block["recipe"] == recipe)
@@ -144,7 +148,7 @@ class Machine:
         ]
 
     def check(self) -> None:
-        """What the program has read is right, the interpreters that note did all of it, and `python3` nothing."""
+        """Check that the program has read the right rows, and that the recording interpreters did all of it."""
         assert json.loads((self.home / "answer.json").read_text()) == [45, 10, 90]
         noted = "\n".join(run.arguments for run in self.runs())
         for purpose in (
@@ -156,7 +160,7 @@ class Machine:
         assert not self._bare.exists(), self._bare.read_text()
 
     def variables(self) -> dict[str, str]:
-        """Those of a shell on this machine."""
+        """Return the environment variables of a shell on this machine."""
         kept = {
             key: os.environ[key] for key in ("JDK_JAVA_OPTIONS", "JAVA_HOME", "LANG") if key in os.environ
         }

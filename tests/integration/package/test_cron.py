@@ -1,4 +1,4 @@
-"""The recipe of docs/cookbook-operations.md for streams that a scheduler starts, run as it stands there."""
+"""The recipe of docs/cookbook-operations.md for streams that a scheduler starts, run unchanged."""
 
 import fcntl
 import os
@@ -20,7 +20,7 @@ _BLOCK = re.compile(r"^<!-- run: cron -->\n```bash\n(?P<text>.*?)^```$", re.MULT
 
 
 class Job:
-    """The recipe in a folder of its own. `run` gives its exit code and what it wrote to standard error."""
+    """The recipe in a folder of its own. `run` returns its exit code and its standard error."""
 
     def __init__(self, folder: Path, service_url: str, topic: str) -> None:
         self.folder = folder
@@ -45,7 +45,7 @@ def job(tmp_path: Path, pulsar: LocalPulsar, topic: str) -> Job:
     return Job(tmp_path, pulsar.service_url, topic)
 
 
-def test_a_run_says_by_its_exit_code_how_it_ended(
+def test_the_exit_code_of_a_run_reports_its_result(
     job: Job, spark: SparkSession, pulsar: LocalPulsar, topic: str, read_topic: ReadTopic
 ) -> None:
     code, said = job.run()

@@ -1,4 +1,4 @@
-"""What is published: wheels are checked for faults, and the source distribution is enough to build from."""
+"""The published files: wheels are checked for faults, and the source distribution suffices for a build."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ CASES: list[tuple[Callable[[Content], None], str]] = [
 
 @pytest.fixture(scope="module")
 def found(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """What is said of the wheel with each of the changes. One process looks at all."""
+    """Return the findings about the wheel for each of the changes. One process checks all of them."""
     with zipfile.ZipFile(wheel) as archive:
         content = {name: archive.read(name) for name in archive.namelist()}
     changed = []
@@ -92,7 +92,9 @@ def test_a_wheel_that_is_not_right(number: int, found: list[str]) -> None:
 
 
 def test_a_wheel_can_be_built_from_the_source_distribution(tmp_path: Path) -> None:
-    """Its parts are all there. The kernel is compiled without optimisation, since nothing is measured."""
+    """The source distribution is complete. The kernel is compiled without optimization, since nothing is
+    measured.
+    """
     variables = {
         **os.environ,
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),

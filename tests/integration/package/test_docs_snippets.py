@@ -46,7 +46,7 @@ def test_the_snippets_of_a_page_run(
                 if ".explain(" not in code:  # plans contain column numbers of the session
                     printed.append((snippet, f"{text}\n" if text else ""))
     finally:
-        # `register` in a page turns it on, and the session is that of all tests.
+        # `register` in a page turns this on, and all tests share the session.
         spark.conf.unset(FILTER_PUSHDOWN)
     if os.environ.get("WRITE_OUTPUT"):
         _write(page, printed)

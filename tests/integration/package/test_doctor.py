@@ -1,4 +1,4 @@
-"""`pyspark-pulsar doctor`: each fault is made, and its line says what to do."""
+"""`pyspark-pulsar doctor`: the tests cause each fault, and its line has the remedy."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_an_interpreter_that_is_not_there(filled: str, doctor: Doctor) -> None:
     assert "set PYSPARK_PYTHON" in found["executors"]["advice"]
 
 
-def test_a_java_that_is_not_there(filled: str, doctor: Doctor) -> None:
+def test_a_missing_java_is_reported(filled: str, doctor: Doctor) -> None:
     code, found = doctor(filled, "--spark", "local[1]", JAVA_HOME="/no/such/java")
     assert code == 1
     assert "install a JDK 17 or later" in found["Java"]["advice"]

@@ -33,7 +33,7 @@ _FETCH = (
 
 @pytest.fixture(scope="module")
 def fetched(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache into which two processes fetch at once: one downloads, the other waits for it."""
+    """A cache into which two processes fetch at the same time: one downloads, the other waits for it."""
     cache = tmp_path_factory.mktemp("cache")
     command = [sys.executable, "-c", _FETCH, str(cache)]
     both = [
@@ -93,7 +93,7 @@ def test_a_wrong_file_is_refused(cache: Path) -> None:
     assert not (cache / "server" / _SMALL.folder).exists()
 
 
-def test_what_maven_does_not_find_is_said(cache: Path) -> None:
+def test_a_file_that_maven_does_not_find_is_reported(cache: Path) -> None:
     absent = dataclasses.replace(_SMALL, version="3.9.9-no-such-version")
     with pytest.raises(StandaloneFailed, match=r"mvn could not download .*no-such-version"):
         fetch_server(absent, cache=cache)

@@ -1,4 +1,4 @@
-"""README's first commands and programs as they stand there, in an empty environment where nothing can be compiled."""
+"""README's first commands and programs, unchanged, in an empty environment in which nothing can be compiled."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Beginner:
         self.ports = {"6650": str(choose_port(None, None)), "8080": str(choose_port(None, None))}
 
     def run(self, text: str) -> str:
-        """What commands print, with other ports than the page has."""
+        """Return the output of commands, with other ports than on the page."""
         for port, other in self.ports.items():
             text = text.replace(port, other)
         done = subprocess.run(
@@ -59,7 +59,7 @@ class Beginner:
         return done.stdout
 
     def _variables(self) -> dict[str, str]:
-        """None is for the package. Those for the JVM keep this machine's tests fast, and off the network."""
+        """No variable is for the package. Those for the JVM keep the tests fast, and off the network."""
         kept = {
             key: os.environ[key] for key in ("JDK_JAVA_OPTIONS", "JAVA_HOME", "LANG") if key in os.environ
         }

@@ -23,13 +23,15 @@ LOOPBACK = "127.0.0.1"
 
 
 def test_a_driver_and_an_executor(machine: Machine, wheel: Path, tmp_path: Path) -> None:
-    """A master of Spark's standalone cluster that has no workers stands for Kubernetes' API: it gives the driver no
-    executor, and the one that the pod describes comes by itself."""
+    """A master of Spark's standalone cluster without workers replaces Kubernetes' API.
+
+    It assigns no executor to the driver. The executor that the pod describes connects by itself.
+    """
     image = Image(tmp_path / "image", wheel)
     machine.note(Path(image.inside("/opt/pyspark-pulsar/bin/python")))
     shutil.copy(machine.home / "program.py", image.inside("/opt/programs/"))
     master_port, driver_port = choose_port(None, None), choose_port(None, None)
-    made = asked_of_kubernetes(machine, driver_port)
+    made = kubernetes_requests(machine, driver_port)
     for role in ("driver", "executor"):
         check_pod(made[role])
         assert made[role]["spec"]["securityContext"]["runAsUser"] == int(image.user)
@@ -67,8 +69,8 @@ def test_a_driver_and_an_executor(machine: Machine, wheel: Path, tmp_path: Path)
     }
 
 
-def asked_of_kubernetes(machine: Machine, driver_port: int) -> dict[str, Any]:
-    """What Spark asks for where the page calls spark-submit."""
+def kubernetes_requests(machine: Machine, driver_port: int) -> dict[str, Any]:
+    """Return Spark's requests to Kubernetes for the page's call of spark-submit."""
     shutil.copy(TEMPLATE, machine.home)
     settings = {
         "spark.driver.port": str(driver_port),

@@ -1,4 +1,4 @@
-"""One jar serves all versions of Spark that the package takes: each of them has what the jar's classes refer to."""
+"""The jar works with all supported versions of Spark: each version has the classes to which the jar refers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from pyspark_pulsar.session.configure import catalog_jar
 from pyspark_pulsar.spark.read_limits import SPARK_ASKS_FOR_LIMITS
 
 CATALOG = "org/apache/spark/sql/connector/catalog"
-# Of these a class refers to more than the JVM looks at: a method that Spark 4.1 never calls, and what only it uses.
+# These references are never resolved by the JVM: Spark 4.1 does not call the method, nor anything that only
+# the method uses.
 CHANGES = ("org/pysparkpulsar/catalog/PulsarChangelog",)
 
 

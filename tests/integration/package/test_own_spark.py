@@ -1,4 +1,4 @@
-"""A platform whose Spark pip does not know: docs/deployment.md says how to install beside it."""
+"""A platform whose Spark pip does not know: docs/deployment.md describes how to install the package there."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_the_page_names_all_but_spark() -> None:
 def test_rows_are_read(machine: Machine, wheel: Path, tmp_path: Path) -> None:
     environment = tmp_path / "environment"
     site = make_environment(environment)
-    # What pip would fetch; it then says so, or fails.
+    # Pip would list the packages to fetch, or fail.
     link_requirements(site, distribution("pyspark-pulsar"), without=OF_SPARK)
     pip = f"{sys.executable} -m pip --python {environment}/bin/python install --no-index"
     for command in page_commands():

@@ -61,7 +61,9 @@ def test_a_server_of_spark_connect(machine: Machine) -> None:
 
 
 def test_an_interpreter_without_the_package_is_named(machine: Machine) -> None:
-    """Nothing says which one has it, so `python3` is taken: PySpark's own program runs there, and no more."""
+    """Spark is not configured to use the interpreter that has the package, so it runs `python3`, with only
+    PySpark itself.
+    """
     (machine.home / "program.py").write_text(
         "from pyspark.sql import SparkSession\n"
         "SparkSession.builder.getOrCreate().read.format('pulsar').options(topic='t').load()\n"

@@ -1,4 +1,6 @@
-"""What a user sees of an error of this package, by queries that fail in real sessions: its own words first and last."""
+"""Errors of this package as a user sees them, from failing queries in real sessions: its own text is first
+and last.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,7 @@ def spoilt(topic: str, official: official_client.Client, admin: Admin) -> str:
 def run(
     how: str, service_url: str, topic: str, folder: Path, **variables: str
 ) -> tuple[list[dict[str, Any]], str]:
-    """What the program tells of each query, and what stands on standard error behind its last line there."""
+    """Return the program's report on each query, and the standard error after its last line."""
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, **variables}
     if how == "connect":
         assert CONNECT.is_dir(), f"expected what Spark Connect needs in {CONNECT}; make test puts it there"
@@ -68,7 +70,7 @@ def run(
     return told, done.stderr.partition("UNCAUGHT\n")[2]
 
 
-def shown(text: str) -> list[str]:
+def shown_errors(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.strip()]
 
 
@@ -78,14 +80,14 @@ def test_words_first_and_last(how: str, spoilt: str, pulsar: LocalPulsar, tmp_pa
     by_query = {each["query"]: each for each in told}
     wanted = {**WORDS, **(OF_A_CATALOG if how != "plain" else {})}
     for query, words in wanted.items():
-        lines = shown(by_query[query]["shown"])
+        lines = shown_errors(by_query[query]["shown"])
         assert words in lines[0], (query, lines)
         assert words in lines[-1], (query, lines)
         assert len(lines) <= MOST_LINES, (query, lines)
         assert words in by_query[query]["text"], query
         # Nothing of the files of this package or of Spark's worker.
         assert "pyspark_pulsar/" not in by_query[query]["text"], by_query[query]["text"]
-    lines = shown(uncaught)
+    lines = shown_errors(uncaught)
     assert "DecodeError: topic " in lines[-1]
     assert "pyspark_pulsar/" not in uncaught
 

@@ -1,4 +1,4 @@
-"""Where a platform starts Spark itself, and its users can only install a wheel."""
+"""A platform that starts Spark itself, and whose users can only install a wheel."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ PROGRAM = ROOT / "tests" / "programs" / "without_jar.py"
 
 
 @pytest.fixture(scope="module")
-def told(pulsar: LocalPulsar, tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
-    """What the program has read, and what it was refused."""
+def results(pulsar: LocalPulsar, tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    """Return the program's results and refusals."""
     topic, folder = f"public/default/without-jar-{os.getpid()}", tmp_path_factory.mktemp("without-jar")
     done = subprocess.run(
         [sys.executable, str(PROGRAM), pulsar.service_url, topic, str(folder)],
@@ -29,16 +29,16 @@ def told(pulsar: LocalPulsar, tmp_path_factory: pytest.TempPathFactory) -> dict[
     return answer
 
 
-def test_a_batch_is_written_and_read(told: dict[str, object]) -> None:
-    assert told["batch"] == list(range(40))
+def test_a_batch_is_written_and_read(results: dict[str, object]) -> None:
+    assert results["batch"] == list(range(40))
 
 
-def test_a_stream_goes_on_where_it_was_stopped(told: dict[str, object]) -> None:
-    assert told["stream"] == list(range(120))
+def test_a_stream_continues_where_it_was_stopped(results: dict[str, object]) -> None:
+    assert results["stream"] == list(range(120))
 
 
-def test_what_spark_lacks_is_refused(told: dict[str, object]) -> None:
-    refused = {key: str(text) for key, text in told.items() if key.startswith("refused")}
+def test_features_that_spark_lacks_are_refused(results: dict[str, object]) -> None:
+    refused = {key: str(text) for key, text in results.items() if key.startswith("refused")}
     if SPARK_ASKS_FOR_LIMITS:
         assert refused == {"refused limit": ""}
         return

@@ -36,14 +36,14 @@ def test_actions_are_named_by_commit(workflow: Path) -> None:
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
-def test_no_job_may_do_what_it_need_not(workflow: Path) -> None:
+def test_no_job_has_unneeded_permissions(workflow: Path) -> None:
     text = workflow.read_text()
     assert re.search(r"^permissions: \{\}$", text, re.MULTILINE)
     granted = set(re.findall(r"^ {6}([\w-]+): write", text, re.MULTILINE))
     assert granted == ({"attestations", "contents", "id-token"} if workflow.name == "release.yml" else set())
 
 
-def test_what_is_run_exists() -> None:
+def test_each_program_that_is_run_exists() -> None:
     targets = set(
         re.findall(r"^([a-z][a-z0-9-]*)(?: [a-z-]+)*:", (ROOT / "Makefile").read_text(), re.MULTILINE)
     )

@@ -10,7 +10,7 @@ import pytest
 from fixtures.yarn_cluster import yarn_cluster
 from integration.package.machine import LOCAL, SPARK, TASKS, Machine
 
-# That of the application master, which is the driver in cluster deploy mode.
+# The container of the application master, which is the driver in cluster deploy mode.
 FIRST_CONTAINER = "_000001"
 
 
@@ -25,7 +25,7 @@ def test_yarn(deploy_mode: str, machine: Machine, yarn: Path, tmp_path: Path) ->
     told = json.loads((machine.home / "options.json").read_text())
     token = {"pulsar.client.authPluginClassName": "token", "pulsar.client.authParams": "file:token"}
     (machine.home / "options.json").write_text(json.dumps(told | token))
-    # The server asks for none, but a file that is not there is an error in whatever process connects.
+    # The server requires no certificate, but a missing file is an error in every process that connects.
     (machine.home / "token").write_text("any")
     settings = {
         **LOCAL,

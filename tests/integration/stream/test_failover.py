@@ -16,7 +16,7 @@ import pulsar as official_client
 import pytest
 from click.testing import CliRunner
 from integration.official import Admin, await_true
-from integration.streams import begun, finish
+from integration.streams import finish, has_first_batch
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
@@ -155,7 +155,7 @@ def outage(pair: Pair, spark: SparkSession, tmp_path_factory: pytest.TempPathFac
             limited.writeStream.format("memory").queryName("before").outputMode("complete")
             .option("checkpointLocation", str(checkpoint)).trigger(processingTime="1 hour").start()
         )  # fmt: skip
-        await_true("the first micro-batch", begun(checkpoint))
+        await_true("the first micro-batch", has_first_batch(checkpoint))
         query.stop()
         outage.read[name] = [row.value for row in spark.table("before").collect()]
         reader = spark.read.format("pulsar").options(**pair.options(EAST, topic, columns=COLUMNS))

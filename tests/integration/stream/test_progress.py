@@ -17,7 +17,7 @@ from typing import Any
 import pulsar as official_client
 import pytest
 from integration.official import Admin, Refused, await_true, python_client
-from integration.streams import Stream, begun, finish, send_numbers, to_files, values_in
+from integration.streams import Stream, finish, has_first_batch, send_numbers, to_files, values_in
 from pyspark.sql import DataFrame, SparkSession
 
 from pyspark_pulsar import PulsarProgressListener
@@ -270,7 +270,7 @@ def test_a_query_without_subscription_name_leaves_no_subscription(
 ) -> None:
     send_numbers(official, topic, range(100))
     query = to_files(stream(topic=topic, startingOffsets="earliest"), tmp_path / "stopped").start()
-    await_true("the first micro-batch", begun(tmp_path / "stopped" / "checkpoint"), 120)
+    await_true("the first micro-batch", has_first_batch(tmp_path / "stopped" / "checkpoint"), 120)
     query.stop()
     killed = subprocess.Popen(
         [sys.executable, PROGRAM, tmp_path / "checkpoint", pulsar.service_url, topic, tmp_path / "rows"],
@@ -278,7 +278,7 @@ def test_a_query_without_subscription_name_leaves_no_subscription(
         start_new_session=True,
     )
     try:
-        await_true("the first micro-batch", begun(tmp_path / "checkpoint"), 120)
+        await_true("the first micro-batch", has_first_batch(tmp_path / "checkpoint"), 120)
         await_true("an idle consumer for the ends", lambda: bool(admin.subscriptions(topic)))
     finally:
         os.killpg(killed.pid, signal.SIGKILL)

@@ -16,8 +16,8 @@ from integration.streams import (
     Sending,
     Stream,
     await_micro_batch,
-    begun,
     finish,
+    has_first_batch,
     send_numbers,
     to_files,
     values_in,
@@ -92,7 +92,7 @@ def test_start_at_latest_reads_only_later_messages(
     producer.flush()
     query = to_files(stream(topic=topic), tmp_path).start()
     try:
-        await_true("the first micro-batch", begun(tmp_path / "checkpoint"))
+        await_true("the first micro-batch", has_first_batch(tmp_path / "checkpoint"))
         for number in range(50, 80):
             producer.send(str(number).encode())
         query.processAllAvailable()

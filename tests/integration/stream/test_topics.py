@@ -9,7 +9,7 @@ from typing import Any
 import pulsar as official_client
 import pytest
 from integration.official import Admin, await_true
-from integration.streams import Stream, begun, finish, send_numbers, to_files, values_in
+from integration.streams import Stream, finish, has_first_batch, send_numbers, to_files, values_in
 from pyspark.sql import SparkSession
 
 from pyspark_pulsar.errors import DataLossError, OptionError
@@ -49,7 +49,7 @@ def test_new_topics_of_a_pattern_are_read_from_their_first_message(
     send_numbers(official, f"{topic[:-1]}X-other", range(1000, 1010))
     query = to_files(stream(topicsPattern=f"{topic}-.*"), tmp_path).start()
     try:
-        await_true("the first micro-batch", begun(tmp_path / "checkpoint"))
+        await_true("the first micro-batch", has_first_batch(tmp_path / "checkpoint"))
         send_numbers(official, f"{topic}-b", range(20, 30))
         send_numbers(official, f"{topic}-a", range(10, 20))
         query.processAllAvailable()

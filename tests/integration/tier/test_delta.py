@@ -27,10 +27,10 @@ from fixtures.cluster import object_store
 from fixtures.columnar import (
     IDENTIFIER,
     add_ledger,
-    behind,
     definition,
     ledgers,
     loaded,
+    positions_after,
     rows_of,
     written,
 )
@@ -298,7 +298,7 @@ def test_a_tierer_killed_in_a_commit_leaves_all_or_nothing(
     add_ledger(table, 1)
     job = tmp_path / "job"
     through_gate = {"type": "delta", "path": path, **s3_settings(gate.endpoint)}
-    job.write_bytes(pickle.dumps((through_gate, IDENTIFIER, written(table, rows_of(2)), behind(2))))
+    job.write_bytes(pickle.dumps((through_gate, IDENTIFIER, written(table, rows_of(2)), positions_after(2))))
     reached, is_dead = threading.Event(), threading.Event()
 
     def watch(request: Request) -> None:
@@ -314,7 +314,7 @@ def test_a_tierer_killed_in_a_commit_leaves_all_or_nothing(
         tierer.wait(60)
         is_dead.set()
     after = loaded(folder)
-    assert after.positions == behind(2 if is_answered else 1)
+    assert after.positions == positions_after(2 if is_answered else 1)
     assert s3_values(after) == ledgers(1, 2) if is_answered else ledgers(1)
     if not is_answered:
         add_ledger(after, 2)
@@ -337,7 +337,7 @@ def test_the_store_accepts_one_of_two_concurrent_commits(gate: HttpGate, endpoin
 
     def commit(number: int) -> None:
         try:
-            tables[number].commit(files[number], behind(2))
+            tables[number].commit(files[number], positions_after(2))
             outcomes.put("done")
         except TableMoved:
             outcomes.put("moved")
@@ -368,7 +368,7 @@ def test_a_commit_whose_response_is_lost(gate: HttpGate, endpoint: str) -> None:
     gate.watch = watch
     add_ledger(table, 1)
     assert len(lost) == 1
-    assert table.positions == behind(1)
+    assert table.positions == positions_after(1)
     add_ledger(table, 2)
     direct = DeltaFolder.open({"type": "delta", "path": path, **s3_settings(endpoint)})
     assert s3_values(loaded(direct)) == ledgers(1, 2)

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from fixtures.columnar import IDENTIFIER, behind, definition, loaded, written
+from fixtures.columnar import IDENTIFIER, definition, loaded, positions_after, written
 from fixtures.columnar_places import in_folder
 from fixtures.odd_rows import SCHEMA, Filter, all_columns, odd_files, random_filter
 from pyspark.sql import Column, DataFrame, SparkSession, functions
@@ -70,7 +70,7 @@ def test_random_filters_over_odd_values(
     batches = odd_files(rng, FILES)
     for ledger, batch in enumerate(batches, 1):
         table = loaded(catalog)
-        table.commit(written(table, batch), behind(ledger))
+        table.commit(written(table, batch), positions_after(ledger))
     plain = tmp_path / "plain.parquet"
     pq.write_table(pa.Table.from_batches(batches), plain, write_statistics=False)
     files = [file.url for file in loaded(catalog).files()]

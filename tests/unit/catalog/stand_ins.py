@@ -1,4 +1,4 @@
-"""Pulsar as the catalog's process meets it, without a server: what is there, and what was asked."""
+"""Substitutes for Pulsar in tests of the catalog's process: what exists, and a record of the requests."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class Requests:
 
 @dataclass(kw_only=True)
 class Admin(Requests):
-    """Of `AdminClient` what listing and loading ask."""
+    """The part of `AdminClient` that listing and loading use."""
 
     topics_there: Mapping[str, Iterable[str]] = field(default_factory=dict)
-    """By their namespaces."""
+    """Topics by their namespaces."""
     properties: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
@@ -127,7 +127,7 @@ class Broker(Requests):
 
 
 def cluster_of(broker: Broker | None = None, admin: Admin | None = None, **settings: str) -> Cluster:
-    """Without `admin` there is no `admin.url`."""
+    """Return a cluster; without `admin`, its settings have no `admin.url`."""
     given = {key: url for key, url in URLS.items() if admin is not None or key != "admin.url"}
     cluster = Cluster(parse_settings("pulsar", given | settings))
     made: dict[str, Any] = cluster.__dict__

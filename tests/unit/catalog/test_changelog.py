@@ -1,4 +1,4 @@
-"""From the bounds of CHANGES to options of a read."""
+"""Conversion of the bounds of CHANGES to the options of a read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session says under `spark.sql.catalog.<name>.`."""
+"""The settings of a session under `spark.sql.catalog.<name>.`."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def test_keys_in_any_case_and_by_their_aliases() -> None:
     assert settings.read_options(TOPIC) == {"service.url": "pulsar://h:1", "topic": str(TOPIC)}
 
 
-def test_each_scope_is_given_what_it_knows() -> None:
+def test_each_scope_gets_the_options_that_it_knows() -> None:
     settings = parse_settings("pulsar", URL | {"startingoffsets": "earliest", "deliveryguarantee": "none"})
     assert settings.read_options(TOPIC) == URL | {"startingOffsets": "earliest", "topic": str(TOPIC)}
     assert settings.write_options(TOPIC, "id") == URL | {

@@ -1,4 +1,4 @@
-"""Rows of system tables, of answers as the admin REST API gives them."""
+"""Rows of system tables, made of answers of the admin REST API."""
 
 import datetime as dt
 import json
@@ -61,7 +61,7 @@ class Stats(Admin):
 
 @pytest.fixture
 def ends(monkeypatch: pytest.MonkeyPatch) -> dict[str, PartitionEnds]:
-    """By the names of partitions; what is not there is empty."""
+    """Answers by the names of partitions; a partition without an answer is empty."""
     found: dict[str, PartitionEnds] = {}
     monkeypatch.setattr(
         system_rows,
@@ -90,7 +90,7 @@ def test_offsets(ends: dict[str, PartitionEnds]) -> None:
 
 
 @pytest.mark.parametrize("admin", [None, Stats(refuses={"internal_stats": PermissionDenied("no")})])
-def test_offsets_for_those_who_may_only_consume(ends: dict[str, PartitionEnds], admin: Stats | None) -> None:
+def test_offsets_for_roles_that_may_only_consume(ends: dict[str, PartitionEnds], admin: Stats | None) -> None:
     ends[ORDERS] = PartitionEnds(Position(7, 0), Position(9, 4), None)
     found = rows(cluster_of(broker(), admin), HERE, "orders$offsets")
     assert found == [[-1, "7:0:0", "9:4:0", None, None, None]]
@@ -148,7 +148,7 @@ def test_names_of_columns_are_quoted_where_they_must() -> None:
     ]
 
 
-def test_what_cannot_be_asked() -> None:
+def test_a_table_that_cannot_be_queried_is_refused() -> None:
     cluster = cluster_of(broker())
     with pytest.raises(OptionError, match=r"admin\.url"):
         rows(cluster, HERE, "orders$subscriptions")

@@ -1,4 +1,4 @@
-"""Which namespaces and tables are shown, and what a query is told of a table."""
+"""The namespaces and tables that are listed, and the description of a table that a query gets."""
 
 import json
 
@@ -45,7 +45,7 @@ def test_the_namespaces_of_one_tenant() -> None:
         list_namespaces(cluster, ["b"])
 
 
-def test_what_pulsar_keeps_for_itself() -> None:
+def test_namespaces_that_pulsar_uses_internally() -> None:
     cluster = cluster_of(admin=Admin(topics_there=NAMESPACES), systemTopics="true")
     assert ["pulsar", "system"] in list_namespaces(cluster, [])
     assert ["public", "functions"] in list_namespaces(cluster, ["public"])
@@ -69,7 +69,7 @@ def test_a_role_that_may_list_nothing() -> None:
         list_namespaces(cluster, ["public"])
 
 
-def test_one_tenant_that_is_refused_hides_no_other() -> None:
+def test_a_refused_tenant_hides_no_other() -> None:
     admin = Admin(topics_there=NAMESPACES, refuses={"namespaces of a": DENIED})
     assert list_namespaces(cluster_of(admin=admin), []) == [["public", "default"]]
 
@@ -122,7 +122,7 @@ def test_lists_by_the_broker(admin: Admin | None) -> None:
     assert broker.counts == {"partitions": 1}
 
 
-def test_a_namespace_or_tenant_that_is_not_there() -> None:
+def test_a_missing_namespace_or_tenant_is_reported() -> None:
     cluster = cluster_of(admin=Admin(topics_there=NAMESPACES))
     assert list_tables(cluster, ["a"]) == []
     with pytest.raises(NamespaceNotFoundError):
@@ -164,7 +164,7 @@ def test_a_role_that_may_only_consume(admin: Admin | None) -> None:
     assert found["comment"] is None
 
 
-def test_an_admin_api_that_is_away_is_told() -> None:
+def test_an_admin_api_that_is_away_is_reported() -> None:
     """Rows would be written without keys."""
     admin = Admin(refuses={"topic_properties": ConnectionFailed("away")})
     with pytest.raises(ConnectionFailed):
@@ -175,7 +175,7 @@ def test_an_admin_api_that_is_away_is_told() -> None:
     "whole", ["persistent://public/default/x", "persistent://public/default/x-partition-3"]
 )
 def test_the_key_column_of_a_partition(whole: str) -> None:
-    """Also of a topic that is only called like one."""
+    """The same holds for a topic whose name only looks like such a name."""
     name = "persistent://public/default/x-partition-3"
     admin = Admin(properties={whole: {"pyspark-pulsar.key_column": "id"}})
     there = {name: (0, None), "persistent://public/default/x": (0, AVRO)}

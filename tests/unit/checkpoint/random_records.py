@@ -1,4 +1,4 @@
-"""Random records of an index as several owners would write them, and a simple model of what they mean."""
+"""Random records of an index as several owners would write them, and a simple model of their meaning."""
 
 from dataclasses import dataclass, field
 
@@ -43,7 +43,9 @@ changes = st.one_of(
 
 
 def as_records(drawn: list, start: int = 1, first: str = "a") -> list[tuple[tuple[int, int], Record]]:
-    """FORMAT, a take-over, and the changes, each with a place; each writer has seen all before."""
+    """Return FORMAT, a takeover, and the changes, each with a position; each writer has seen all earlier
+    ones.
+    """
     head = [(Kind.FORMAT, first, {}, b""), (Kind.TAKEOVER, first, {}, b"")]
     found, last = [], None
     for number, (kind, owner, details, body) in enumerate([*head, *drawn]):
@@ -55,7 +57,9 @@ def as_records(drawn: list, start: int = 1, first: str = "a") -> list[tuple[tupl
 
 @dataclass
 class Model:
-    """Folders as a set, files as a dictionary: paths to ids. Written without a look at the product's tree."""
+    """Folders as a set, and files as a dictionary from path to id, written without reading the product's
+    tree.
+    """
 
     owner: str = ""
     folders: set[str] = field(default_factory=lambda: {""})

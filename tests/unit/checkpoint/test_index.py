@@ -33,7 +33,7 @@ def replayed(records: list) -> Replay:
 
 
 def whole(replay: Replay) -> tuple:
-    """All that a state says."""
+    """Return everything that a state contains."""
     state = replay.state
     files = {
         each.id: (each.length, each.modified_ms, each.chunks, replay.bodies.get(each.id))
@@ -43,7 +43,9 @@ def whole(replay: Replay) -> tuple:
 
 
 def with_snapshot(records: list, at: int, behind: int, part_bytes: int) -> list:
-    """`records` with a snapshot behind the first `at`, its parts spread over the `behind` records that follow."""
+    """Return `records` with a snapshot after the first `at`; the `behind` records that follow are between its
+    parts.
+    """
     prefix = replayed(records[:at])
     snapshot = Snapshot.from_state(prefix.state, prefix.last)
     bodies = {file_id: prefix.bodies.get(file_id) for file_id in prefix.state.tree.files}
@@ -105,13 +107,13 @@ def test_from_an_anchor_on_the_state_is_the_same(drawn: list, data: st.DataObjec
         replay = replayed(found[first:])
         assert whole(replay) == expected
         assert replay.anchor == found[at - 1][0]
-    # Behind it nothing may.
+    # The records after the anchor may not be missing.
     for first in {at, data.draw(st.integers(at, len(found)))}:
         assert replayed(found[first:]).state is None
 
 
 def test_of_two_snapshots_beside_each_other_the_later_one_counts() -> None:
-    """A former owner still writes its snapshot when the next one begins another."""
+    """The previous owner still writes its snapshot when the next owner begins another one."""
     records = as_records([])
     earlier = replayed(records)
     others = [
@@ -141,7 +143,7 @@ def test_of_two_snapshots_beside_each_other_the_later_one_counts() -> None:
 
 
 @given(drawn, st.data())
-def test_a_record_that_is_missing_in_between_is_seen(drawn: list, data: st.DataObject) -> None:
+def test_a_missing_record_is_noticed(drawn: list, data: st.DataObject) -> None:
     records = as_records(drawn)
     gone = data.draw(st.integers(1, len(records) - 1))
     behind = records[gone + 1 :]
@@ -180,7 +182,7 @@ def test_the_first_of_many_creators_wins_in_every_order(rng: random.Random) -> N
         )
 
 
-def test_a_floor_and_a_file_behind_it() -> None:
+def test_a_floor_and_a_file_after_it() -> None:
     state = state_of(as_records([]))
 
     def apply(kind: Kind, number: int, **details: object) -> Outcome:

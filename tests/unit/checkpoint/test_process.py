@@ -71,12 +71,12 @@ def test_names_of_checkpoints() -> None:
     ["", "file:///x", "pulsar+checkpoint://t/n", "pulsar+checkpoint://t", f"{HERE}/../x", f"{HERE}/./x",
      "pulsar+checkpoint://t t/n/c", "pulsar+checkpoint:///n/c"],
 )  # fmt: skip
-def test_what_names_no_checkpoint_is_refused(text: str) -> None:
+def test_a_path_without_a_checkpoint_is_refused(text: str) -> None:
     with pytest.raises(OptionError, match=r"expected|may have"):
         parse_path(text)
 
 
-def test_a_deadline_that_is_over_says_what_for() -> None:
+def test_an_expired_deadline_names_its_purpose() -> None:
     assert Deadline.after(5).seconds_left("x") > 4
     with pytest.raises(DeadlineExceeded, match=r"reading it: expected .* within 0 s.*last attempt: no route"):
         Deadline.after(0).seconds_left("reading it", "no route")

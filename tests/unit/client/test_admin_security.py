@@ -1,4 +1,4 @@
-"""Who asks the admin REST API, and that this is told no one who must not hear it. The servers stand for no Pulsar."""
+"""Credentials for the admin REST API, and servers that must not receive them. The servers here are no Pulsar."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ Serve = Callable[..., tuple[str, list[str | None]]]
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    """`serve(answer, certificate)`: a server's URL, and the header Authorization of each request that came."""
+    """Return `serve(answer, certificate)`: a server's URL, and the header Authorization of each request that
+    it received.
+    """
     servers: list[ThreadingHTTPServer] = []
 
     def start(answer: Answer, certificate: Certificate | None = None) -> tuple[str, list[str | None]]:
@@ -67,7 +69,7 @@ def client(url: str, **more: str) -> AdminClient:
     return AdminClient(parse_options(ConnectionOptions, given | more))
 
 
-def test_another_broker_hears_it_as_well(serve: Serve) -> None:
+def test_another_broker_gets_the_credentials_as_well(serve: Serve) -> None:
     owner, heard_by_owner = serve(lambda: (200, {}))
     first, heard_by_first = serve(lambda: (307, {"Location": f"{owner}/there"}))
     with client(first) as admin:
@@ -75,7 +77,7 @@ def test_another_broker_hears_it_as_well(serve: Serve) -> None:
     assert heard_by_first == heard_by_owner == ["Bearer sesame"]
 
 
-def test_nobody_hears_it_in_plain_who_was_asked_over_tls(serve: Serve, tmp_path: Path) -> None:
+def test_a_redirect_from_tls_to_plain_http_gets_no_credentials(serve: Serve, tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     plain, heard = serve(lambda: (200, {}))
     secured, _ = serve(

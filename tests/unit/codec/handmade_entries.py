@@ -46,7 +46,10 @@ def proto(*fields: tuple[int, int | bytes]) -> bytes:
 
 
 def entry(payload: bytes, *fields: tuple[int, int | bytes]) -> bytes:
-    """Without the optional checksum; MessageMetadata: 1 producer, 2 sequence id, 3 publish time."""
+    """Return an entry without the optional checksum.
+
+    Fields of MessageMetadata: 1 is the producer, 2 the sequence id, 3 the publish time.
+    """
     metadata = proto((1, b"producer"), (2, 41), (3, PUBLISHED_MS), *fields)
     return struct.pack(">I", len(metadata)) + metadata + payload
 

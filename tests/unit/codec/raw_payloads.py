@@ -32,7 +32,7 @@ def record(*fields: Any, name: str = "R", **more: Any) -> dict[str, Any]:
 
 
 def avro_bytes(document: dict[str, Any], value: dict[str, Any]) -> bytes:
-    """By fastavro."""
+    """Encode a value with fastavro."""
     out = io.BytesIO()
     fastavro.schemaless_writer(out, fastavro.parse_schema(document), value)
     return out.getvalue()
@@ -49,7 +49,9 @@ def entries(*payloads: bytes | None, version: bytes | None = WRITER) -> EntryBat
 def decoded(
     kind: str, reader: dict[str, Any], found: EntryBatch, writer: dict[str, Any] | None = None
 ) -> list[dict[str, Any]]:
-    """All value columns, read by `reader`, of messages that name `writer` (the same when not given)."""
+    """Return all value columns of messages that name `writer`, read with `reader` (by default the same
+    schema).
+    """
     info = SchemaInfo("R", SchemaType[kind], json.dumps(reader).encode())
     schema = resolve_read_schema(info, topic=TOPIC, columns=["*"])
     own = replace(info, document=json.dumps(writer or reader).encode())

@@ -1,4 +1,4 @@
-"""From the encoder's frames to the decoder's entries, without a broker between them."""
+"""The encoder's frames as the decoder's entries, without a broker between them."""
 
 import struct
 

@@ -170,7 +170,7 @@ def test_blocks_with_a_size_are_read_and_passed_over() -> None:
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        # What Avro's Java library makes of them: chains, swaps, a name that another field took.
+        # Results of Avro's Java library: chains, swaps, and a name that another field has taken over.
         ([("b", ["a"]), ("c", ["b"])], {"b": 5, "c": 6}),
         ([("b", ["a"]), ("a", ["b"])], {"a": 6, "b": 5}),
         ([("x", ["a"]), ("y", ["a"])], {"x": None, "y": 5}),
@@ -197,7 +197,7 @@ def test_names_of_a_union_that_were_swapped() -> None:
         ]
 
     old = record(("e", enums("E", "F")), namespace="n")
-    # The same schema but for aliases would be that of the messages.
+    # Without its aliases, this schema would equal the messages' schema.
     new = record(("e", enums("E", "F", E=["n.F"], F=["E"])), ("x", "int", 0), namespace="n")
     assert resolved(old, new, {"e": ("n.E", "A")}, {"e": ("n.F", "A")}) == [
         {"e": {"member0": None, "member1": "A"}, "x": 0},
@@ -205,7 +205,7 @@ def test_names_of_a_union_that_were_swapped() -> None:
     ]
 
 
-def test_a_field_keeps_its_name_where_an_alias_would_make_two_of_it() -> None:
+def test_a_field_keeps_its_name_if_an_alias_would_duplicate_it() -> None:
     old = record(("a", "int"), ("b", "string"))
     new = record(
         {"name": "renamed", "type": "long", "aliases": ["other", "a"]},

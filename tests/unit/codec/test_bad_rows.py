@@ -1,4 +1,4 @@
-"""What becomes of messages that do not decode, by option `mode`."""
+"""Messages that do not decode, for each value of the option `mode`."""
 
 import pytest
 from unit.codec.handmade_entries import JSON_INFO, NEW, V1, V2, avro_info, entry, lenient, rows_of

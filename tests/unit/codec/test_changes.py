@@ -1,4 +1,4 @@
-"""Rows as changes: which kind, of which key, at which position."""
+"""Rows as changes: their kind, key and position."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_row_of_its_key_alone_is_no_delete() -> None:
     assert [(row["_change_type"], row["id"]) for row in rows] == [("update_postimage", 1), ("delete", 1)]
 
 
-def test_a_pair_without_a_value_is_a_delete_whose_key_is_there() -> None:
+def test_a_pair_without_a_value_is_a_delete_with_its_key() -> None:
     pairs = pa.schema({"key": pa.string(), "value": pa.string()})
     messages = [(b"a", {"key": "a", "value": "x"}), (b"a", {"key": "a"}), (None, {})]
     rows = changed("key", pairs, *messages, separated=True)
@@ -107,6 +107,6 @@ def test_the_key_of_a_delete_has_its_type_again(kind: pa.DataType, key: bytes, v
     assert (row["_change_type"], row["k"]) == ("delete", value)
 
 
-def test_a_key_that_is_none_of_the_column_is_told() -> None:
+def test_a_key_of_another_type_than_the_column_is_reported() -> None:
     with pytest.raises(SchemaError, match="column id: expected deletes"):
         changed("id", VALUES, (b"abc", {}))

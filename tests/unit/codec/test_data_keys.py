@@ -1,4 +1,4 @@
-"""Unwrapping data keys, and what is said of private keys that cannot do it."""
+"""Unwrapping of data keys, and the errors for private keys that cannot do it."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ except PrerequisiteMissing as fault:
     assert done.stdout == "told\n"
 
 
-def test_the_package_is_asked_for_on_the_driver_only_with_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_driver_needs_the_package_only_if_there_are_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     from pyspark_pulsar.errors import PrerequisiteMissing
 
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)

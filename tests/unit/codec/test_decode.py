@@ -95,7 +95,7 @@ def test_range_is_start_inclusive_end_exclusive() -> None:
     assert [row["value"] for row in rows_of(over, *entries)] == [b"b", b"c", b"d", b"e"]
 
 
-def test_full_batches_come_at_once_and_the_rest_at_the_end() -> None:
+def test_full_batches_are_returned_immediately_and_the_rest_at_the_end() -> None:
     over = decoder(None, ["value"], batch_rows=2)
     first = [
         batch.num_rows for batch in over.decode(pushed(batched(b"a", b"b", b"c"), entry(b"d"), entry(b"e")))
@@ -150,7 +150,7 @@ def test_json_message_older_than_a_required_field() -> None:
 
 
 @pytest.mark.parametrize("version", [b"1", b"\0" * 7, b"\0" * 9, b"\xff" * 200])
-def test_what_is_no_version_is_not_asked_for(version: bytes) -> None:
+def test_bytes_that_are_no_version_are_not_looked_up(version: bytes) -> None:
     info = SchemaInfo("x", SchemaType.AVRO, NEW.encode())
     with pytest.raises(SchemaError, match=rf"schema version {version.hex()}, which messages name, got none"):
         list(decoder(info, fetch=no_fetch).decode(pushed(entry(b"\2\0", (16, version)))))
@@ -216,7 +216,7 @@ def test_error_within_a_batch_names_the_batch_index() -> None:
 
 
 def test_messages_without_a_version_are_read_by_the_topics_own_document() -> None:
-    """Not by the document that the query reads by, which `.schema()` may have changed."""
+    """The decoder does not use the query's document, because `.schema()` may have changed that."""
     document = avro_info(
         '{"type":"record","name":"R","fields":[{"name":"a","type":"float"},{"name":"b","type":"int"}]}'
     )
@@ -241,7 +241,7 @@ def test_messages_without_a_version_are_read_by_the_topics_own_document() -> Non
     assert rows == [{"b": 7, "c": None}, {"b": 7, "c": None}, {"b": 8, "c": "x"}]
 
 
-def test_what_is_not_asked_for_is_not_decoded() -> None:
+def test_columns_that_are_not_selected_are_not_decoded() -> None:
     for info in (JSON_INFO, avro_info(NEW), SchemaInfo("x", SchemaType.INT64)):
         assert rows_of(decoder(info, ["__messageSize"]), entry(b"\xff")) == [{"__messageSize": 1}]
     assert rows_of(decoder(JSON_INFO, ["tag"]), entry(b'{"id":"no number","tag":"x"}')) == [{"tag": "x"}]
@@ -286,7 +286,7 @@ def test_a_decoder_serves_no_split_of_a_topic_that_was_made_again(then: str) -> 
         assert [row["id"] for row in rows_of(last, entry(b"\2\4", (16, V1)))] == [2]
 
 
-def test_a_decoder_that_knows_many_versions_does_not_come_back() -> None:
+def test_a_decoder_with_many_versions_is_not_reused() -> None:
     taken = []
     for _ in range(2):
         over = lenient(
@@ -297,7 +297,7 @@ def test_a_decoder_that_knows_many_versions_does_not_come_back() -> None:
     assert taken[0] is not taken[1]
 
 
-def test_a_decoder_that_failed_serves_nobody() -> None:
+def test_a_decoder_that_failed_refuses_further_calls() -> None:
     asked: list[bytes] = []
 
     def fetch(version: bytes) -> SchemaInfo | None:

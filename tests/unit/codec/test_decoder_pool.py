@@ -13,7 +13,7 @@ def decoder() -> Decoder:
     )
 
 
-def test_each_decoder_has_one_taker_and_its_own_key() -> None:
+def test_each_decoder_is_taken_once_and_has_its_own_key() -> None:
     pool = DecoderPool()
     first, second = decoder(), decoder()
     pool.give_back("a", first, {})

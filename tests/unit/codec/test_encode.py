@@ -130,7 +130,7 @@ def test_null_in_a_required_field_names_the_row() -> None:
         encoder(schema).encode(batch, NOW_MS)
 
 
-def test_string_that_is_no_symbol_names_the_row() -> None:
+def test_a_string_that_is_no_symbol_names_the_row() -> None:
     batch = pa.record_batch({"id": pa.array([1], pa.int64()), "status": pa.array(["LOST"])})
     schema = resolve_write_schema(batch.schema, topic_schema(SchemaType.AVRO), topic=TOPIC)
     with pytest.raises(SchemaError, match=r"row 0 "):

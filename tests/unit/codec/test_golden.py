@@ -1,6 +1,8 @@
-"""Entries that Pulsar's own Java classes made, decoded by us and compared with what Java read from them.
+"""Entries that Pulsar's own Java classes made, decoded by the kernel and compared with what Java read from
+them.
 
-`make golden` writes the file anew; tests/integration/schema/test_golden_is_current.py checks that it would not change.
+`make golden` writes the file again. tests/integration/schema/test_golden_is_current.py checks that the
+file would not change.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ def test_entry_of_the_java_client(line: dict[str, Any]) -> None:
         )
 
 
-def test_every_type_and_codec_is_there() -> None:
+def test_every_type_and_codec_is_covered() -> None:
     types = {line["schema"]["type"] for line in LINES}
     missing = set(SchemaType.__members__) - types
     assert missing == {"NONE", "AUTO", "AUTO_CONSUME", "AUTO_PUBLISH"}

@@ -1,4 +1,4 @@
-"""Messages and versions that no honest client writes, and what lies beside the range of a read."""
+"""Messages and versions that no honest client writes, and messages outside the range of a read."""
 
 import json
 import time
@@ -78,7 +78,7 @@ def test_a_document_nested_deeper_than_any_is_refused() -> None:
 
 
 def test_a_batch_of_bad_rows_takes_no_time_for_versions_it_does_not_have() -> None:
-    """Once each row looked for every version among all rows behind it."""
+    """Looking up versions is linear: once, each row searched all rows after it for every version."""
     schema = resolve_read_schema(info(WORDS), topic=TOPIC, columns=["*"])
     decoder = EntryDecoder(
         schema,
@@ -97,15 +97,15 @@ def test_a_batch_of_bad_rows_takes_no_time_for_versions_it_does_not_have() -> No
 
 
 def read_until(end: tuple[int, int, int], found: EntryBatch) -> list[dict[str, Any]]:
-    """Of the old version, to which the new one does not resolve."""
+    """A message of the old version, to which the new version does not resolve."""
     schema = resolve_read_schema(info(WORDS), topic=TOPIC, columns=["*"])
     versions = {OLD: info(WORDS), NEW: info(record(("x", "boolean")))}
     decoder = EntryDecoder(schema, topic=TOPIC, partition=-1, fetch_schema=versions.get, end=end)
     return [row for batch in [*decoder.decode(found), *decoder.finish()] for row in batch.to_pylist()]
 
 
-def test_versions_behind_the_range_do_not_matter() -> None:
-    """The broker sends entries ahead: what lies behind the end must not decide whether the read succeeds."""
+def test_versions_past_the_range_do_not_matter() -> None:
+    """The broker sends entries ahead, so entries past the end of the range must not fail the read."""
     payload = avro_bytes(WORDS, {"x": "a"})
 
     def found() -> EntryBatch:
@@ -119,7 +119,7 @@ def test_versions_behind_the_range_do_not_matter() -> None:
         read_until((7, 3, 0), found())
 
 
-def test_damage_behind_the_range_does_not_matter() -> None:
+def test_damage_past_the_range_does_not_matter() -> None:
     payload = avro_bytes(WORDS, {"x": "a"})
 
     def found() -> EntryBatch:

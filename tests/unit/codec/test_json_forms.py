@@ -1,7 +1,8 @@
-"""Dates, times and numbers in JSON in the forms of Pulsar's Java client: the value of each text, and texts without one.
+"""Dates, times and numbers in JSON in the forms of Pulsar's Java client: the value of each text, and texts
+without one.
 
-The values beside the texts are those that the client's mapper (4.0.8, Jackson 2.17) reads from them, unless a comment
-says otherwise.
+The values beside the texts are those read by the client's mapper (4.0.8, Jackson 2.17), unless a comment
+names another source.
 """
 
 from __future__ import annotations
@@ -142,7 +143,7 @@ def test_read(kind: Any, text: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize(("kind", "text"), NO_VALUE, ids=str)
-def test_what_is_no_value_is_a_bad_row(kind: Any, text: str) -> None:
+def test_an_invalid_value_is_a_bad_row(kind: Any, text: str) -> None:
     with pytest.raises(DecodeError, match="in field v, at byte"):
         read(kind, text)
 
@@ -155,7 +156,7 @@ WRITTEN: list[tuple[Any, Any, str]] = [
     (THERE, LOCAL, '"2024-05-06T07:08:09"'),
     (CLOCK, dt.time(7, 8, 9, 1), '"07:08:09.000001"'),
     (DAY, dt.date(1, 1, 1), '"0001-01-01"'),
-    # Java takes a text for a date of the Julian calendar before 1582.
+    # Java reads a date before 1582 by the Julian calendar.
     (DATE, dt.datetime(1, 1, 1, tzinfo=UTC), "-62135596800000"),
     (CHAR, 120, '"x"'),
     (CHAR, 34, r'"\""'),

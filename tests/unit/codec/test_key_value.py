@@ -68,7 +68,7 @@ def retyped(info: SchemaInfo, side: str, kind: SchemaType) -> SchemaInfo:
     return replace(join(replace(schemas, **{side: changed})), version=VERSION)
 
 
-def test_a_side_that_is_not_asked_for_is_not_decoded() -> None:
+def test_a_side_that_is_not_selected_is_not_decoded() -> None:
     golden = GOLDEN["string_avro", "INLINE"]
     as_bytes = retyped(golden.info, "key", SchemaType.BYTES)
     broken = retyped(golden.info, "key", SchemaType.DOUBLE)
@@ -80,7 +80,7 @@ def test_a_side_that_is_not_asked_for_is_not_decoded() -> None:
     assert rows_of(broken, golden.batched, ["__partition"]) == [{"__partition": -1}] * len(wanted)
 
 
-def test_each_version_says_where_its_keys_lie() -> None:
+def test_each_version_determines_where_its_keys_are() -> None:
     """Pulsar lets a topic change from inline to separated: nothing checks it."""
     inline, separated = GOLDEN["int32_string", "INLINE"], GOLDEN["int32_string", "SEPARATED"]
     second = bytes(7) + b"\1"
@@ -124,7 +124,7 @@ def test_a_version_of_other_types_is_refused() -> None:
         (b"\0\0\0\1\0\xff\xff\xff\xff", "key: expected 4 bytes"),
     ],
 )
-def test_what_is_no_pair_is_named(payload: bytes, why: str) -> None:
+def test_an_invalid_pair_is_named(payload: bytes, why: str) -> None:
     good = b"\0\0\0\4\0\0\0\1\0\0\0\1x"
     with pytest.raises(DecodeError, match=rf"ledger 7, entry 1: .*{why}"):
         rows_of(INLINE, [unversioned(good), unversioned(payload)], ["*"])
@@ -146,8 +146,11 @@ def messages_in(entry: bytes) -> bytes:
 
 @pytest.mark.parametrize("case", [case for case in GOLDEN if case[0] != "json_json"], ids="-".join)
 def test_bytes_are_what_java_writes(case: tuple[str, str]) -> None:
-    """All but JSON, in which Jackson has its own order of fields, and an inline pair of two nulls: Java writes
-    its two lengths, we write a null value."""
+    """Java's entries and the kernel's are equal, except for JSON and for an inline pair of two nulls.
+
+    Jackson has its own order of fields in JSON. Java writes the two lengths of the pair; the kernel writes
+    a null value.
+    """
     java = GOLDEN[case]
     read = resolve_read_schema(java.info, topic=TOPIC, columns=["*"])
     decoder = EntryDecoder(read, topic=TOPIC, partition=-1, fetch_schema=lambda _: java.info)
@@ -171,7 +174,7 @@ def raw_entry(sent: SendFrames) -> bytes:
     return sent.frames[8 + command :]
 
 
-def test_what_cannot_be_written_names_side_and_row() -> None:
+def test_a_value_that_cannot_be_written_names_side_and_row() -> None:
     document = b'{"type":"record","name":"R","fields":[{"name":"id","type":"long"}]}'
     record, text = SchemaInfo("", SchemaType.AVRO, document), SchemaInfo("", SchemaType.STRING)
     info = join(KeyValueSchemas(record, text, separated=True))
@@ -200,7 +203,7 @@ def test_defaults_of_a_side_are_written() -> None:
 
 
 def test_separated_keys_route_like_java_s() -> None:
-    """By the hash of the key's base64 text, as `MessageImpl.getKey` gives it to the router."""
+    """The router uses the hash of the key's base64 text, which it gets from `MessageImpl.getKey`."""
     info = GOLDEN["int32_string", "SEPARATED"].info
     keys = [7, -1, 42, None]
     batch = pa.record_batch([pa.array(keys, pa.int32()), pa.array(["x"] * 4)], names=["key", "value"])

@@ -65,14 +65,14 @@ def rows_of(
 
 
 @each_form
-def test_records_come_back(value_format: str, encoding: str) -> None:
+def test_records_are_read_back(value_format: str, encoding: str) -> None:
     info, frames = sent(value_format, encoding)
     read = resolve_read_schema(info, topic=TOPIC, columns=["*"])
     assert rows_of(read, info, entries_of(frames)) == BATCH.to_pylist()
 
 
 @each_form
-def test_structs_are_restricted_to_what_is_asked_for(value_format: str, encoding: str) -> None:
+def test_structs_are_restricted_to_the_selected_fields(value_format: str, encoding: str) -> None:
     info, frames = sent(value_format, encoding)
     value = pa.struct([("inner", pa.struct([("b", pa.string())])), ("amount", pa.float64())])
     wanted = pa.schema([("value", value), ("key", pa.struct([("id", pa.int64())]))])

@@ -17,7 +17,7 @@ from pyspark_pulsar.schema.read_schema import resolve_read_schema
 
 
 def rows(*, trimmed_is_loss: bool) -> list[dict[str, Any]]:
-    """Of the last of two chunks and a message behind it."""
+    """Return the entries of the last of two chunks and of a message after it."""
 
     def earlier(_ledger: int, _entry: int, _chunks: int) -> EarlierRanges:
         raise DataLossError("the topic now ends before it")
@@ -38,12 +38,12 @@ def rows(*, trimmed_is_loss: bool) -> list[dict[str, Any]]:
     return found + [row for batch in decoder.finish() for row in batch.to_pylist()]
 
 
-def test_where_it_is_a_loss_the_message_is_named() -> None:
+def test_a_loss_names_the_message() -> None:
     with pytest.raises(DataLossError, match="ledger 7, entry 0: looking back for the first of the 2 chunks"):
         rows(trimmed_is_loss=True)
 
 
-def test_where_it_is_allowed_the_read_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_read_continues_if_data_loss_is_allowed(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         assert rows(trimmed_is_loss=False) == [{"value": b"1"}]
     assert "the topic now ends before it" in caplog.text

@@ -1,4 +1,4 @@
-"""What options make of rows, decoded again: tombstones, chunks, encryption with real key pairs."""
+"""Rows that are encoded with options and decoded again: tombstones, chunks, encryption with real key pairs."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_options_in_the_kernels_words() -> None:
     assert producing(off) == Producing("none", 5000)
 
 
-def test_tombstones_are_rows_with_a_key_and_nothing_else() -> None:
+def test_tombstones_are_rows_with_only_a_key() -> None:
     batch = pa.record_batch(
         {
             "__key": pa.array(["a", "b", None, "d"]),

@@ -1,4 +1,4 @@
-"""Whose transaction a frame belongs to stands in its command, for the broker, and in its metadata, for readers."""
+"""The transaction of a frame: in its command for the broker, and in its metadata for readers."""
 
 import struct
 from dataclasses import replace
@@ -29,8 +29,8 @@ def sent(transaction: TransactionId | None) -> list[SendFrames]:
     return encoder.encode(ROWS, 1_700_000_000_000)
 
 
-def wanted(frames: list[SendFrames]) -> list[TransactionId]:
-    """The transactions that a reader of storage asks for."""
+def needed_ids(frames: list[SendFrames]) -> list[TransactionId]:
+    """Return the ids of the transactions that a reader of storage needs."""
     schema = resolve_read_schema(None, topic=TOPIC, columns=["value"])
     decoder = Decoder(
         DecoderOptions(output_schema=schema.output_schema, topic=TOPIC, partition=-1, value=schema.value)
@@ -58,14 +58,14 @@ def varint(number: int) -> bytes:
 @pytest.mark.parametrize("transaction", [(0, 0), (3 << 48, 17), (LARGEST, LARGEST)])
 def test_metadata_and_command_name_the_transaction(transaction: TransactionId) -> None:
     frames = sent(transaction)
-    assert wanted(frames) == [transaction]
+    assert needed_ids(frames) == [transaction]
     most, least = transaction
     # CommandSend: txnid_least_bits = 4, txnid_most_bits = 5.
     assert b"\x20" + varint(least) + b"\x28" + varint(most) in command(frames[0])
 
 
 def test_without_a_transaction_nothing_is_named() -> None:
-    assert wanted(sent(None)) == []
+    assert needed_ids(sent(None)) == []
     assert len(command(sent(None)[0])) < len(command(sent((0, 0))[0]))
 
 
@@ -85,7 +85,7 @@ def test_storage_shows_nothing_of_an_aborted_one(producing: Producing, sealed: b
 
 
 def rows_of(values: list[str], producing: Producing, *, aborted: bool) -> list[str]:
-    """What a reader of storage gets of a transaction that has them all."""
+    """Return the rows that a reader of storage gets if it knows the outcome of every transaction."""
     batch = pa.record_batch({"value": pa.array(values)})
     schema = resolve_write_schema(batch.schema, None, topic=TOPIC)
     encoder = BatchEncoder(schema, topic=TOPIC, partitions=1, compression="NONE", producing=producing)

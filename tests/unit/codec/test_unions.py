@@ -73,7 +73,7 @@ def as_maps(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("kind", ["AVRO", "JSON"])
-def test_unions_anywhere_come_back(kind: str) -> None:
+def test_unions_anywhere_are_read_back(kind: str) -> None:
     found, _ = written(kind, WHEREVER, as_maps(ROWS))
     assert decoded(kind, WHEREVER, found) == ROWS
 

@@ -1,4 +1,6 @@
-"""The manifests of deploy/kubernetes against Kubernetes' schemas, and against what else says the same."""
+"""The manifests of deploy/kubernetes, compared with Kubernetes' schemas and with other files that repeat the
+same values.
+"""
 
 import tomllib
 from pathlib import Path
@@ -27,7 +29,7 @@ def one(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yaml")), ids=lambda path: path.name)
-def test_a_manifest_is_one_of_kubernetes(path: Path) -> None:
+def test_a_manifest_is_valid_for_kubernetes(path: Path) -> None:
     for document in documents(path):
         if document["kind"] == OPERATORS_KIND:
             check_pod(document["spec"]["driver"]["template"])
@@ -44,7 +46,7 @@ def test_a_wrong_name_is_seen() -> None:
 
 
 def test_all_pods_are_those_of_the_template() -> None:
-    """The operator asks for the names of Spark's own containers; a job has more of everything."""
+    """The operator requires the names of Spark's own containers; a job has more of everything."""
     template = one("pod-template.yaml")["spec"]
     application = one("spark-application.yaml")["spec"]
     for role in ("driver", "executor"):
@@ -78,7 +80,7 @@ def test_the_image_runs_as_the_user_of_the_pods() -> None:
     assert int(steps["USER"]) == one("pod-template.yaml")["spec"]["securityContext"]["runAsUser"]
 
 
-def test_the_image_has_what_containers_are_for_and_the_page_says_which() -> None:
+def test_the_image_has_the_programs_that_the_page_names() -> None:
     """Object stores, encrypted messages, and metrics for the Prometheus that scrapes the driver's pod."""
     arguments = dict(
         step.value.split("=", 1)

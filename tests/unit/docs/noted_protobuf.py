@@ -1,4 +1,4 @@
-"""PROTOBUF_NATIVE schemas made of what docs/schema-mapping.md says, and back."""
+"""PROTOBUF_NATIVE schemas from the notation of docs/schema-mapping.md, and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schemas and Spark types made of what docs/schema-mapping.md says, without the product's own code."""
+"""Schemas and Spark types from the notation of docs/schema-mapping.md, without the product's own code."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SPARK = {
 
 
 def spark_type(node: Noted, *, nullable: bool = True) -> spark.DataType:
-    """`nullable` says whether what lies within may be null."""
+    """Return the Spark type; `nullable` decides whether values inside it may be null."""
     members = [spark_type(member, nullable=nullable) for member in node.members]
     if node.name == "array":
         return spark.ArrayType(members[0], nullable)
@@ -51,7 +51,7 @@ def spark_type(node: Noted, *, nullable: bool = True) -> spark.DataType:
 
 
 def avro_type(node: Noted, *, nullable: bool = False, numbers: Any = None) -> Any:
-    """The Avro document of a type; `nullable` makes what lies within nullable."""
+    """Return the Avro document of a type; `nullable` makes the values inside it nullable."""
     numbers = numbers or itertools.count()
 
     def within(member: Noted) -> Any:
@@ -89,7 +89,7 @@ def avro_info(kind: SchemaType, node: Noted, *, whole: bool = False) -> SchemaIn
 
 
 def protobuf_info(node: Noted) -> SchemaInfo:
-    """As Java's PROTOBUF schemas: the top level as a list, beside an Avro rendering."""
+    """Return the type as Java's PROTOBUF schemas hold it: the top level as a list, beside an Avro rendering."""
     label = "LABEL_REPEATED" if node.before == "repeated" else "LABEL_OPTIONAL"
     parsed = [{"number": 1, "name": FIELD, "type": node.name.upper(), "label": label, "definition": None}]
     avro = {"type": "record", "name": "Row", "fields": [{"name": FIELD, "type": "string"}]}

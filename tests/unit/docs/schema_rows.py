@@ -159,7 +159,7 @@ def check_read(row: Row) -> None:
 
 
 def check_both_ways(row: Row) -> None:
-    """What is written to a topic of that schema, in the type that is read, comes back."""
+    """Check that a column of the read type returns unchanged after a write to a topic of that schema."""
     for info in infos(row) if row.read else ():
         batch = one_row(row, arrow_schema(columns(row)))
         encoder = BatchEncoder(
@@ -174,7 +174,7 @@ def check_both_ways(row: Row) -> None:
 
 
 def check_registered(row: Row) -> None:
-    """What the types of the last column register, as a column that may be null and as one that may not."""
+    """Check what the types of the last column register, for a nullable and for a required column."""
     if row.schemas == ("KEY_VALUE",):
         if row.registered:
             _check_pair(row)

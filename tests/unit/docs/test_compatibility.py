@@ -1,4 +1,4 @@
-"""docs/compatibility.md says what pyproject.toml and the local server say."""
+"""The versions in docs/compatibility.md agree with pyproject.toml and the local server."""
 
 import json
 import re
@@ -24,7 +24,7 @@ def _row(name: str) -> str:
     return str(row)
 
 
-def test_versions_are_those_that_pip_is_told() -> None:
+def test_versions_agree_with_the_requirements() -> None:
     assert REQUIRED["pyspark"] == ">=4.1,<4.4"
     assert "tested" in _row("4.3")
     assert "tested" in _row("4.2")

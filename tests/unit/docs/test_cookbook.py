@@ -1,4 +1,4 @@
-"""Each recipe of the cookbook is listed, run by CI, and says what must come out."""
+"""Each recipe of the cookbook is listed, run by CI, and contains its expected output."""
 
 import re
 

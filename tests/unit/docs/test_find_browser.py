@@ -14,7 +14,7 @@ def _run(path: Path, browser: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(script, env=environment, capture_output=True, text=True, check=False)
 
 
-def test_where_none_is_and_none_can_be_installed_it_says_what_to_do(tmp_path: Path) -> None:
+def test_a_missing_program_that_cannot_be_installed_has_a_remedy(tmp_path: Path) -> None:
     (tmp_path / "id").symlink_to(shutil.which("id") or "")
     done = _run(tmp_path)
     assert done.returncode == 1
@@ -23,7 +23,7 @@ def test_where_none_is_and_none_can_be_installed_it_says_what_to_do(tmp_path: Pa
         assert way in done.stderr
 
 
-def test_one_that_is_named_comes_first(tmp_path: Path) -> None:
+def test_a_named_browser_comes_first(tmp_path: Path) -> None:
     (tmp_path / "chromium").symlink_to(shutil.which("true") or "")
     named = os.path.realpath(shutil.which("false") or "")
     assert _run(tmp_path, named).stdout.strip() == named

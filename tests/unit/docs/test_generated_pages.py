@@ -20,17 +20,17 @@ def _generator(name: str) -> ModuleType:
     return module
 
 
-def test_the_generated_pages_are_what_the_code_says() -> None:
+def test_the_generated_pages_agree_with_the_code() -> None:
     for page, text in _generator("generate_docs").pages().items():
         assert page.read_text() == text, f"{page} is stale; run scripts/generate_docs.py"
 
 
-def test_the_charts_are_what_the_results_say() -> None:
+def test_the_charts_show_the_results() -> None:
     for chart, text in _generator("generate_charts").charts().items():
         assert chart.read_text() == text, f"{chart} is stale; run scripts/generate_charts.py"
 
 
-def test_the_matrix_is_what_the_checks_found() -> None:
+def test_the_matrix_agrees_with_the_checks() -> None:
     for page, text in _generator("server_matrix").pages().items():
         assert page.read_text() == text, f"{page} is stale; run scripts/server_matrix.py"
 

@@ -1,4 +1,4 @@
-"""Options in docs/tuning.md, and those that docs/coming-from-kafka.md names in place of Kafka's, exist."""
+"""The options that docs/tuning.md and docs/coming-from-kafka.md name exist."""
 
 import re
 
@@ -8,7 +8,7 @@ from fixtures.doc_pages import ROOT
 from pyspark_pulsar.options import ReadOptions, WriteOptions, option_fields
 
 _CELLS = {"tuning.md": 0, "coming-from-kafka.md": 1}
-"""In which cell of a row its options stand."""
+"""The number of the cell with the options of a row."""
 _QUOTED = re.compile(r"`([A-Za-z_.]+)(?:=[a-z-]+)?`")
 # What is set elsewhere than in options, and columns and words that such a cell names.
 _OTHERS = re.compile(
@@ -30,7 +30,7 @@ def _named(page: str) -> set[str]:
 
 
 def _exists(name: str) -> bool:
-    """A name that begins with a dot is the end of one."""
+    """Return whether the option exists; a name that begins with a dot is the end of a name."""
     return any(key.endswith(name.lower()) for key in _KEYS) if name.startswith(".") else name.lower() in _KEYS
 
 

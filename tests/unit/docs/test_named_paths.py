@@ -1,4 +1,4 @@
-"""Files and folders that CONTRIBUTING.md and docs/where-to-change.md send a reader to are there."""
+"""The files and folders that CONTRIBUTING.md and docs/where-to-change.md name exist."""
 
 import re
 from pathlib import Path
@@ -27,7 +27,7 @@ def _exists(name: str) -> bool:
 
 
 @pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.name)
-def test_a_named_path_is_there(page: Path) -> None:
+def test_a_named_path_exists(page: Path) -> None:
     named = _named(page.read_text())
     assert len(named) > 10
     assert not [name for name in named if not _exists(name) and not name.startswith("~")]

@@ -35,7 +35,7 @@ def test_a_row_is_what_a_read_gives(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.read], ids=str)
-def test_a_row_goes_both_ways(row: Row) -> None:
+def test_a_row_is_written_and_read_back(row: Row) -> None:
     check_both_ways(row)
 
 
@@ -75,7 +75,7 @@ def test_the_table_has_every_type_of_protobuf() -> None:
 
 
 def _leaf_types(kind: type[spark.DataType] = spark.DataType) -> Iterator[str]:
-    """Spark's types by the names of their classes, without those that only group others."""
+    """Return Spark's types by the names of their classes, without the classes that only group others."""
     for each in kind.__subclasses__():
         if each.__module__ == spark.__name__:
             yield from _leaf_types(each) if each.__subclasses__() else [each.__name__]

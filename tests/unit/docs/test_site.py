@@ -1,4 +1,4 @@
-"""What the site is made of, as far as it can be told without building it; tests/docs look at the built one."""
+"""The sources of the site, as far as a test can check them without a build; tests/docs check the built site."""
 
 import re
 from pathlib import Path
@@ -86,13 +86,13 @@ def test_the_api_page_has_every_public_name() -> None:
 
 
 @pytest.mark.parametrize("page", sorted(SECTIONS - {"index.md"}))
-def test_a_section_says_what_each_of_its_pages_is_for(page: str) -> None:
+def test_a_section_describes_each_of_its_pages(page: str) -> None:
     assert _below(page)
     assert _below(page) <= _linked(page)
 
 
 def _below(page: str) -> set[str]:
-    """The pages that the toctrees of a page name."""
+    """Return the pages that the tables of contents of a page name."""
     folder = PAGES[page].parent
     below: set[Path] = set()
     for tree in _TOCTREE.findall(PAGES[page].read_text()):

@@ -35,7 +35,7 @@ def test_flags_that_the_page_names_exist() -> None:
     assert set(re.findall(r"`(--[a-z-]+)`", _PAGE)) <= flags | {"--help"}
 
 
-def test_the_committed_costs_are_those_of_the_results() -> None:
+def test_the_committed_costs_agree_with_the_results() -> None:
     report = json.loads((ROOT / "bench" / "results" / "sizing.json").read_text())
     assert report["costs"] == dict(default_costs().values)
     folder = ROOT / "src" / "pyspark_pulsar" / "tools" / "sizing"

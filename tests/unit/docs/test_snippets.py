@@ -10,7 +10,7 @@ SNIPPETS = [snippet for page in PAGES for snippet in snippets(page)]
 SPARKS_OWN = {"checkpointlocation"}
 
 
-def _known(*scopes: type[ConnectionOptions]) -> set[str]:
+def _defined_names(*scopes: type[ConnectionOptions]) -> set[str]:
     options = [option for scope in scopes for option in option_fields(scope).values()]
     return {key.lower() for option in options for key in (option.key, *option.aliases)} | SPARKS_OWN
 
@@ -65,7 +65,7 @@ def _unknown(code: str) -> list[str]:
     faults = []
     for key, chain in _options(code):
         used = [scope for name, scope in scopes.items() if name in chain] or [ReadOptions, WriteOptions]
-        if key.lower() not in _known(*used):
+        if key.lower() not in _defined_names(*used):
             faults.append(key)
     return faults
 

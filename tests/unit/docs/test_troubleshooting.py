@@ -1,4 +1,4 @@
-"""What docs/troubleshooting.md quotes in its first columns is said by this package, by Spark, or by Python in Spark."""
+"""The messages that docs/troubleshooting.md quotes exist in this package, in Spark, or in Python in Spark."""
 
 import ast
 import re
@@ -34,7 +34,7 @@ def _quotes() -> list[str]:
 
 
 @cache
-def _said() -> str:
+def _message_texts() -> str:
     """Each text of the package's Python, pieces of f-strings apart, and the sources of kernel and jar, by lines."""
     modules = sorted((ROOT / "src" / "pyspark_pulsar").rglob("*.py"))
     nodes = [node for path in modules for node in ast.walk(ast.parse(path.read_text()))]
@@ -54,18 +54,18 @@ def _sparks_conditions() -> str:
 
 
 @pytest.mark.parametrize("quote", _quotes())
-def test_a_quoted_text_is_said_by_somebody(quote: str) -> None:
+def test_a_quoted_text_exists(quote: str) -> None:
     if _CONDITION.fullmatch(quote):
         assert f'"{quote}"' in _sparks_conditions()
     elif quote.isidentifier() and quote[0].isupper():
         assert issubclass(getattr(errors, quote), errors.PulsarError)
     elif quote not in OF_SPARKS_JVM:
         for fragment in quote.split("..."):
-            assert fragment.strip() in _said() + _sparks_conditions(), fragment
+            assert fragment.strip() in _message_texts() + _sparks_conditions(), fragment
 
 
 def test_the_page_quotes_many_errors_and_the_check_sees_wrong_ones() -> None:
     assert len(_quotes()) > 35
-    assert "expected a frame of Pulsar's binary protocol" in _said()
-    assert "expected a frame of Kafka's binary protocol" not in _said()
+    assert "expected a frame of Pulsar's binary protocol" in _message_texts()
+    assert "expected a frame of Kafka's binary protocol" not in _message_texts()
     assert '"STREAM_IS_TIRED"' not in _sparks_conditions()

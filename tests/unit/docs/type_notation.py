@@ -1,5 +1,8 @@
-"""How docs/schema-mapping.md writes types: `decimal(10, 2) on bytes`, `[null, long]`, `record<a: long>`,
-`repeated int64`, `map<string, bigint>`. One notation for the types of Pulsar, Avro, Protobuf and Spark."""
+"""The notation of types in docs/schema-mapping.md, one for the types of Pulsar, Avro, Protobuf and Spark.
+
+Examples: `decimal(10, 2) on bytes`, `[null, long]`, `record<a: long>`, `repeated int64`, `map<string,
+bigint>`.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,11 @@ _WITH_SPACES = ("interval day to second", "interval year to month")
 
 @dataclass(frozen=True)
 class Noted:
-    """A type. `words` are its name, with what stands before it (`repeated int64`); a union has none. `members` are what
-    stands in the brackets, `names` how the members are called, "" where they are not."""
+    """A type in the notation.
+
+    `words` are its name, with the words before it (`repeated int64`); a union has none. `members` are the
+    types in the brackets. `names` are the names of the members, "" for a member without one.
+    """
 
     words: tuple[str, ...]
     numbers: tuple[int, ...] = ()

@@ -114,7 +114,7 @@ def test_rows_of_a_table_in_numbers() -> None:
         ("columns", None, 85, 2),
         ("bookie", 20, None, None),
     ]
-    # Where no admin REST API says which ledgers there are, a table still knows its rows.
+    # If no admin REST API lists the ledgers, a table still knows its rows.
     alone = Split(PARTITION, EARLIEST, Position(3, 25), split.ranges[:1])
     unknown_ledgers = plan_of(PartitionPlan(PARTITION, EARLIEST, Position(3, 25), None, (alone,)))
     assert unknown(unknown_ledgers) == []
@@ -137,7 +137,7 @@ def test_rows_of_a_table_in_numbers() -> None:
         (EARLIEST, Position(2, 50), 0.0),
     ],
 )
-def test_about_which_part_of_a_file_a_range_takes(start: Position, end: Position, share: float) -> None:
+def test_the_share_of_a_file_that_a_range_covers(start: Position, end: Position, share: float) -> None:
     assert DataFile("f", 1, 1, None, (3, 3), (10, 19)).share(start, end) == share
     assert DataFile("f", 1, 1, None, (3, 4), (10, 19)).share(start, end) == 1.0
 
@@ -215,7 +215,7 @@ def test_what_is_not_known_is_said() -> None:
     assert skipped_segments(OPTIONS, blind) == []
 
 
-def test_why_it_is_read_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_reason_for_the_location_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     print_plan(plan_of(notes=("nothing is read from bookies: why",)), [])
     assert "Note: nothing is read from bookies: why" in capsys.readouterr().out
 

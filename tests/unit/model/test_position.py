@@ -40,7 +40,7 @@ def test_parse_refuses(text: str) -> None:
         Position.parse(text)
 
 
-def test_behind_an_entry() -> None:
+def test_the_position_after_an_entry() -> None:
     assert after_entry(12, 7) == Position(12, 8, 0)
     assert after_entry(-1, -1) == EARLIEST
     assert after_entry(12, -1) == EARLIEST

@@ -85,14 +85,14 @@ def test_partition_suffix() -> None:
         "1_",
     ],
 )
-def test_what_is_no_suffix_of_a_partition(suffix: str) -> None:
+def test_a_suffix_that_names_no_partition(suffix: str) -> None:
     name = TopicName.parse(f"orders-partition-{suffix}")
     assert name.partition == -1
     assert name.without_partition() == name
     assert TopicPartition.parse(str(name)).name == str(name)
 
 
-def test_what_of_a_list_is_of_no_use_is_left_out() -> None:
+def test_unusable_names_of_a_list_are_returned_separately() -> None:
     topics, unusable = parse_listed(["persistent://a/b/c d", "persistent://a/b/..", "persistent://a/x/b/c"])
     assert topics == [TopicName.parse("persistent://a/b/c d")]
     assert unusable == ["persistent://a/b/..", "persistent://a/x/b/c"]
@@ -124,7 +124,7 @@ def test_system_topics(local: str, system: bool) -> None:
     assert TopicName("persistent", Namespace("a", "b"), local).is_system is system
 
 
-def test_a_scalable_topic_is_refused_where_nobody_asks_for_it() -> None:
+def test_a_scalable_topic_is_refused_unless_it_is_expected() -> None:
     text = "topic://public/default/orders"
     with pytest.raises(TopicNameError, match=r"got a scalable topic of Pulsar 5.* can be read"):
         TopicName.parse(text)

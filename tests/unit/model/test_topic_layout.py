@@ -1,4 +1,4 @@
-"""What brokers list as the segments of a scalable topic, and what is refused of it."""
+"""The segments of a scalable topic as brokers list them, and lists that are refused."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def test_ancestors_that_are_gone_hold_nothing_up() -> None:
         [TopicSegment(0, 0, 65536, False)],
     ],
 )
-def test_what_is_no_layout_is_refused(segments: list[TopicSegment]) -> None:
+def test_an_invalid_layout_is_refused(segments: list[TopicSegment]) -> None:
     with pytest.raises(ProtocolError, match="here: expected the segments"):
         topic_layout(TOPIC, segments, "here")
 
 
 @pytest.mark.parametrize(("code", "kind"), [(11, TopicNotFoundError), (22, OptionError)])
-def test_what_a_broker_refuses(code: int, kind: type[Exception]) -> None:
+def test_schemas_that_a_broker_refuses(code: int, kind: type[Exception]) -> None:
     answer = wire.CommandScalableTopicUpdate(session_id=1, error=code, message="no")
     with pytest.raises(kind, match=r"reading the segments of topic://public/default/orders.*: no"):
         layout_from(answer, TOPIC)

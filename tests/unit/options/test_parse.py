@@ -103,7 +103,7 @@ def test_read_options_refused(given: dict[str, str], words: str) -> None:
         (ReadOptions, "maxoffsetspertriger", "did you mean 'maxOffsetsPerTrigger'"),
     ],
 )  # fmt: skip
-def test_unknown_options_say_what_is_meant(scope: type[ConnectionOptions], key: str, words: str) -> None:
+def test_unknown_options_suggest_similar_names(scope: type[ConnectionOptions], key: str, words: str) -> None:
     with pytest.raises(OptionError) as caught:
         parse_options(scope, {**SERVICE, "topic": "a", key: "b"})
     text = str(caught.value)
@@ -124,7 +124,7 @@ def test_all_unknown_options_at_once() -> None:
 
 
 def test_names_are_shown_as_the_page_has_them() -> None:
-    """Spark gives them in small letters."""
+    """Spark passes the keys in lower case."""
     with pytest.raises(OptionError, match="options 'topicsPattern' and 'subscribePattern' mean the same"):
         parse_options(ReadOptions, {**SERVICE, "topicspattern": "a", "subscribepattern": "b"})
     with pytest.raises(OptionError, match="option 'batchRows' is 'x': expected a whole number"):

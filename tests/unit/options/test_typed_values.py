@@ -1,4 +1,4 @@
-"""What options about topics, positions and times become: types that are parsed once and go to executors as they are."""
+"""Values of options about topics, positions and times: types that are parsed once and pickled to executors."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_pattern() -> None:
         parse_options(ReadOptions, {**SERVICE, "topicsPattern": "["})
 
 
-def test_all_of_them_can_be_sent_to_executors() -> None:
+def test_all_errors_can_be_sent_to_executors() -> None:
     given = {"startingOffsets": '{"a": "earliest"}', "endingOffsetsByTimestamp": '{"a": 7}'}
     for parsed in (options(**given), parse_options(ReadOptions, {**SERVICE, "topicsPattern": "x.*"})):
         assert pickle.loads(pickle.dumps(parsed)) == parsed

@@ -1,4 +1,4 @@
-"""What a wheel must hold: whatever the package reads while it runs, and the licences."""
+"""The contents that a wheel needs: everything that the package reads while it runs, and the licenses."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def wrong(content: set[str]) -> list[str]:
     return list(CHECK._wrong_files(content, DESCRIBED))
 
 
-def test_all_that_the_source_has_and_what_is_built_is_good() -> None:
+def test_the_source_distribution_is_complete_and_builds() -> None:
     assert wrong(whole()) == []
     assert len(read_while_it_runs()) >= 6
     assert "pyspark_pulsar/datasource.py" in whole()
@@ -52,10 +52,10 @@ def test_all_that_the_source_has_and_what_is_built_is_good() -> None:
         *(f"{DESCRIBED}/{name}" for name in LICENCES),
     ],
 )
-def test_what_lacks_is_named(name: str) -> None:
+def test_missing_files_are_named(name: str) -> None:
     assert wrong(whole() - {name}) == [f"expected {name} inside, got none"]
 
 
 @pytest.mark.parametrize("name", ["tests/test_a.py", "pyspark_pulsar/tests/a.py", "pyspark_pulsar/a.pyc"])
-def test_what_does_not_belong_is_named(name: str) -> None:
+def test_unexpected_files_are_named(name: str) -> None:
     assert wrong(whole() | {name}) == [f"expected no {name} inside"]

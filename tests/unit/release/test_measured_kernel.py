@@ -1,4 +1,4 @@
-"""Benchmarks measure the kernel that users get, and their results say so."""
+"""Benchmarks measure the kernel that users get, and record this in their results."""
 
 from __future__ import annotations
 

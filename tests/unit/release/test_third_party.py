@@ -1,4 +1,4 @@
-"""What a wheel says of others' work is what is linked into it and what pip brings along."""
+"""The list of third-party work in a wheel: everything that is linked into it and that pip installs with it."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from packaging.requirements import Requirement
 THIRD_PARTY = script("third_party")
 
 
-def test_the_files_are_what_the_dependencies_say() -> None:
+def test_the_files_agree_with_the_dependencies() -> None:
     for path, text in THIRD_PARTY.files().items():
         assert path.read_text() == text, f"{path} is stale; run make third-party"
 
 
-def test_every_crate_of_the_kernel_is_there() -> None:
-    """Those that kernel/Cargo.toml names, by another way than the script goes."""
+def test_every_crate_of_the_kernel_is_listed() -> None:
+    """The crates that kernel/Cargo.toml names, found by another way than the script's."""
     cargo = tomllib.loads((ROOT / "kernel" / "Cargo.toml").read_text())
     named = set(cargo["dependencies"])
     assert named <= {crate.name for crate in THIRD_PARTY.linked_crates()}
 
 
-def test_all_that_pip_brings_along_is_in_the_bill() -> None:
+def test_all_dependencies_are_in_the_bill_of_materials() -> None:
     bill = json.loads((ROOT / "requirements" / "sbom.cdx.json").read_text())
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     asked = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
@@ -39,7 +39,7 @@ def test_all_that_pip_brings_along_is_in_the_bill() -> None:
 
 
 @pytest.mark.parametrize("spdx", ["MIT", "MIT OR GPL-3.0", "Apache-2.0 AND MIT", "(MIT OR GPL-3.0) AND Zlib"])
-def test_a_license_that_may_go_along(spdx: str) -> None:
+def test_an_allowed_license_is_accepted(spdx: str) -> None:
     THIRD_PARTY.refuse_license("crate", spdx)
 
 

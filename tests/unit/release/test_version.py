@@ -1,4 +1,4 @@
-"""The version stands in one place, and all that repeats it says the same."""
+"""The version is defined in one place, and all copies agree with it."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ FILES = {
 }
 
 
-def test_the_installed_package_has_it() -> None:
+def test_the_installed_package_has_the_version() -> None:
     assert version("pyspark-pulsar") == CARGO
     assert pyspark_pulsar.__version__ == CARGO
     assert CliRunner().invoke(cli, ["--version"]).output == f"pyspark-pulsar, version {CARGO}\n"
 
 
-def test_nothing_else_says_one() -> None:
+def test_pyproject_does_not_repeat_the_version() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert "version" not in project
     assert project["dynamic"] == ["version"]
 
 
-def test_asking_for_it_is_the_first_time_that_metadata_is_read() -> None:
+def test_metadata_is_first_read_when_it_is_requested() -> None:
     """Spark imports the package in several processes of each query."""
     code = "import sys, pyspark_pulsar; print('importlib.metadata' in sys.modules)"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout == "False\n"
 
 
-def test_the_lock_file_has_it() -> None:
+def test_the_lock_file_has_the_version() -> None:
     locked = tomllib.loads((ROOT / "kernel" / "Cargo.lock").read_text())["package"]
     assert [each["version"] for each in locked if each["name"] == "pyspark-pulsar-kernel"] == [CARGO]
 
 
-def test_the_newest_changes_are_those_of_the_version_or_not_released() -> None:
+def test_the_newest_changes_are_of_the_version_or_unreleased() -> None:
     dated = [DATED.fullmatch(heading) for heading in HEADINGS if heading != "[Unreleased]"]
     assert all(dated), HEADINGS
     if HEADINGS[0] == "[Unreleased]":
@@ -66,7 +66,7 @@ def test_the_newest_changes_are_those_of_the_version_or_not_released() -> None:
         dt.date.fromisoformat(found[2])
 
 
-def test_a_release_sets_it_everywhere() -> None:
+def test_a_release_sets_the_version_everywhere() -> None:
     changed = script("release").release_files(FILES, "0.2.0", dt.date(2026, 2, 28))
     assert changed == {
         "kernel/Cargo.toml": FILES["kernel/Cargo.toml"].replace('"0.1.0"', '"0.2.0"'),

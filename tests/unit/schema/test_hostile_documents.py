@@ -71,7 +71,7 @@ def test_every_document_is_a_schema_or_a_schema_error(kind: SchemaType, text: by
 
 
 def unfolding(count: int, references: int) -> dict[str, Any]:
-    """Record `R<i>` holds `R<i-1>` so many times over."""
+    """Record `R<i>` holds this number of fields of type `R<i-1>`."""
     fields: list[dict[str, Any]] = []
     kind: Any = "int"
     for number in range(count):

@@ -50,7 +50,7 @@ def test_split_gives_the_sides_their_names_and_properties() -> None:
     assert json.loads(schemas.value.text)["name"] == "Order"
 
 
-def test_what_is_not_said_is_inline_bytes() -> None:
+def test_the_default_encoding_is_inline_bytes() -> None:
     schemas = split(pair(b"\xff\xff\xff\xff" + EMPTY), topic="t")
     assert schemas == KeyValueSchemas(
         SchemaInfo("", SchemaType.BYTES), SchemaInfo("", SchemaType.BYTES), separated=False
@@ -76,7 +76,7 @@ def test_what_is_not_said_is_inline_bytes() -> None:
         ),
     ],
 )
-def test_what_is_no_pair_of_schemas(info: SchemaInfo, message: str) -> None:
+def test_an_invalid_pair_of_schemas_is_refused(info: SchemaInfo, message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         resolve_read_schema(info, topic="t")
 
@@ -198,18 +198,20 @@ def test_topics_share_a_pair_by_its_sides_and_encoding() -> None:
     spaced = plain.replace(b",", b" , ").replace(b'"type":"record"', b'"doc": "x", "type": "record"')
     record, same_record = (SchemaInfo("", SchemaType.AVRO, each) for each in (plain, spaced))
 
-    def of(key: SchemaInfo, value: SchemaInfo, *, separated: bool = False) -> SchemaInfo:
+    def joined(key: SchemaInfo, value: SchemaInfo, *, separated: bool = False) -> SchemaInfo:
         return join(KeyValueSchemas(key, value, separated))
 
-    assert identity(of(text, record)) == identity(of(text, same_record))
-    silent = tuple(each for each in of(text, record).properties if each[0] != "kv.encoding.type")
-    assert identity(replace(of(text, record), properties=silent)) == identity(of(text, record))
+    assert identity(joined(text, record)) == identity(joined(text, same_record))
+    silent = tuple(each for each in joined(text, record).properties if each[0] != "kv.encoding.type")
+    assert identity(replace(joined(text, record), properties=silent)) == identity(joined(text, record))
     different = [
-        of(text, record),
-        of(number, record),
-        of(text, record, separated=True),
-        of(record, text),
+        joined(text, record),
+        joined(number, record),
+        joined(text, record, separated=True),
+        joined(record, text),
         pair(b""),
     ]
     assert len({identity(each) for each in different}) == len(different)
-    assert schema_text(of(number, record, separated=True)) == "KEY_VALUE, separated, of INT32 and AVRO R(id)"
+    assert (
+        schema_text(joined(number, record, separated=True)) == "KEY_VALUE, separated, of INT32 and AVRO R(id)"
+    )

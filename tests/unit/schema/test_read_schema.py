@@ -109,7 +109,7 @@ def test_all_metadata_columns_have_their_spark_type() -> None:
     )
 
 
-def test_columns_come_out_in_the_order_asked_for() -> None:
+def test_columns_are_in_the_requested_order() -> None:
     found = resolve_read_schema(RECORD, topic="t", columns=["__partition", "tags", "id"])
     assert found.output_schema.names == ["__partition", "tags", "id"]
     everything = resolve_read_schema(RECORD, topic="t", columns=["*", "__key"])

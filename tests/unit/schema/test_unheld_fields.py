@@ -1,4 +1,4 @@
-"""Fields that no column holds: left out where they are not asked for, shown as far as they can be where they are."""
+"""Fields that no column holds: left out unless they are selected, and shown as far as possible if they are."""
 
 import json
 from decimal import Decimal, localcontext
@@ -34,7 +34,7 @@ def info(document: dict[str, Any], kind: str = "AVRO") -> SchemaInfo:
 def schema_of(
     document: dict[str, Any], kind: str = "AVRO", depth: int = 1, wanted: pa.Schema | None = None
 ) -> ReadSchema:
-    """What a read with option recursiveFieldMaxDepth, or of `.schema(wanted)`, resolves to."""
+    """Return the result of resolving a read with option recursiveFieldMaxDepth, or with `.schema(wanted)`."""
     unfolding = Unfolding(depth, wanted)
     resolved = resolve_read_schema(info(document, kind), topic=TOPIC, columns=["*"], unfolding=unfolding)
     return resolved if wanted is None else restrict_to(resolved, wanted, topic=TOPIC, unfolding=unfolding)
@@ -91,7 +91,9 @@ def test_a_schema_that_is_named_reaches_as_deep_as_its_members() -> None:
 
 
 def test_a_message_nested_deeper_than_any_is_a_bad_row() -> None:
-    """Each level takes a byte or two: without a bound, skipping would need a stack as deep as the message is long."""
+    """Each level is a byte or two long. Without a bound, skipping would need a stack as deep as the message
+    is long.
+    """
     payload = b"\x02\x02" * 2_000_000
     with pytest.raises(DecodeError, match="at most 1000 nested values"):
         rows(schema_of(NODE), entries(payload))
@@ -260,7 +262,7 @@ def test_logical_types_that_are_not_valid_are_ignored(
     assert rows(schema, entries(payload)) == [{"x": value}]
 
 
-def test_columns_name_why_a_field_is_not_there() -> None:
+def test_columns_name_the_reason_for_a_missing_field() -> None:
     for document, name, why in [
         (NODE, "next", r"a\.b\.Node contains itself"),
         (ORDER, "amount", "38 digits"),

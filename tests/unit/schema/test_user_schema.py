@@ -115,7 +115,7 @@ def test_primitives_can_be_wider() -> None:
 
 
 @pytest.mark.parametrize("kind", [SchemaType.AVRO, SchemaType.JSON])
-def test_fields_that_only_a_former_version_has(kind: SchemaType) -> None:
+def test_fields_that_only_an_earlier_version_has(kind: SchemaType) -> None:
     point = pa.struct([pa.field("x", pa.int32()), pa.field("y", pa.float32())])
     found = restricted(
         pa.field("gone", pa.string()),
@@ -133,7 +133,7 @@ def test_fields_that_only_a_former_version_has(kind: SchemaType) -> None:
     assert found.info == info(DOCUMENT, kind)
 
 
-def test_former_versions_are_asked_for_only_when_needed() -> None:
+def test_earlier_versions_are_requested_only_when_needed() -> None:
     def unasked() -> list[SchemaInfo]:
         raise AssertionError("asked")
 
@@ -159,7 +159,7 @@ def test_former_versions_are_asked_for_only_when_needed() -> None:
         (pa.field("_corrupt_record", pa.string()), "column _corrupt_record cannot be read as string, expected binary"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_had(field: pa.Field, said: str) -> None:
+def test_unavailable_versions_are_refused(field: pa.Field, said: str) -> None:
     with pytest.raises(
         SchemaError, match=f"topic t: the schema requests columns that cannot be read: .*{said}"
     ):
@@ -175,7 +175,7 @@ def test_another_type_is_no_missing_column() -> None:
     )
 
 
-def test_all_faults_come_at_once() -> None:
+def test_all_faults_are_reported_together() -> None:
     with pytest.raises(
         SchemaError, match=r"column id cannot be read as string.*column nope is not .*; the topic has id, "
     ):

@@ -1,4 +1,4 @@
-"""Which Avro schemas have columns that hold all that messages say."""
+"""Avro schemas whose columns hold everything that is in messages."""
 
 import json
 from typing import Any
@@ -49,7 +49,7 @@ def test_types(kind: Any, expected: bool) -> None:
     assert is_whole(info_of(("id", "int"), ("f", kind))) is expected
 
 
-def test_a_record_without_a_column_takes_no_bytes() -> None:
+def test_a_record_without_columns_needs_no_bytes() -> None:
     # So the kernel keeps the payloads of its messages.
     assert is_whole(info_of(("n", "null")))
 

@@ -1,4 +1,4 @@
-"""What a builder is told for the catalog. What a session makes of it is tested where one runs."""
+"""Settings of a builder for the catalog; tests with a running session check their effect."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CLASS = "org.pysparkpulsar.catalog.PulsarCatalog"
 EXTENSIONS = "org.pysparkpulsar.catalog.PulsarExtensions"
 PREFIX = "spark.sql.catalog.pulsar"
 HIDDEN = list(dict.fromkeys(key.rpartition(".")[2].lower() for key in secret_keys(ReadOptions, WriteOptions)))
-"""What Spark would show, were it not told otherwise."""
+"""Names of secret options that Spark would show without its setting for redaction."""
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +52,7 @@ def builder(**conf: str) -> SparkSession.Builder:
     return made
 
 
-def told(configured: SparkSession.Builder) -> dict[str, str]:
+def settings_of(configured: SparkSession.Builder) -> dict[str, str]:
     return dict(configured._options)
 
 
@@ -73,7 +73,7 @@ def test_the_error_hook_is_an_argument(jar: str, monkeypatch: pytest.MonkeyPatch
 def test_a_plain_builder(jar: str) -> None:
     made = builder()
     assert configure(made, URL, "http://h:8080") is made
-    assert told(made) == {
+    assert settings_of(made) == {
         "spark.jars": jar,
         "spark.sql.extensions": EXTENSIONS,
         "spark.sql.python.filterPushdown.enabled": "true",
@@ -93,7 +93,7 @@ def test_a_plain_builder(jar: str) -> None:
     assert os.environ["PYSPARK_PYTHON"] == sys.executable
 
 
-def test_what_the_builder_has_is_kept(jar: str) -> None:
+def test_settings_of_the_builder_are_kept(jar: str) -> None:
     made = builder(
         spark__jars="a.jar, b.jar",
         spark__sql__extensions="io.delta.X",
@@ -101,7 +101,7 @@ def test_what_the_builder_has_is_kept(jar: str) -> None:
         spark__redaction__regex="(?i)mine",
         spark__pyspark__python="/opt/python",
     )
-    found = told(configure(made, URL))
+    found = settings_of(configure(made, URL))
     assert found["spark.jars"] == f"a.jar,b.jar,{jar}"
     assert found["spark.sql.extensions"] == f"io.delta.X,{EXTENSIONS}"
     assert found["spark.sql.python.filterPushdown.enabled"] == "false"
@@ -110,7 +110,7 @@ def test_what_the_builder_has_is_kept(jar: str) -> None:
 
 
 def test_sockets_between_spark_and_its_workers(jar: str) -> None:
-    """Whoever has said which, is asked nothing else; a folder of one's own is kept."""
+    """A user's own choice is kept, also a folder."""
     enabled, folder = "spark.python.unix.domain.socket.enabled", "spark.python.unix.domain.socket.dir"
     for value in ("false", "true"):
         conf = session_conf(URL, present={enabled: value})
@@ -121,7 +121,7 @@ def test_sockets_between_spark_and_its_workers(jar: str) -> None:
 
 def test_two_catalogs_share_what_is_shared(jar: str) -> None:
     made = configure(configure(builder(), URL), "pulsar://other:6650", catalog="other")
-    found = told(made)
+    found = settings_of(made)
     assert (found["spark.jars"], found["spark.sql.extensions"]) == (jar, EXTENSIONS)
     assert found["spark.redaction.regex"].count("authparams") == 1
     assert found[f"{PREFIX}.service.url"] == URL
@@ -129,28 +129,28 @@ def test_two_catalogs_share_what_is_shared(jar: str) -> None:
 
 
 def test_checkpoints_take_their_connection_from_the_first_catalog(jar: str) -> None:
-    found = told(configure(configure(builder(), URL), "pulsar://other:6650", catalog="other"))
+    found = settings_of(configure(configure(builder(), URL), "pulsar://other:6650", catalog="other"))
     assert found["spark.hadoop.fs.pulsar+checkpoint.catalog"] == "pulsar"
 
 
-def test_what_holds_for_all_checkpoints_is_set_when_asked_for(jar: str) -> None:
+def test_settings_for_all_checkpoints_are_set_on_request(jar: str) -> None:
     streaming = "spark.sql.streaming"
     checksums, provider = (
         f"{streaming}.checkpoint.fileChecksum.enabled",
         f"{streaming}.stateStore.providerClass",
     )
     state_format = f"{streaming}.stateStore.checkpointFormatVersion"
-    plain = told(configure(builder(), URL))
+    plain = settings_of(configure(builder(), URL))
     assert not plain.keys() & {checksums, provider, state_format}
-    with_default = told(configure(builder(), URL, checkpoints="default"))
+    with_default = settings_of(configure(builder(), URL, checkpoints="default"))
     assert with_default[checksums] == "false"
     assert not with_default.keys() & {provider, state_format}
-    with_rocksdb = told(configure(builder(), URL, checkpoints="rocksdb"))
+    with_rocksdb = settings_of(configure(builder(), URL, checkpoints="rocksdb"))
     assert with_rocksdb[checksums] == "false"
     assert with_rocksdb[provider].endswith(".RocksDBStateStoreProvider")
     assert with_rocksdb[state_format] == "2"
     given = builder(spark__sql__streaming__checkpointFileManagerClass="my.Own")
-    assert told(configure(given, URL))[f"{streaming}.checkpointFileManagerClass"] == "my.Own"
+    assert settings_of(configure(given, URL))[f"{streaming}.checkpointFileManagerClass"] == "my.Own"
     other = builder(spark__sql__streaming__stateStore__providerClass="my.Provider")
     with pytest.raises(OptionError, match="only RocksDB has state in format 2"):
         configure(other, URL, checkpoints="rocksdb")
@@ -197,10 +197,10 @@ def test_settings_that_are_refused() -> None:
     assert catalog_settings() == {PREFIX: CLASS}
 
 
-def test_environment_says_which_python(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_selects_the_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYSPARK_PYTHON", "/env/python")
-    assert told(configure(builder(), URL))["spark.pyspark.python"] == "/env/python"
-    assert told(configure(builder(), URL))[f"{PREFIX}.python"] == sys.executable
+    assert settings_of(configure(builder(), URL))["spark.pyspark.python"] == "/env/python"
+    assert settings_of(configure(builder(), URL))[f"{PREFIX}.python"] == sys.executable
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_jars_of_submit_arguments(
 ) -> None:
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", arguments)
     for _ in range(2):
-        found = told(configure(builder(), URL))
+        found = settings_of(configure(builder(), URL))
     assert os.environ["PYSPARK_SUBMIT_ARGS"] == changed.format(jar=jar)
     assert found["spark.jars"].split(",") == [*re.findall(r"[ab]\.jar", arguments), jar]
 
@@ -230,12 +230,12 @@ def test_settings_outside_of_the_program_are_added_to(
         "# a comment\nspark.sql.extensions   io.delta.X\nspark.jars=d.jar\n\nspark.app.name  two words \n"
     )
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
-    found = told(configure(builder(), URL))
+    found = settings_of(configure(builder(), URL))
     assert found["spark.sql.extensions"] == f"io.delta.X,{EXTENSIONS}"
     assert found["spark.jars"] == f"d.jar,{jar}"
     assert "spark.app.name" not in found
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--conf spark.sql.extensions=E pyspark-shell")
-    assert told(configure(builder(), URL))["spark.sql.extensions"] == f"E,{EXTENSIONS}"
+    assert settings_of(configure(builder(), URL))["spark.sql.extensions"] == f"E,{EXTENSIONS}"
 
 
 @pytest.mark.parametrize("by_variable", [True, False])
@@ -247,14 +247,14 @@ def test_a_connect_client_gets_the_catalogs_settings_alone(
         monkeypatch.setenv("SPARK_REMOTE", "sc://h")
     else:
         made.remote("sc://h")
-    found = told(configure(made, URL))
+    found = settings_of(configure(made, URL))
     found.pop("spark.remote", None)
     assert found == {PREFIX: CLASS, f"{PREFIX}.service.url": URL}
     assert "PYSPARK_PYTHON" not in os.environ
 
 
 def test_a_connect_server_that_starts_here_gets_all(jar: str) -> None:
-    found = told(configure(builder().remote("local[2]"), URL))
+    found = settings_of(configure(builder().remote("local[2]"), URL))
     assert found["spark.jars"] == jar
 
 
@@ -289,7 +289,7 @@ def test_a_package_without_its_jar(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         catalog_jar()
 
 
-def test_one_function_tells_it_all(jar: str) -> None:
+def test_one_function_returns_all_settings(jar: str) -> None:
     found = session_conf(URL, python="/there/python", present={"spark.jars": "a.jar"})
     assert found["spark.jars"] == f"a.jar,{jar}"
     assert found["spark.pyspark.python"] == found[f"{PREFIX}.python"] == "/there/python"
@@ -303,7 +303,7 @@ def test_secrets_are_not_on_the_command_line(monkeypatch: pytest.MonkeyPatch, tm
     settings = {"pulsar.client.authPluginClassName": "token", "pulsar.client.authParams": secret}
     made = configure(builder(), URL, options=settings)
     other = configure(made, URL, catalog="other", options={"tieredStorageSecrets": '{"account_key": "k"}'})
-    assert not [value for value in told(other).values() if "a\\b" in value or "account_key" in value]
+    assert not [value for value in settings_of(other).values() if "a\\b" in value or "account_key" in value]
     words = shlex.split(os.environ["PYSPARK_SUBMIT_ARGS"])
     assert (words[0], words[-1], len(words)) == ("--properties-file", "pyspark-shell", 3)
     assert (Path(words[1]).stat().st_mode & 0o077) == 0
@@ -316,6 +316,7 @@ def test_secrets_are_not_on_the_command_line(monkeypatch: pytest.MonkeyPatch, tm
 def test_what_only_says_where_a_secret_is_stays_with_the_builder() -> None:
     settings = {"pulsar.client.authPluginClassName": "token", "pulsar.client.authParams": "file:///t"}
     assert (
-        told(configure(builder(), URL, options=settings))[f"{PREFIX}.pulsar.client.authParams"] == "file:///t"
+        settings_of(configure(builder(), URL, options=settings))[f"{PREFIX}.pulsar.client.authParams"]
+        == "file:///t"
     )
     assert "PYSPARK_SUBMIT_ARGS" not in os.environ

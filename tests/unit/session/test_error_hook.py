@@ -1,4 +1,4 @@
-"""What the hook shows of an error: what this package says first and last, and the user's own lines between."""
+"""Errors as the hook shows them: this package's text first and last, and the user's own lines between."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_other_errors_are_others(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(program: str) -> str:
-    """What a program that fails leaves on standard error."""
+    """Return the output of a failing program on standard error."""
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     return done.stderr

@@ -1,4 +1,4 @@
-"""What the two parts are given. That no row is lost or repeated between them is tested against a server."""
+"""Options of the two parts. A test with a server shows that no row is lost or repeated between them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BOUNDARY = json.dumps({NAMES[0]: "5:7:0", NAMES[1]: "earliest", "*": "earliest"}
 
 
 class Reader:
-    """Notes what `spark.read` or `readStream` is told."""
+    """A session that records the options of `spark.read` and `readStream`."""
 
     def __init__(self) -> None:
         self.given: dict[str, str] = {}
@@ -68,11 +68,11 @@ class Spark:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[ReadOptions]:
-    """The options that Pulsar was asked with; the topic has two partitions, of which one is empty."""
+def requests(monkeypatch: pytest.MonkeyPatch) -> list[ReadOptions]:
+    """Record the options of each request; the topic has two partitions, and one of them is empty."""
     calls: list[ReadOptions] = []
 
-    def ask(options: ReadOptions) -> list[RangeRequest]:
+    def ranges_now(options: ReadOptions) -> list[RangeRequest]:
         calls.append(options)
         partitions = [TopicPartition.parse(name) for name in NAMES]
         start = EARLIEST if options.starting_offsets in (None, FROM_EARLIEST) else Position(5, 1)
@@ -80,21 +80,21 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[ReadOptions]:
         starts = [start, EARLIEST]
         return [RangeRequest(*each, TimeWindow()) for each in zip(partitions, starts, ends, strict=True)]
 
-    monkeypatch.setattr(module, "ranges_now", ask)
+    monkeypatch.setattr(module, "ranges_now", ranges_now)
     return calls
 
 
-def test_both_parts_are_given_the_boundary(asked: list[ReadOptions]) -> None:
+def test_both_parts_are_given_the_boundary(requests: list[ReadOptions]) -> None:
     spark: Any = Spark()
     history, live, offsets = history_and_live(spark, **PLACE, minPartitions=4, failOnDataLoss=False)
     common = {**PLACE, "minPartitions": "4", "failOnDataLoss": "false"}
     assert offsets == BOUNDARY
     assert (history.what, history.given) == ("pulsar", {**common, "endingOffsets": BOUNDARY})
     assert (live.what, live.given) == ("pulsar", {**common, "startingOffsets": BOUNDARY})
-    assert (asked[0].service_url, asked[0].topic, asked[0].min_partitions) == (URL, "t", 4)
+    assert (requests[0].service_url, requests[0].topic, requests[0].min_partitions) == (URL, "t", 4)
 
 
-def test_a_start_is_that_of_history(asked: list[ReadOptions]) -> None:
+def test_a_start_is_that_of_history(requests: list[ReadOptions]) -> None:
     spark: Any = Spark()
     history, live, _ = history_and_live(
         spark, **PLACE, StartingOffsets=json.dumps({NAMES[0]: "5:1", NAMES[1]: "earliest"})
@@ -105,16 +105,16 @@ def test_a_start_is_that_of_history(asked: list[ReadOptions]) -> None:
     history, live, _ = history_and_live(spark, **PLACE, startingTimestamp="2026-01-31T08:00:00Z")
     assert history.given == {**PLACE, "startingTimestamp": "2026-01-31T08:00:00Z", "endingOffsets": BOUNDARY}
     assert live.given == {**PLACE, "startingOffsets": BOUNDARY}
-    assert len(asked) == 2
+    assert len(requests) == 2
 
 
-def test_a_subscription_is_moved_by_the_stream_alone(asked: list[ReadOptions]) -> None:
+def test_a_subscription_is_moved_by_the_stream_alone(requests: list[ReadOptions]) -> None:
     spark: Any = Spark()
     options = {"subscriptionName": "s", "pulsar.consumer.replicateSubscriptionState": "true"}
     history, live, _ = history_and_live(spark, **PLACE, **options)
     assert not history.given.keys() & options.keys()
     assert options.items() <= live.given.items()
-    assert asked[0].subscription_name is None
+    assert requests[0].subscription_name is None
 
 
 @pytest.mark.parametrize(
@@ -128,11 +128,13 @@ def test_a_subscription_is_moved_by_the_stream_alone(asked: list[ReadOptions]) -
         ({"topics": "a,b"}, "exactly one of"),
     ],
 )
-def test_options_that_contradict_it(options: dict[str, str], words: str, asked: list[ReadOptions]) -> None:
+def test_options_that_contradict_the_pattern(
+    options: dict[str, str], words: str, requests: list[ReadOptions]
+) -> None:
     spark: Any = Spark()
     with pytest.raises(OptionError, match=words):
         history_and_live(spark, **PLACE, **options)
-    assert asked == []
+    assert requests == []
 
 
 CATALOG = {
@@ -148,23 +150,23 @@ CATALOG = {
     "table",
     ["pulsar.`public/default`.orders", "pulsar.public.default.orders", "`pulsar`.`public/default`.`orders`"],
 )
-def test_a_table_of_a_catalog(table: str, asked: list[ReadOptions]) -> None:
+def test_a_table_of_a_catalog(table: str, requests: list[ReadOptions]) -> None:
     spark: Any = Spark(**CATALOG)
     history, live, offsets = history_and_live(spark, table, minPartitions=4)
     assert (history.what, history.given) == (table, {"minPartitions": "4", "endingOffsets": BOUNDARY})
     assert (live.what, live.given) == (table, {"minPartitions": "4", "startingOffsets": BOUNDARY})
     assert offsets == BOUNDARY
-    [options] = asked
+    [options] = requests
     assert (options.service_url, options.topic) == (URL, "persistent://public/default/orders")
     assert (options.read_from, options.min_partitions) == ("broker", 4)
 
 
-def test_a_table_of_the_current_catalog(asked: list[ReadOptions], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_of_the_current_catalog(requests: list[ReadOptions], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Catalog, "currentCatalog", lambda _: "pulsar")
     spark: Any = Spark(**CATALOG)
     history_and_live(spark, "orders")
     history_and_live(spark, "a.b.orders")
-    assert [each.topic for each in asked] == ["persistent://shop/eu/orders", "persistent://a/b/orders"]
+    assert [each.topic for each in requests] == ["persistent://shop/eu/orders", "persistent://a/b/orders"]
 
 
 @pytest.mark.parametrize(
@@ -179,12 +181,12 @@ def test_a_table_of_the_current_catalog(asked: list[ReadOptions], monkeypatch: p
     ],
 )
 def test_tables_that_have_no_boundary(
-    table: str, options: dict[str, str], kind: type[Exception], words: str, asked: list[ReadOptions]
+    table: str, options: dict[str, str], kind: type[Exception], words: str, requests: list[ReadOptions]
 ) -> None:
     spark: Any = Spark(**CATALOG)
     with pytest.raises(kind, match=words):
         history_and_live(spark, table, **options)
-    assert asked == []
+    assert requests == []
 
 
 def test_identifiers_as_sql_has_them() -> None:

@@ -1,4 +1,6 @@
-"""The process that plans on the driver, called as the JVM calls it: its start, and first calls at once."""
+"""The process that plans on the driver, called as the JVM calls it: its start, and first calls at the same
+time.
+"""
 
 from __future__ import annotations
 
@@ -25,36 +27,38 @@ def driver_process(**environment: str) -> ServiceProcess:
     return ServiceProcess("pyspark_pulsar.spark.driver_process", {}, **environment)
 
 
-def ask_nothing(process: ServiceProcess, call: str) -> bytes:
+def answer_to_nothing(process: ServiceProcess, call: str) -> bytes:
     """Return what is answered to an empty request."""
     if call == _SUMMARY:
         return str(process.call(call, (0).to_bytes(4, "big"))).encode()
     if call != _STREAM:
-        return process.ask(call)[1]
+        return process.request(call)[1]
     with pytest.raises(Refused) as caught:
-        process.ask(call, columns="{}")
+        process.request(call, columns="{}")
     return caught.value.message.encode()
 
 
 @pytest.mark.parametrize("kind", ["long", "missing", "not writable"])
-def test_it_starts_whatever_tmpdir_is(kind: str, tmp_path: Path) -> None:
-    """Nothing of it has a path."""
+def test_the_process_starts_whatever_tmpdir_is(kind: str, tmp_path: Path) -> None:
+    """The process has no file with a path."""
     folder = tmp_path / ("d" * 200 if kind == "long" else "folder")
     if kind != "missing":
         folder.mkdir(mode=0o500 if kind == "not writable" else 0o700)
     with driver_process(TMPDIR=str(folder)) as process:
-        assert b"EOFError" in ask_nothing(process, _STREAM)
+        assert b"EOFError" in answer_to_nothing(process, _STREAM)
     if kind != "missing":
         assert list(folder.iterdir()) == []
 
 
 def test_all_first_calls_at_once() -> None:
-    """Modules that import each other are not imported by several threads at once."""
+    """Modules that import each other are not imported by several threads at the same time."""
     calls = (*_PROGRAMS, _SUMMARY, _STREAM)
     answers = {}
     for _ in range(2):
         with driver_process() as process, ThreadPoolExecutor(len(calls)) as pool:
-            answers = dict(zip(calls, pool.map(lambda call: ask_nothing(process, call), calls), strict=True))
+            answers = dict(
+                zip(calls, pool.map(lambda call: answer_to_nothing(process, call), calls), strict=True)
+            )
         expected = {call: b"nothing to read" if call == _SUMMARY else b"EOFError" for call in calls}
         assert [call for call in calls if expected[call] not in answers[call]] == [], answers
 
@@ -62,7 +66,7 @@ def test_all_first_calls_at_once() -> None:
 def test_a_stranger_has_nothing_to_talk_to() -> None:
     """Anybody on the machine may connect to a port."""
     with driver_process() as process:
-        ask_nothing(process, _STREAM)
+        answer_to_nothing(process, _STREAM)
         open_files = Path(f"/proc/{process.process.pid}/fd").iterdir()
         assert not [each for each in open_files if each.is_socket()]
 

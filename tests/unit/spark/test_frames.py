@@ -28,7 +28,7 @@ def pipe() -> Iterator[tuple[int, int]]:
 
 
 @given(st.dictionaries(st.text(), st.none() | st.text() | st.integers()), st.binary(max_size=1000))
-def test_frames_come_as_they_were_sent(header: dict[str, Any], body: bytes) -> None:
+def test_frames_arrive_as_they_were_sent(header: dict[str, Any], body: bytes) -> None:
     with pipe() as (source, target):
         send = sender(target)
         for _ in range(2):
@@ -63,7 +63,7 @@ def test_frames_of_several_threads_stay_whole() -> None:
         (struct.pack(">II", 2, 0) + b"\xff\xff", "a JSON object"),
     ],
 )
-def test_what_is_no_frame_is_refused(sent: bytes, said: str) -> None:
+def test_an_invalid_frame_is_refused(sent: bytes, said: str) -> None:
     source, target = os.pipe()
     os.write(target, sent)
     os.close(target)

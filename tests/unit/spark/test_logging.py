@@ -90,7 +90,7 @@ def test_levels_change_while_a_process_runs() -> None:
     assert len(lines) == 1
 
 
-def test_what_is_shipped_brings_the_levels_to_workers() -> None:
+def test_shipped_objects_bring_the_log_levels_to_workers() -> None:
     program = """
 import logging, pickle, sys
 from pyspark_pulsar.options import WriteOptions, parse_options

@@ -18,5 +18,5 @@ def test_both_are_understood(shown: Any) -> None:
 
 
 @pytest.mark.parametrize("text", [None, "", "null", "None", "{", "exit()", "0 records"])
-def test_what_is_no_offset_is_nothing(text: str | None) -> None:
+def test_an_invalid_offset_is_no_offset(text: str | None) -> None:
     assert offset_document(text) is None

@@ -1,4 +1,4 @@
-"""The loop that answers the JVM's calls: how many at once, errors, and its end."""
+"""The loop that answers the JVM's calls: calls at the same time, errors, and its end."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Echo:
 
 
 def served(service: Echo, *frames: Frame) -> list[Frame]:
-    """All answers, in the order in which they are sent."""
+    """Return all answers, in the order in which they are sent."""
     answers: list[Frame] = []
     left, all_sent = iter([({}, b""), *frames]), threading.Semaphore(0)
 
@@ -132,7 +132,7 @@ def _fail(header: Mapping[str, Any], body: bytes) -> None:
 
 
 @pytest.mark.parametrize("line", [b"", b"nonsense", b"\xff\xfe", b"[1]", b"[" * 50_000])
-def test_garbage_does_not_end_it(line: bytes) -> None:
+def test_garbage_does_not_end_the_process(line: bytes) -> None:
     source, target = os.pipe()
     sender(target)({}, b"")
     os.write(target, struct.pack(">II", len(line), 0) + line)
@@ -147,13 +147,13 @@ def test_garbage_does_not_end_it(line: bytes) -> None:
     assert second == {"id": 7, "result": None}
 
 
-def test_an_answer_that_nobody_reads_ends_it() -> None:
-    def gone(header: Mapping[str, Any], body: bytes) -> None:
+def test_a_closed_output_ends_the_loop() -> None:
+    def closed_output(header: Mapping[str, Any], body: bytes) -> None:
         if "id" in header:
             raise BrokenPipeError
 
     frames: Callable[[], Frame] = iter([({}, b""), ({"id": 1, "call": "echo"}, b"")]).__next__
     service = Echo(1)
     with pytest.raises(BrokenPipeError):
-        serve(service, frames, gone)
+        serve(service, frames, closed_output)
     assert service.closed

@@ -1,4 +1,4 @@
-"""What a worker's collector looks at after each task."""
+"""Objects that a worker's garbage collector visits after each task."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ print(frozen, left)
 """
 
 
-def test_what_is_imported_is_frozen_once() -> None:
+def test_imported_modules_are_frozen_once() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
     frozen, left = map(int, done.stdout.split())
     assert frozen > 50_000

@@ -20,7 +20,7 @@ COLUMNS = StructType().add("id", "long")
 
 
 class Reader:
-    """Answers with what it was asked."""
+    """A reader that answers with the arguments of the call."""
 
     stopped = False
 
@@ -95,7 +95,7 @@ def test_splits_are_pickled_one_by_one() -> None:
     assert [pickle.loads(each) for each in unpacked(answer)] == [{"a": 1}, {"a": 2}]
 
 
-def test_what_is_raised_stops_the_reader() -> None:
+def test_an_error_stops_the_reader() -> None:
     Reader.stopped = False
     readers, number = opened()
     with pytest.raises(ValueError, match="not 5"):

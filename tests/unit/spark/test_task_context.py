@@ -18,7 +18,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_counts_go_into_the_file_that_waits(folder: Path) -> None:
+def test_counts_are_written_to_the_waiting_file(folder: Path) -> None:
     file = folder / "pyspark-pulsar-7.counts"
     file.touch()
     report_counts({"readBytes.broker": 3})
@@ -29,12 +29,12 @@ def test_counts_go_into_the_file_that_waits(folder: Path) -> None:
     ]
 
 
-def test_nobody_waits(folder: Path) -> None:
+def test_no_one_waits(folder: Path) -> None:
     report_counts({"readBytes.broker": 3})
     assert not list(folder.iterdir())
 
 
-def test_without_a_task_of_sparks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_spark_task_nothing_is_written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "pyspark-pulsar-7.counts").touch()
     monkeypatch.setattr(TaskContext, "get", lambda: None)
     report_counts({"readBytes.broker": 3})

@@ -45,7 +45,7 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def in_program(name: str, call: Callable[[], Any]) -> str:
-    """What `HIDES_TRACEBACKS` is after `call` has raised, called by code of the module `name`."""
+    """Return `HIDES_TRACEBACKS` after `call` has raised, called by code of the module `name`."""
     module = ModuleType(name)
     exec("def run(call):\n    return call()", module.__dict__)
     with pytest.raises((OptionError, ValueError)):
@@ -84,7 +84,7 @@ def test_rows_pass_unchanged() -> None:
 
 
 def test_a_stream_that_cannot_be_made_says_why() -> None:
-    """Where Spark would lose what making a reader raises, a reader says it."""
+    """Spark would lose an error that making a reader raises, so the reader raises it when it is used."""
     source = PulsarDataSource({"service.url": "pulsar://h:1", "topik": "a"})
     module = ModuleType("pyspark.sql.streaming.python_streaming_source_runner")
     exec("def run(call):\n    return call()", module.__dict__)

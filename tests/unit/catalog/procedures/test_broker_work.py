@@ -1,4 +1,4 @@
-"""Which ledgers a CALL of offload moves."""
+"""The choice of ledgers that a CALL of offload moves."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pyspark_pulsar.client.ledger import Ledger
 
 
 def ledgers(*sizes: int, offloaded: int = 0) -> tuple[Ledger, ...]:
-    """The last is open."""
+    """Return ledgers of these sizes; the last one is open."""
     return tuple(
         Ledger(
             10 + number,

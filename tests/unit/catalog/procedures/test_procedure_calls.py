@@ -1,4 +1,4 @@
-"""What Spark is told of the procedures, and what is refused without a server."""
+"""Procedures as Spark sees them, and calls that are refused without a server."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_arguments_are_named_and_typed(name: str) -> None:
 @pytest.mark.parametrize(
     ("namespace", "name"), [(["system"], "drop"), (["public"], "compact"), ([], "compact")]
 )
-def test_another_name_is_refused_with_those_that_there_are(namespace: list[str], name: str) -> None:
+def test_another_name_is_refused_with_the_existing_ones(namespace: list[str], name: str) -> None:
     with pytest.raises(CatalogUnsupported, match=r"system\.compact, system\.offload"):
         procedure_calls.load_procedure(CLUSTER, namespace, name)
 

@@ -1,4 +1,4 @@
-"""What the catalog's process answers to calls and to settings."""
+"""Answers of the catalog's process to calls and to settings."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -100,7 +100,9 @@ def test_kinds_of_errors(answers: Any, call: str, fault: Exception, kind: str) -
     assert answer == {"id": 1, "error": {"kind": kind, "message": "x"}}
 
 
-def test_what_nobody_expected_is_told_with_its_type(answers: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unexpected_error_is_reported_with_its_type(
+    answers: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     (answer,) = answers({"id": 1, "call": "echo"}, fault=KeyError("k"))
     assert answer["error"] == {"kind": "Failed", "message": "KeyError: 'k'"}
     found = capsys.readouterr()
@@ -109,6 +111,6 @@ def test_what_nobody_expected_is_told_with_its_type(answers: Any, capsys: pytest
 
 
 @pytest.mark.parametrize("first", [{}, {"catalog": "p"}, {"catalog": "p", "settings": {"service.url": 1}}])
-def test_bad_settings_end_it(first: Mapping[str, Any]) -> None:
+def test_bad_settings_end_the_process(first: Mapping[str, Any]) -> None:
     (answer,) = served(first, {"id": 1})
     assert answer["error"]["kind"] == "Failed"

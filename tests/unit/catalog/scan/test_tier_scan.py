@@ -1,4 +1,6 @@
-"""What Spark is told of a topic's table: which files, columns, times and rest; and why it is told nothing."""
+"""The files, columns, times and remaining ranges that Spark gets for a topic's table, and reasons to get
+none.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,7 @@ SCHEMA = SchemaInfo("orders", SchemaType.AVRO, json.dumps(DOCUMENT).encode(), ve
 ROWS_PER_FILE, LEDGERS = 3, 2
 END = Position(9, 0)
 BEHIND = dict.fromkeys(PARTITIONS, Position(9, 3))
-"""Where the topic partitions end, if there is more than in the table."""
+"""The ends of the topic partitions, if they have more messages than the table."""
 ID = pa.field("id", pa.int64())
 HAPPENED = metadata_columns.FIELDS["__eventTime"]
 
@@ -110,14 +112,14 @@ def batch(columns: pa.Schema, partition: int, ledger: int) -> pa.RecordBatch:
 
 @pytest.fixture(autouse=True)
 def ends(monkeypatch: pytest.MonkeyPatch) -> dict[TopicPartition, Position]:
-    """Where brokers say that the topic partitions end."""
+    """The ends of the topic partitions, as brokers report them."""
     told = dict(BEHIND)
 
-    class Told(LogEnds):
+    class Reported(LogEnds):
         def ends(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Position]:
             return {partition: told[partition] for partition in partitions}
 
-    monkeypatch.setattr(tier_scan_module, "LogEnds", Told)
+    monkeypatch.setattr(tier_scan_module, "LogEnds", Reported)
     return told
 
 
@@ -132,21 +134,21 @@ def table_of(texts: dict[str, str]) -> ColumnarTable:
     return table
 
 
-def asked(
+def requested(
     texts: dict[str, str],
     *columns: pa.Field,
     broker: Broker | None = None,
     note: TierNote | None = None,
     **further: str,
 ) -> Any:
-    """`note`: of the topic, if it is another than the one that names the table."""
+    """Return the report on a scan; `note` replaces the topic's note, which names the table."""
     given = texts | {key.lower(): text for key, text in further.items()}
     note = note or TierNote("t", "i").of_table(table_of(texts), "t", {})
     return tier_scan(cluster(broker, note), given, spark_schema(pa.schema(columns)).jsonValue())
 
 
 def test_files_columns_and_rest(texts: dict[str, str]) -> None:
-    told = asked(texts, ID, failOnDataLoss="false")
+    told = requested(texts, ID, failOnDataLoss="false")
     assert told["table"] == "public_default.orders"
     assert told["rows"] == [ROWS_PER_FILE] * 4
     for url, size in zip(told["urls"], told["sizes"], strict=True):
@@ -175,7 +177,7 @@ def test_files_columns_and_rest(texts: dict[str, str]) -> None:
         (Position(8, 2, 7), True),
         (Position(9, 1), False),
         (Position(9, 0, 1), False),
-        # Emptied, or made again: nobody knows what was behind the table.
+        # The topic was emptied or created again, so the messages after the table's end are unknown.
         (EARLIEST, False),
     ],
 )
@@ -184,17 +186,17 @@ def test_nothing_is_left_to_read(
 ) -> None:
     ends.update(dict.fromkeys(PARTITIONS, Position(8, 3)))
     ends[PARTITIONS[1]] = last
-    assert (asked(texts, ID)["rest"] is None) == is_all
+    assert (requested(texts, ID)["rest"] is None) == is_all
 
 
 def test_the_table_of_another_topic_of_this_name(
     texts: dict[str, str], ends: dict[TopicPartition, Position]
 ) -> None:
-    """No ledger is asked for where the table is all, so the topic's note has to name the table."""
+    """No ledger is requested if the table contains everything, so the topic's note has to name the table."""
     ends.update(dict.fromkeys(PARTITIONS, END))
     for further in ({}, {"readFrom": "columns"}):
-        assert asked(texts, ID, **further)["rest"] is None
-        refused = asked(texts, ID, note=TierNote("t", "another"), **further)["refused"]
+        assert requested(texts, ID, **further)["rest"] is None
+        refused = requested(texts, ID, note=TierNote("t", "another"), **further)["refused"]
         assert f"whose id is {table_of(texts).id}" in refused
         given = texts | {key.lower(): text for key, text in further.items()}
         unnamed = tier_scan(cluster(), given, spark_schema(pa.schema([ID])).jsonValue())
@@ -202,7 +204,7 @@ def test_the_table_of_another_topic_of_this_name(
 
 
 def test_rows_are_counted_by_a_column(texts: dict[str, str]) -> None:
-    told = asked(texts)
+    told = requested(texts)
     assert told["columns"] == []
     assert [field["name"] for field in told["schema"]["fields"]] == ["__partition"]
 
@@ -212,12 +214,14 @@ def test_columns_of_messages_that_no_file_has(texts: dict[str, str]) -> None:
         "fields": [*DOCUMENT["fields"], {"name": "level", "type": "int", "default": 7}]  # type: ignore[misc]
     }
     broker = Broker(there={TOPIC: (2, replace(SCHEMA, document=json.dumps(later).encode()))})
-    told = asked(texts, pa.field("level", pa.int32()), broker=broker)
+    told = requested(texts, pa.field("level", pa.int32()), broker=broker)
     assert told["columns"] == [{"name": "level", "scanned": False, "default": "7"}]
 
 
 def test_times_are_filters(texts: dict[str, str]) -> None:
-    told = asked(texts, ID, startingTimestamp="1970-01-01T00:00:07Z", endingEventTime="1970-01-01T00:00:01Z")
+    told = requested(
+        texts, ID, startingTimestamp="1970-01-01T00:00:07Z", endingEventTime="1970-01-01T00:00:01Z"
+    )
     (window,) = told["windows"]
     assert window == {
         "partitions": None,
@@ -227,7 +231,7 @@ def test_times_are_filters(texts: dict[str, str]) -> None:
     }
     assert [column["name"] for column in told["columns"]] == ["id", "__publishTime", "__eventTime"]
     each = {str(partition): f"1970-01-01T00:00:0{partition.index}Z" for partition in PARTITIONS}
-    told = asked(texts, ID, startingOffsetsByTimestamp=json.dumps(each))
+    told = requested(texts, ID, startingOffsetsByTimestamp=json.dumps(each))
     assert {tuple(window["partitions"]): window["published_from"] for window in told["windows"]} == {
         (0,): 0,
         (1,): 1_000_000,
@@ -254,37 +258,39 @@ def test_times_are_filters(texts: dict[str, str]) -> None:
         ({"minPartitions": "x"}, "OptionError"),
     ],
 )
-def test_what_is_left_to_the_data_source(texts: dict[str, str], options: dict[str, str], reason: str) -> None:
-    told = asked(texts, ID, **options)
+def test_queries_that_are_left_to_the_data_source(
+    texts: dict[str, str], options: dict[str, str], reason: str
+) -> None:
+    told = requested(texts, ID, **options)
     assert list(told) == ["refused"]
     assert reason in told["refused"]
 
 
 def test_sides_of_the_log_are_no_bounds(texts: dict[str, str]) -> None:
     named = {str(partition): "earliest" for partition in PARTITIONS}
-    assert "urls" in asked(texts, ID, startingOffsets=json.dumps(named), endingOffsets="latest")
+    assert "urls" in requested(texts, ID, startingOffsets=json.dumps(named), endingOffsets="latest")
 
 
-def test_ends_behind_the_table_are_for_the_rest(texts: dict[str, str]) -> None:
+def test_messages_past_the_end_of_the_table_are_left_to_the_rest(texts: dict[str, str]) -> None:
     ends = json.dumps({str(PARTITIONS[0]): str(END), str(PARTITIONS[1]): "12:3:1"})
-    assert asked(texts, ID, endingOffsets=ends)["rest"]["endingoffsets"] == ends
+    assert requested(texts, ID, endingOffsets=ends)["rest"]["endingoffsets"] == ends
 
 
 def test_a_partition_is_not_a_whole_topic(texts: dict[str, str]) -> None:
-    assert "one whole topic" in asked(texts, ID, topic=str(PARTITIONS[0]))["refused"]
+    assert "one whole topic" in requested(texts, ID, topic=str(PARTITIONS[0]))["refused"]
 
 
 def test_a_schema_that_has_changed_since(texts: dict[str, str]) -> None:
-    assert "not a column of the topic" in asked(texts, pa.field("id", pa.string()))["refused"]
-    assert "not a column of the topic" in asked(texts, pa.field("other", pa.string()))["refused"]
+    assert "not a column of the topic" in requested(texts, pa.field("id", pa.string()))["refused"]
+    assert "not a column of the topic" in requested(texts, pa.field("other", pa.string()))["refused"]
 
 
-def test_what_the_broker_refuses_is_said_by_the_data_source(texts: dict[str, str]) -> None:
+def test_a_refusal_by_the_broker_is_reported_by_the_data_source(texts: dict[str, str]) -> None:
     broker = Broker(there={TOPIC: (2, SCHEMA)}, refuses={"schemas": PermissionDenied("no")})
-    assert asked(texts, ID, broker=broker)["refused"] == "PermissionDenied: no"
+    assert requested(texts, ID, broker=broker)["refused"] == "PermissionDenied: no"
 
 
-def test_rows_that_its_positions_do_not_cover(texts: dict[str, str]) -> None:
+def test_rows_outside_of_the_positions_are_reported(texts: dict[str, str]) -> None:
     options = parse_options(ReadOptions, texts)
     table = TopicTables(options).load(TopicName.parse(TOPIC))
     assert table is not None
@@ -300,9 +306,9 @@ def test_rows_that_its_positions_do_not_cover(texts: dict[str, str]) -> None:
         ),
     ):
         table.commit([], positions)
-        assert reason in asked(texts, ID)["refused"]
+        assert reason in requested(texts, ID)["refused"]
     table.commit([], before)
-    assert "urls" in asked(texts, ID)
+    assert "urls" in requested(texts, ID)
 
 
 def test_manifests_are_read_once(texts: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,7 @@
-"""What changes of columns make of a registered document. What brokers say of it is in tests/integration."""
+"""Changes of columns, applied to a registered document.
+
+The answers of brokers to such changes are tested in tests/integration.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,7 @@ NEW = {"name": "new", "type": ["null", "string"], "default": None}
 
 
 @pytest.mark.parametrize("kind", [SchemaType.AVRO, SchemaType.JSON])
-def test_all_else_stays_as_it_was_registered(kind: SchemaType) -> None:
+def test_all_other_parts_stay_as_they_were_registered(kind: SchemaType) -> None:
     found = edited(add("new", comment="why"), kind=kind)
     assert found == {**DOCUMENT, "fields": [*DOCUMENT["fields"], {**NEW, "doc": "why"}]}
     assert list(found) == list(DOCUMENT)
@@ -151,7 +154,7 @@ def test_comments_are_the_documentation_of_a_field() -> None:
         ({"change": "nullable", "column": ["note"], "nullable": False}, "SET NOT NULL"),
     ],
 )
-def test_what_would_lose_messages_is_refused(change: dict[str, Any], reason: str) -> None:
+def test_options_that_would_lose_messages_are_refused(change: dict[str, Any], reason: str) -> None:
     with pytest.raises(PulsarError, match=reason) as caught:
         edited(change)
     assert isinstance(caught.value, (CatalogUnsupported, SchemaError))
@@ -166,7 +169,7 @@ def test_only_records_in_avro_or_json_change_by_column(kind: SchemaType) -> None
 @pytest.mark.parametrize(
     ("answers", "is_alone"), [((5,), True), ((3, 5), True), ((6,), False), ((3, 7), False)]
 )
-def test_a_change_that_undoes_another_is_told(answers: tuple[int, ...], is_alone: bool) -> None:
+def test_a_change_that_undoes_another_is_reported(answers: tuple[int, ...], is_alone: bool) -> None:
     """The versions that the registry answers with, of a topic whose newest was 4."""
     info = SchemaInfo("x", SchemaType.AVRO, json.dumps(DOCUMENT).encode(), version=(4).to_bytes(8, "big"))
     record = _edit_record(TOPIC, info, [add("new")])
@@ -182,7 +185,9 @@ def test_a_change_that_undoes_another_is_told(answers: tuple[int, ...], is_alone
 
 
 def test_a_list_of_dates_of_a_java_class_is_no_hurdle() -> None:
-    """Java's client describes a date by a record without fields, of which no column holds a list in Avro."""
+    """Java's client describes a date by a record without fields. No column holds a list of such records in
+    Avro.
+    """
     dates = {
         "type": "array",
         "items": {"type": "record", "name": "Date", "namespace": "java.util", "fields": []},

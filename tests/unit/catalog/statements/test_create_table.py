@@ -1,4 +1,4 @@
-"""What CREATE TABLE refuses before it asks a server anything: the address below is nobody's."""
+"""CREATE TABLE statements that are refused before any request: no server listens at the address below."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ID = columns(("id", "long"))
          (), "separated keys"),
     ],
 )  # fmt: skip
-def test_refused_without_a_question(
+def test_invalid_statements_are_refused_without_a_request(
     topic: str, schema: dict[str, Any], properties: dict[str, str], partitioning: tuple[str, ...], reason: str
 ) -> None:
     with AdminClient(OPTIONS, patience_ms=1) as admin, pytest.raises(PulsarError, match=reason):

@@ -1,4 +1,4 @@
-"""What DESCRIBE EXTENDED shows, as far as a role may see it."""
+"""The output of DESCRIBE EXTENDED, as far as a role may see it."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -46,7 +46,7 @@ class Stats(Admin):
 
 @pytest.fixture
 def stored(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """What the write side's properties are, or the error with which they are refused."""
+    """Return the write side's properties, or the error that refuses them."""
 
     def give(found: dict[str, str] | Exception) -> None:
         def properties(admin: Any, topic: TopicName, partitions: int) -> dict[str, str]:
@@ -70,7 +70,7 @@ def test_without_admin_url() -> None:
 
 
 @pytest.mark.parametrize("fault", [PermissionDenied("no"), ProtocolError("405"), TopicNotFoundError("no")])
-def test_what_a_role_may_not_see_is_left_out(stored: Callable[..., None], fault: Exception) -> None:
+def test_topics_that_a_role_may_not_see_are_left_out(stored: Callable[..., None], fault: Exception) -> None:
     stored(fault)
     assert table_properties(cluster_of(THERE, Stats()), HERE, "orders") == OF_BROKER | OF_STATS
     own = {ORDERS: {"pyspark-pulsar.key_column": "value", "pyspark-pulsar.other": "x", "comment": "x"}}

@@ -1,4 +1,6 @@
-"""What CREATE and ALTER NAMESPACE refuse before they ask a server anything: the address below is nobody's."""
+"""CREATE and ALTER NAMESPACE statements that are refused before any request: no server listens at the address
+below.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from pyspark_pulsar.options import ConnectionOptions
         ({"backlog_quota.destination_storage": "1"}, "is read-only"),
     ],
 )
-def test_refused_without_a_question(properties: dict[str, str], reason: str) -> None:
+def test_invalid_statements_are_refused_without_a_request(properties: dict[str, str], reason: str) -> None:
     options = ConnectionOptions(service_url="pulsar://x:6650", admin_url="http://127.0.0.1:1")
     with AdminClient(options, patience_ms=1) as admin:
         with pytest.raises(PulsarError, match=reason):

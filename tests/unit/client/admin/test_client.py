@@ -1,7 +1,6 @@
-"""The admin REST client over real HTTP: redirects, retries, refusals, and what it never shows.
+"""The admin REST client over real HTTP: redirects, retries, refusals, and secrets that it never shows.
 
-The server here is Python's own; it stands for no Pulsar, only for status codes. What a Pulsar answers is tested with
-a real one, in tests/integration.
+Python's own HTTP server only sends status codes. Tests in tests/integration use a real Pulsar.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ Serve = Callable[[Callable[[str], Answer]], str]
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    """`serve(answer)` gives the URL of a server that answers GET of a path with `answer(path)`."""
+    """Return `serve(answer)`: the URL of a server that answers GET of a path with `answer(path)`."""
     servers: list[ThreadingHTTPServer] = []
 
     def start(answer: Callable[[str], Answer]) -> str:
@@ -101,14 +100,14 @@ def test_a_redirect_to_itself_ends(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_passing_failures_are_asked_again(serve: Serve, status: int) -> None:
+def test_requests_with_passing_failures_are_repeated(serve: Serve, status: int) -> None:
     left = iter([status, status])
     url = serve(lambda _: (next(left, 200), {}, as_json({"done": True})))
     with client(url) as admin:
         assert admin.get("a", "asking") == {"done": True}
 
 
-def test_a_topic_that_moves_is_asked_for_again(serve: Serve) -> None:
+def test_a_request_about_a_moving_topic_is_repeated(serve: Serve) -> None:
     left = iter([b"Can't find owner for topic persistent://t/n/x"] * 2)
 
     def answer(_: str) -> Answer:
@@ -149,7 +148,7 @@ def test_refusals(serve: Serve, status: int, kind: type[PulsarError]) -> None:
     assert "s3cret" not in str(caught.value)
 
 
-def test_what_is_no_json_is_not_shown(serve: Serve) -> None:
+def test_invalid_json_is_not_shown(serve: Serve) -> None:
     url = serve(lambda _: (200, {}, b"<html>s3cret"))
     with client(url) as admin, pytest.raises(ProtocolError, match=r"admin.url") as caught:
         admin.get("a", "asking")
@@ -231,7 +230,9 @@ def test_without_a_url() -> None:
 
 
 def test_work_of_its_own_threads_ends_with_the_client(serve: Serve) -> None:
-    """As many at once as `threads` say; what has not begun when the client is closed never does."""
+    """The client runs at most `threads` requests at the same time; closing it drops the requests that have
+    not started.
+    """
     begun: list[str] = []
     goes_on = threading.Event()
 

@@ -18,7 +18,7 @@ def test_a_closed_ledger() -> None:
     assert parse_ledger_metadata(CLOSED) == LedgerMetadata(2, "CRC32C", (Ensemble(0, bookies),))
 
 
-def test_changed_ensembles_come_in_order() -> None:
+def test_changed_ensembles_are_in_order() -> None:
     text = CLOSED.replace("ensembles={0=[", "ensembles={120=[a, b, c], 7=[a, b, d], 0=[")
     metadata = parse_ledger_metadata(text)
     assert metadata is not None

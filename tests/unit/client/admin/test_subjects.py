@@ -1,4 +1,4 @@
-"""What the admin client makes of answers; the server here stands for no Pulsar, only for status codes and texts."""
+"""Answers as the admin client reads them; the server here is no Pulsar and only sends status codes and texts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TOPIC = TopicName.parse("t/n/a b%2F".replace(" ", "ü"))
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    """`serve(answer)` asks a server that answers with `answer(method, path, body)`."""
+    """Return `serve(answer)`: a client of a server that answers with `answer(method, path, body)`."""
     servers: list[ThreadingHTTPServer] = []
 
     def start(answer: Callable[[str, str, str], Answer]) -> AdminClient:
@@ -62,7 +62,7 @@ def test_a_change_is_made_again_after_a_passing_failure(serve: Serve) -> None:
     assert next(left, None) is None
 
 
-def test_an_answer_that_is_no_json_is_an_answer(serve: Serve) -> None:
+def test_an_answer_without_json_is_still_an_answer(serve: Serve) -> None:
     seen = []
 
     def answer(*asked: str) -> Answer:
@@ -73,7 +73,7 @@ def test_an_answer_that_is_no_json_is_an_answer(serve: Serve) -> None:
     assert seen == [("DELETE", "/admin/v2/namespaces/t/n/property/a%2Fb", "")]
 
 
-def test_what_exists_is_told_at_once_and_not_asked_again(serve: Serve) -> None:
+def test_a_topic_that_exists_is_reported_without_a_second_request(serve: Serve) -> None:
     asked = []
 
     def answer(method: str, path: str, body: str) -> Answer:
@@ -92,7 +92,7 @@ def test_a_refused_schema_names_the_reason_in_one_line(serve: Serve) -> None:
         admin.schemas.register(TOPIC, SchemaInfo("x", SchemaType.AVRO, b"{}"))
 
 
-def test_rights_are_asked_for(serve: Serve) -> None:
+def test_permissions_are_requested(serve: Serve) -> None:
     admin = serve(lambda *_: (403, b'{"reason":"no admin"}'))
     with pytest.raises(PermissionDenied, match="no admin"):
         admin.topics.create(TOPIC, 0)
@@ -115,7 +115,7 @@ def test_partitions_of_partitioned_topics_are_not_topics(serve: Serve) -> None:
     assert len(admin.topics.of_namespace(Namespace("t", "n"), system=True)) == len(found) + 1
 
 
-def test_a_pair_of_schemas_comes_back_as_it_was_registered() -> None:
+def test_a_pair_of_schemas_is_read_as_it_was_registered() -> None:
     document = '{"type":"record","name":"R","fields":[{"name":"ä","type":"int"}]}'.encode()
     key, value = SchemaInfo("K", SchemaType.STRING), SchemaInfo("V", SchemaType.JSON, document)
     info = join(KeyValueSchemas(key, value, separated=True))

@@ -1,4 +1,6 @@
-"""What is made of the broker's answers about transactions, which `integration` shows to be what a broker says."""
+"""The broker's answers about transactions, as the client reads them; tests/integration shows that brokers
+answer so.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ COMMITTED, ABORTED = {"aborted": False}, {"aborted": True}
 
 
 class Answers:
-    """Those given, in order; an exception is raised."""
+    """Return the given answers in order; raise an answer that is an exception."""
 
     def __init__(self, *answers: Any) -> None:
         self._answers: Iterator[Any] = iter(answers)
@@ -42,13 +44,13 @@ def test_one_question_answers_all_where_nothing_was_aborted() -> None:
     assert answers.paths == ["transactionBufferStats/public/default/a%25b%3Ac-partition-3"]
 
 
-def test_each_transaction_is_asked_for_between_two_looks_at_the_buffer() -> None:
+def test_each_transaction_is_requested_between_two_reads_of_the_buffer() -> None:
     answers = Answers(READY, COMMITTED, READY)
     assert answers.outcomes().aborted([(2**64 - 1, 7)]) == {(2**64 - 1, 7): False}
     assert answers.paths[1] == "transactionInBufferStats/public/default/a%25b%3Ac-partition-3/-1/7"
 
 
-def test_answers_of_a_buffer_that_was_loaded_anew_are_asked_for_again() -> None:
+def test_answers_of_a_buffer_that_was_loaded_again_are_requested_again() -> None:
     answers = Answers(READY, COMMITTED, READY | {"recoverStartTime": 6}, READY, ABORTED)
     assert answers.outcomes().aborted([(0, 1)]) == {(0, 1): True}
 
@@ -72,7 +74,7 @@ def test_a_topic_that_is_not_loaded_is_loaded() -> None:
         restless.outcomes().aborted([(0, 1)])
 
 
-def test_a_resource_that_nobody_knows_is_not_asked_for_without_end() -> None:
+def test_an_unknown_resource_is_not_requested_without_end() -> None:
     loads: list[None] = []
     answers = Answers(*[TopicNotFoundError("not found")] * 1_000)
     with pytest.raises(TopicNotFoundError):
@@ -92,7 +94,7 @@ def test_other_answers_are_refused(answer: Any) -> None:
         Answers(READY, answer).outcomes().aborted([(0, 1)])
 
 
-def test_what_failed_is_not_asked_for_again() -> None:
+def test_a_failed_request_is_not_repeated() -> None:
     answers = Answers(PermissionDenied("no right"))
     outcomes = answers.outcomes()
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""What a process knows about bookies, and for how long."""
+"""The knowledge of a process about bookies, and how long that stays valid."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def clock() -> Clock:
 
 
 def quarantine_seconds(health: BookieHealth, clock: Clock, address: BookieAddress = A) -> float:
-    """How long the bookie is avoided from now on, to the second."""
+    """Return the duration for which the bookie is avoided from now on, in whole seconds."""
     now = clock.now
     while health.is_quarantined(address):
         clock.now += 1
@@ -83,7 +83,7 @@ def test_one_fault_that_many_threads_report_counts_once(clock: Clock) -> None:
 
 
 def test_a_year_of_addresses_that_change(clock: Clock) -> None:
-    """Kubernetes gives a pod another address each time it starts. No quarantine outlives what it is worth."""
+    """Kubernetes assigns a pod another address at each start, so no quarantine stays longer than needed."""
     seed = 20261126
     rng = random.Random(seed)
     quarantines: Quarantines[BookieAddress] = Quarantines(clock)
@@ -115,7 +115,7 @@ def test_no_more_keys_than_a_limit(clock: Clock) -> None:
     assert 0 not in remembered
 
 
-def test_an_old_bookie_is_not_asked_for_batches_for_a_while(clock: Clock) -> None:
+def test_no_batches_are_requested_from_an_old_bookie_for_a_while(clock: Clock) -> None:
     memory = BookieHealth(clock)
     assert memory.knows_batches(A)
     assert not memory.has_answered_batches(A)

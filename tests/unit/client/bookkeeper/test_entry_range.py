@@ -1,4 +1,4 @@
-"""What a user reads when no bookie gives an entry."""
+"""The error that a user reads if no bookie returns an entry."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from pyspark_pulsar.errors import LedgerUnavailable
 RUN = EntryRange("persistent://public/default/t", 7, 0, 9, "CRC32C")
 
 
-def test_every_bookie_is_named_with_what_it_said() -> None:
+def test_every_bookie_is_named_with_its_answer() -> None:
     error = RUN.unavailable(
         4, {"a:1": describe(NO_ENTRY), "b:2": "closed the connection", "c:3": describe(999)}
     )

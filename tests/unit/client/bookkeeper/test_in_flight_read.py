@@ -1,4 +1,4 @@
-"""Entries that a bookie was asked for, alone and in groups."""
+"""Entries that are requested from a bookie, alone and in groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who holds which entry, known or guessed."""
+"""The bookies that hold an entry, known or guessed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_striping_as_bookkeeper_does_it() -> None:
 
 
 @given(ensemble=st.integers(1, 7), copies=st.integers(1, 7), first=st.integers(0, 50))
-def test_as_many_entries_in_a_row_as_there_are_copies_lie_on_one_bookie(
+def test_one_bookie_holds_as_many_consecutive_entries_as_there_are_copies(
     ensemble: int, copies: int, first: int
 ) -> None:
     write_set = write_set_of(Ensemble(0, BOOKIES[:ensemble]), copies)
@@ -39,7 +39,7 @@ def test_as_many_entries_in_a_row_as_there_are_copies_lie_on_one_bookie(
         assert write_set.common_bookies(first, copies) == (BOOKIES[(first + copies - 1) % ensemble],)
 
 
-def test_a_write_set_of_which_little_is_known_may_have_no_groups() -> None:
+def test_a_mostly_unknown_write_set_may_have_no_groups() -> None:
     write_set = guess_write_set(0, [{"a", "b"}, {"b", "c"}, {"d", "e"}], BOOKIES)
     assert (write_set.group, write_set.common_bookies(0, 2), write_set.common_bookies(1, 2)) == (
         1,
@@ -85,7 +85,7 @@ def test_a_guess_from_all_holders_is_right(size: int, copies: int, first: int, e
     probes=st.integers(1, 14),
     missing=st.sets(st.sampled_from(BOOKIES), max_size=2),
 )
-def test_every_bookie_is_asked_in_the_end_whatever_was_guessed(
+def test_every_bookie_is_tried_in_the_end_whatever_was_guessed(
     size: int, copies: int, first: int, probes: int, missing: set[str]
 ) -> None:
     truth = write_set_of(Ensemble(0, BOOKIES[:size]), min(copies, size))

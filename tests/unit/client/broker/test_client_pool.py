@@ -1,4 +1,4 @@
-"""Clients connect when they are first asked something, so none of these reaches a broker."""
+"""The pool of clients; a client connects at its first request, so none of these tests reaches a broker."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def closed(monkeypatch: pytest.MonkeyPatch) -> list[BrokerClient]:
     return clients
 
 
-def test_a_client_is_lent_again_to_who_reaches_the_same_brokers(closed: list[BrokerClient]) -> None:
+def test_a_client_is_reused_for_settings_with_the_same_brokers(closed: list[BrokerClient]) -> None:
     pool = ClientPool(60)
     with pool.client(ReadOptions(service_url=_URL, topic="a")) as first:
         pass
@@ -41,7 +41,7 @@ def test_two_at_a_time_have_one_each() -> None:
         assert third is first  # It was given back last.
 
 
-def test_what_failed_is_closed(closed: list[BrokerClient]) -> None:
+def test_a_client_whose_use_failed_is_closed(closed: list[BrokerClient]) -> None:
     pool = ClientPool(60)
     options = ReadOptions(service_url=_URL, topic="a")
     with pytest.raises(KeyError), pool.client(options) as first:
@@ -61,7 +61,7 @@ def test_what_has_something_open_is_closed(
     assert closed == [first]
 
 
-def test_what_is_idle_is_closed_in_time(closed: list[BrokerClient]) -> None:
+def test_an_idle_client_is_closed_in_time(closed: list[BrokerClient]) -> None:
     pool = ClientPool(0.05)
     for topic in ("a", "b"):
         options = ReadOptions(service_url=_URL, topic=topic)
@@ -71,7 +71,7 @@ def test_what_is_idle_is_closed_in_time(closed: list[BrokerClient]) -> None:
         while closed[-1:] != [client]:
             assert time.monotonic() < deadline
             time.sleep(0.001)
-    # The thread ends with the last client, and comes again with the next.
+    # The thread ends with the last client, and the next client starts another thread.
     while pool._closer is not None:
         assert time.monotonic() < deadline
         time.sleep(0.001)

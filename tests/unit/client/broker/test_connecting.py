@@ -1,4 +1,4 @@
-"""Connecting has a deadline, whatever hangs, and holds up nobody who needs another broker."""
+"""The deadline of connecting, whatever hangs; an attempt does not delay callers that need another broker."""
 
 from __future__ import annotations
 
@@ -29,14 +29,16 @@ SECONDS = 1.0
 
 @pytest.fixture
 def black_hole() -> Iterator[BrokerAddress]:
-    """It accepts, by its operating system, and never answers."""
+    """A listener whose connections the operating system accepts, and which never answers."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield BrokerAddress("127.0.0.1", listener.getsockname()[1])
 
 
 @contextlib.contextmanager
 def dripping(beginning: bytes) -> Iterator[BrokerAddress]:
-    """It sends a byte every tenth of a second, for ever; the `beginning` says that many belong together."""
+    """A server that sends a byte every tenth of a second without end; the `beginning` announces a long
+    answer.
+    """
 
     def trickle(connection: socket.socket) -> None:
         with contextlib.suppress(OSError), connection:
@@ -78,7 +80,7 @@ def test_an_attempt_ends_in_time_however_the_server_answers(
 
 
 def test_threads_share_one_attempt(black_hole: BrokerAddress) -> None:
-    """Of many that need a broker that does not answer, none waits for the attempts of the others."""
+    """Callers that need the same silent broker do not wait for each other's attempts."""
     client = BrokerClient(options(black_hole), patience_ms=1)
     began = time.monotonic()
 
@@ -125,7 +127,7 @@ def test_a_client_that_is_closed_keeps_no_connection_that_was_opened_meanwhile(
 def test_connections_that_have_ended_are_forgotten(
     black_hole: BrokerAddress, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Kubernetes gives a broker another address each time it starts."""
+    """Kubernetes assigns a broker another address at each start."""
 
     class Ended:
         is_open = False
@@ -151,12 +153,12 @@ def test_owners_of_topics_that_came_and_went_are_forgotten(
         if number % 10_000 == 0:
             client.owner_connection(f"persistent://public/default/t{number}")
             assert len(client._owners._owners) <= 110_001
-    # None is missing of those that are asked for together, however many they are.
+    # No connection of those requested at the same time is missing, whatever their number.
     names = [f"persistent://public/default/t{number}" for number in range(150_000, 250_000)]
     assert len(client.owner_connections(names)) == 100_000
 
 
-def test_the_operating_system_asks_whether_the_host_is_there(black_hole: BrokerAddress) -> None:
+def test_the_operating_system_checks_whether_the_host_exists(black_hole: BrokerAddress) -> None:
     transport = open_transport(black_hole, SECONDS, Security(), None)
     stream = transport._stream
     assert isinstance(stream, socket.socket)
@@ -206,7 +208,7 @@ def test_certificates_in_a_pipe_are_refused(tmp_path: Path) -> None:
 
 
 def test_an_identity_provider_that_does_not_answer(black_hole: BrokerAddress) -> None:
-    """One thread waits for it, however many attempts there are, and each attempt ends in time."""
+    """A single thread waits for the answer, whatever the number of attempts, and each attempt ends in time."""
     params = (
         f'{{"issuerUrl": "http://{black_hole}", "privateKey": "data:application/json,'
         '{%22client_id%22:%22a%22,%22client_secret%22:%22b%22}"}'

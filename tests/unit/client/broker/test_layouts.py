@@ -1,4 +1,4 @@
-"""Asking brokers for the segments of scalable topics: what is sent, and who cannot be asked."""
+"""Requests for the segments of scalable topics: the bytes that are sent, and the brokers that cannot answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ORDERS, OTHERS = (
 
 
 class Broker:
-    """A connection that answers at once."""
+    """A connection that answers immediately."""
 
     address = "h:1"
 
@@ -56,7 +56,7 @@ def asking(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> BrokerClient:
     return client
 
 
-def test_a_layout_is_asked_for_once_and_creates_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_layout_is_requested_once_and_the_request_creates_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     broker = Broker(None, 11)
     layouts = asking(broker, monkeypatch).layouts([ORDERS, OTHERS])
     found = layouts[ORDERS]
@@ -64,14 +64,14 @@ def test_a_layout_is_asked_for_once_and_creates_nothing(monkeypatch: pytest.Monk
     assert [each.name for each in found.partitions] == ["segment://public/default/orders/0000-ffff-0"]
     assert layouts[OTHERS] is None
     assert [each.scalableTopicLookup.create_if_missing for each in broker.requests] == [False, False]
-    # Else the broker goes on to tell of each change.
+    # Otherwise, the broker would report each later change.
     assert [(each.type, each.scalableTopicClose.session_id) for each in broker.sent] == [
         (SCALABLE_TOPIC_CLOSE, 40),
         (SCALABLE_TOPIC_CLOSE, 41),
     ]
 
 
-def test_a_broker_that_knows_none_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broker_without_scalable_topics_gets_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
     broker = Broker(None, knows_scalable_topics=False)
     with pytest.raises(
         OptionError, match=r"topic://public/default/orders: expected a broker with scalable topics.*h:1"
@@ -80,12 +80,12 @@ def test_a_broker_that_knows_none_is_not_asked(monkeypatch: pytest.MonkeyPatch) 
     assert not broker.requests
 
 
-def test_a_refusal_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refusal_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(PermissionDenied):
         asking(Broker(4), monkeypatch).layouts([ORDERS])
 
 
-def test_sessions_are_told_apart_by_their_own_field() -> None:
+def test_sessions_are_distinguished_by_their_own_field() -> None:
     assert {number: id_field(number) for number in (23, 24, 70, 71)} == {
         23: "request_id", 24: "request_id", 70: "session_id", 71: "session_id",
     }  # fmt: skip

@@ -1,4 +1,6 @@
-"""How long a client tries again: little for what cannot be reached, longer for a broker that answers."""
+"""The time for which a client tries again: short for an unreachable address, longer for a broker that
+answers.
+"""
 
 import time
 from collections.abc import Callable
@@ -14,7 +16,7 @@ AWAY_SECONDS = 0.6
 
 
 def fails_for_a_while(*faults: ConnectionFailed) -> Callable[[], str]:
-    """With one after the other, then with the last."""
+    """Return an attempt that fails with one fault after the other, and then with the last one, for a while."""
     began = time.monotonic()
     left = list(faults)
 
@@ -39,7 +41,7 @@ def planning(monkeypatch: pytest.MonkeyPatch) -> BrokerClient:
     return BrokerClient.for_planning(ConnectionOptions(service_url="pulsar://localhost:1"))
 
 
-def test_planning_gives_up_an_address_that_nobody_answers_at(planning: BrokerClient) -> None:
+def test_planning_gives_up_an_address_at_which_no_broker_answers(planning: BrokerClient) -> None:
     with pytest.raises(ConnectionFailed, match="nobody there"):
         planning.retrying(fails(ConnectionFailed("nobody there")))
 
@@ -54,14 +56,14 @@ def test_planning_waits_for_a_broker_that_is_not_ready(planning: BrokerClient) -
     )
 
 
-def test_who_says_how_long_is_waited_for_no_longer(planning: BrokerClient) -> None:
+def test_an_explicit_timeout_limits_the_retries(planning: BrokerClient) -> None:
     with pytest.raises(NotReady):
         planning.retrying(fails(NotReady("session expired")), patience_seconds=0.1)
 
 
 @pytest.mark.parametrize("patience_seconds", [None, 60.0])
 def test_nothing_is_tried_again_beyond_the_time_of_a_block(patience_seconds: float | None) -> None:
-    """Nor beyond that of one around it."""
+    """The time of an outer block is a limit as well."""
     client = BrokerClient(ConnectionOptions(service_url="pulsar://localhost:1"))
     began, tries = time.monotonic(), 0
 

@@ -1,4 +1,4 @@
-"""What a cursor of a replicated subscription does with entries that it has asked for to meet markers."""
+"""Markers on the cursor of a replicated subscription, and the entries requested to reach them."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Waiting:
         return self.entries.popleft() if self.entries else None
 
 
-def test_more_than_was_asked_for_is_taken_too() -> None:
+def test_more_entries_than_requested_are_accepted() -> None:
     """Brokers send whole reads of batches; what is left would fill the connection, which is the query's own."""
     connection = Waiting()
     cursor = Cursor(connection, "t", "s", 1.0)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What a transaction remembers of its partitions, and until when it takes messages."""
+"""The partitions that a transaction remembers, and the time until which it accepts messages."""
 
 import time
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from pyspark_pulsar.model.transaction_id import TransactionId
 
 
 class RecordedRequests(Coordinators):
-    """Keeps what it is asked."""
+    """A coordinator that records its requests."""
 
     def __init__(self) -> None:
         self.added: list[tuple[TransactionId, list[str]]] = []
@@ -20,7 +20,7 @@ class RecordedRequests(Coordinators):
         self.added.append((transaction, list(partitions)))
 
 
-def test_the_coordinator_is_asked_once_for_each_partition() -> None:
+def test_the_coordinator_gets_one_request_for_each_partition() -> None:
     asked = RecordedRequests()
     transaction = OpenTransaction(asked, (1, 2))
     for partitions in (["marker", "a"], ["a"], ["b", "a", "c"], [], ["c"]):

@@ -1,6 +1,8 @@
-"""What is sent again after a connection broke, and what receipts prove: under random schedules of a connection that
-breaks anywhere, against the rules by which brokers and readers take chunks
-(tests/integration/sink/test_sent_again.py asks the real ones)."""
+"""Messages that are sent again after a connection broke, and conclusions from receipts.
+
+Random schedules break the connection anywhere. A model of brokers and readers has the rules by which they
+accept chunks; tests/integration/sink/test_sent_again.py uses the real ones.
+"""
 
 from __future__ import annotations
 
@@ -39,12 +41,12 @@ def frames_of(made: BatchEncoder, values: list[bytes]) -> SendFrames:
 
 
 def large(name: int, chunks: int) -> bytes:
-    """Of about so many chunks."""
+    """Return a payload of about this number of chunks."""
     return str(name).encode() + random.Random(name).randbytes(500 * chunks - 100)
 
 
 def fields_of(message: bytes) -> Fields:
-    """Of a message of protobuf; of those that repeat the last."""
+    """Return the fields of a protobuf message; of a repeated field, the last value."""
     fields: Fields = {}
     at = 0
 
@@ -102,7 +104,7 @@ class Sent:
 
     @property
     def chunk(self) -> tuple[bytes, int, int] | None:
-        """Its message's uuid, its own id, and how many there are."""
+        """Return the message's uuid, the chunk's number, and the number of chunks."""
         uuid = self.metadata.get(26)
         if not isinstance(uuid, bytes):
             return None
@@ -111,14 +113,18 @@ class Sent:
 
 @dataclass
 class Broker:
-    """As 4.0.8 deduplicates: of a message in chunks it looks at the last; loading the topic anew, at all."""
+    """A broker that deduplicates as 4.0.8 does.
+
+    It compares only the last chunk of a message in chunks, and deduplicates only after the topic was
+    loaded again.
+    """
 
     deduplicates: bool
     stored: list[Sent] = field(default_factory=list)
     highest: int = -1
 
     def take(self, sent: Sent) -> bool:
-        """Whether it was stored."""
+        """Accept a frame; return True if it was stored."""
         inner = sent.chunk is not None and sent.chunk[1] + 1 < sent.chunk[2]
         if self.deduplicates and not inner and sent.first_id <= self.highest:
             return False
@@ -133,7 +139,9 @@ class Broker:
 
 
 def whole_messages(stored: list[Sent]) -> Counter[bytes]:
-    """First bytes of the messages in chunks that the C++ client gives: one of which a chunk comes twice is let go."""
+    """Return the first bytes of the chunked messages that the C++ client returns; it drops a message with a
+    repeated chunk.
+    """
     open_messages: dict[bytes, list[bytes]] = {}
     found: Counter[bytes] = Counter()
     for sent in stored:
@@ -154,7 +162,7 @@ def whole_messages(stored: list[Sent]) -> Counter[bytes]:
 
 
 def rows(stored: list[Sent]) -> list[bytes]:
-    """As this package reads them."""
+    """Return the messages as this package reads them."""
     decoder = EntryDecoder(
         resolve_read_schema(None, topic=TOPIC, columns=["value"]),
         topic=TOPIC, partition=-1, fetch_schema=lambda _: None,
@@ -169,7 +177,7 @@ def rows(stored: list[Sent]) -> list[bytes]:
 
 @dataclass
 class Schedule:
-    """A producer's life at random: sends, receipts that come late, connections that break, topics that move."""
+    """Run a producer at random: sends, late receipts, connections that break, topics that move."""
 
     rng: random.Random
     broker: Broker
@@ -209,12 +217,12 @@ class Schedule:
 
 
 @pytest.mark.parametrize("deduplicates", [False, True], ids=["plain", "deduplication"])
-def test_chunked_messages_are_there_once_whatever_breaks(deduplicates: bool, seed: int) -> None:
+def test_chunked_messages_are_stored_once_whatever_breaks(deduplicates: bool, seed: int) -> None:
     for run in range(300):
         rng = random.Random(seed + run)
         made, all_frames, values = encoder(), [], []
         for _ in range(rng.randrange(1, 4)):
-            # Names are unique, and the first bytes of what is chunked.
+            # The names are unique, and they are the first bytes of the chunked payloads.
             batch = [
                 large(len(values) + index, rng.randrange(2, 5)) if rng.random() < 0.5 else b"small %d" % index
                 for index in range(rng.randrange(1, 5))
@@ -267,7 +275,7 @@ def test_a_last_chunk_waits_for_the_others() -> None:
 
 
 @pytest.mark.parametrize("sends_again", [False, True])
-def test_a_receipt_without_a_position_proves_nothing_of_what_was_not_sent_before(sends_again: bool) -> None:
+def test_a_receipt_without_a_position_proves_nothing_about_new_messages(sends_again: bool) -> None:
     unconfirmed = Unconfirmed(sends_again=sends_again)
     unconfirmed.add(frames_of(encoder(), [b"a"]), NO_TIME)
     unconfirmed.take(NO_TIME)
@@ -276,7 +284,7 @@ def test_a_receipt_without_a_position_proves_nothing_of_what_was_not_sent_before
     assert unconfirmed.oldest_id == 0
 
 
-def test_what_was_sent_before_is_proven_and_what_came_behind_it_is_not() -> None:
+def test_a_receipt_proves_earlier_messages_and_no_later_ones() -> None:
     made = encoder()
     unconfirmed = Unconfirmed(sends_again=True)
     unconfirmed.add(frames_of(made, [b"a"]), NO_TIME)
@@ -317,7 +325,7 @@ def test_receipts_out_of_order() -> None:
     assert unconfirmed.oldest_id == 1
 
 
-def test_a_frame_is_due_from_its_first_sending_on() -> None:
+def test_the_timeout_of_a_frame_begins_when_it_is_first_sent() -> None:
     frames = frames_of(encoder(), [b"a", large(1, 3)])
     unconfirmed = Unconfirmed(sends_again=True)
     unconfirmed.add(frames, 1.0)
@@ -326,7 +334,7 @@ def test_a_frame_is_due_from_its_first_sending_on() -> None:
     assert unconfirmed.oldest_since == 2.0
     for index in range(len(frames.ends) - 1):
         unconfirmed.confirm(frames.sequence_ids[index], 3.0 + index, stored=True)
-    # The last chunk was held back so long, and is not late for that.
+    # The last chunk was held back for that duration, and does not count as late.
     assert unconfirmed.oldest_since == 3.0 + len(frames.ends) - 2
     unconfirmed.take(9.0)
     unconfirmed.prepare_resend()

@@ -46,7 +46,7 @@ def test_pieces_are_in_order_and_one_is_fetched_ahead() -> None:
     assert not [thread for thread in threading.enumerate() if thread.name == "pulsar-tiered"]
 
 
-def test_a_failure_comes_behind_the_pieces_before_it() -> None:
+def test_a_failure_is_raised_after_the_pieces_before_it() -> None:
     def read(start: int, _: int) -> bytes:
         if start:
             raise LedgerUnavailable("gone")
@@ -110,7 +110,7 @@ def test_without_obstore_the_error_says_how_to_get_it(monkeypatch: pytest.Monkey
         open_stored_bytes(TieredStore("s3://without-obstore"))
 
 
-def test_what_the_store_answered_is_not_repeated() -> None:
+def test_a_request_that_the_store_answered_is_not_repeated() -> None:
     said = (
         "Generic S3 error: Error performing GET http://h/b/k?X-Amz-Signature=SECRET in 1ms - Server returned non-2xx "
         "status code: 403 Forbidden: <Error><Code>SignatureDoesNotMatch</Code><AWSAccessKeyId>SECRET</AWSAccessKeyId>"

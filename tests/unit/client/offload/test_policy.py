@@ -1,4 +1,4 @@
-"""Where offloaded ledgers are looked for, by options and by the offload policy."""
+"""The places where the reader searches offloaded ledgers, by options and by the offload policy."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class Answers:
 
 
 def store(policy: dict[str, str] | None, **options: Any) -> TieredStore | None:
-    return find_tiered_store(given(**options), Answers(topic=policy), TOPIC)
+    return find_tiered_store(read_options(**options), Answers(topic=policy), TOPIC)
 
 
-def given(**options: Any) -> ReadOptions:
+def read_options(**options: Any) -> ReadOptions:
     return ReadOptions(service_url="pulsar://host:6650", topic=str(TOPIC), **options)
 
 
@@ -91,7 +91,7 @@ def given(**options: Any) -> ReadOptions:
         ),
     ],
 )
-def test_the_policy_names_the_place_and_never_gives_its_credentials(
+def test_the_policy_names_the_location_and_never_its_credentials(
     policy: dict[str, str], url: str, settings: dict[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.DEBUG):
@@ -113,31 +113,33 @@ def test_the_policy_names_the_place_and_never_gives_its_credentials(
     ],
 )
 def test_a_place_that_the_policy_does_not_name_is_none(policy: dict[str, str] | None) -> None:
-    assert find_tiered_store(given(), Answers(topic=policy, namespace=policy), TOPIC) is None
+    assert find_tiered_store(read_options(), Answers(topic=policy, namespace=policy), TOPIC) is None
 
 
 def test_the_policy_of_the_topic_comes_before_that_of_the_namespace() -> None:
     own = {"managedLedgerOffloadDriver": "S3", "managedLedgerOffloadBucket": "own"}
     other = {"managedLedgerOffloadDriver": "S3", "managedLedgerOffloadBucket": "other"}
     answers = Answers(topic=own, namespace=other)
-    found = find_tiered_store(given(), answers, TOPIC)
+    found = find_tiered_store(read_options(), answers, TOPIC)
     assert found is not None
     assert (found.url, answers.asked) == (
         "s3://own",
         ["persistent/tenant/space/t/offloadPolicies?applied=true"],
     )
     for refusal in (PermissionDenied("no"), ProtocolError("405: topic level policies are disabled"), None):
-        found = find_tiered_store(given(), Answers(topic=refusal, namespace=other), TOPIC)
+        found = find_tiered_store(read_options(), Answers(topic=refusal, namespace=other), TOPIC)
         assert found is not None
         assert found.url == "s3://other"
     assert (
-        find_tiered_store(given(), Answers(topic=PermissionDenied(""), namespace=ProtocolError("")), TOPIC)
+        find_tiered_store(
+            read_options(), Answers(topic=PermissionDenied(""), namespace=ProtocolError("")), TOPIC
+        )
         is None
     )
-    assert find_tiered_store(given(), None, TOPIC) is None
+    assert find_tiered_store(read_options(), None, TOPIC) is None
 
 
-def test_what_the_user_gives_counts_and_is_not_shown() -> None:
+def test_the_users_values_are_used_and_not_shown() -> None:
     policy = {
         "managedLedgerOffloadDriver": "S3",
         "managedLedgerOffloadBucket": "b",
@@ -151,7 +153,7 @@ def test_what_the_user_gives_counts_and_is_not_shown() -> None:
     assert pickle.loads(pickle.dumps(found)) == found
     elsewhere = Answers()
     found = find_tiered_store(
-        given(tiered_storage_url="gs://mine/prefix/", tiered_storage_options=keys), elsewhere, TOPIC
+        read_options(tiered_storage_url="gs://mine/prefix/", tiered_storage_options=keys), elsewhere, TOPIC
     )
     assert found is not None
     assert (found.url, dict(found.settings), elsewhere.asked) == ("gs://mine/prefix", dict(keys), [])
@@ -160,9 +162,9 @@ def test_what_the_user_gives_counts_and_is_not_shown() -> None:
 @pytest.mark.parametrize(
     "url", ["bucket", "s3://", "http://host/x", "s3://KEY:SECRET@bucket", "az://c?sig=SECRET", "file:///"]
 )
-def test_a_url_that_is_no_place_is_refused_and_not_repeated(url: str) -> None:
+def test_an_invalid_url_is_refused_and_not_repeated(url: str) -> None:
     with pytest.raises(OptionError, match=r"tieredStorageUrl.*expected s3://bucket") as refused:
-        find_tiered_store(given(tiered_storage_url=url), None, TOPIC)
+        find_tiered_store(read_options(tiered_storage_url=url), None, TOPIC)
     assert "SECRET" not in str(refused.value)
 
 
@@ -184,7 +186,7 @@ def test_a_policy_that_may_not_be_seen_is_told_once_for_a_namespace(caplog: pyte
     offload_policy._refused_namespaces.clear()
     refused = PermissionDenied("no")
     for _ in range(2):
-        assert find_tiered_store(given(), Answers(topic=refused, namespace=refused), TOPIC) is None
+        assert find_tiered_store(read_options(), Answers(topic=refused, namespace=refused), TOPIC) is None
     told = [record.getMessage() for record in caplog.records]
     assert len(told) == 1
     assert "tenant/space" in told[0]

@@ -1,4 +1,4 @@
-"""What the plugins make of `authParams`, and that nothing secret is shown."""
+"""Credentials that the plugins make of `authParams`, without secrets in any output."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_token_in_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("token", ["two words", "line\r\nX-Header: 1", "ünicode", "nul\0"])
-def test_what_cannot_be_a_token_is_refused_and_not_shown(token: str) -> None:
+def test_an_invalid_token_is_refused_and_not_shown(token: str) -> None:
     with pytest.raises(OptionError, match="one token without spaces") as caught:
         credentials_of(options("token", f"token:{token}")).headers()
     assert token not in str(caught.value)
@@ -116,7 +116,7 @@ def test_parameters_that_are_not_understood_are_not_shown(
     assert "sesame" not in str(caught.value)
 
 
-def test_an_unknown_plugin_names_those_there_are() -> None:
+def test_an_unknown_plugin_is_refused_with_the_known_names() -> None:
     with pytest.raises(OptionError, match=r"AuthenticationToken \(token\).*AuthenticationOAuth2 \(oauth2\)"):
         options(f"{JAVA}AuthenticationAthenz", "{}")
 
@@ -129,7 +129,7 @@ def test_parameters_without_a_plugin() -> None:
     assert SECRET not in str(caught.value)
 
 
-def test_without_a_plugin_nothing_is_said() -> None:
+def test_without_a_plugin_there_are_no_credentials() -> None:
     credentials = credentials_of(parse_options(ConnectionOptions, {"service.url": "pulsar://a:1"}))
     assert (credentials.method, credentials.data(), credentials.headers()) == ("none", b"", {})
 

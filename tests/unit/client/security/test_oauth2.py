@@ -1,4 +1,4 @@
-"""Tokens from an identity provider: what is asked, how long it is kept, and what becomes of refusals."""
+"""Tokens from an identity provider: the requests, how long a token is kept, and refusals."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def subject(token: str) -> str:
     return str(json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))["sub"])
 
 
-def test_what_is_asked(provider: IdentityProvider, flow: OAuth2Flow) -> None:
+def test_a_request_holds_the_grant_and_the_client(provider: IdentityProvider, flow: OAuth2Flow) -> None:
     assert subject(access_token(flow)) == "worker"
     assert provider.asked == [
         {
@@ -73,7 +73,7 @@ def test_what_is_asked(provider: IdentityProvider, flow: OAuth2Flow) -> None:
     ]
 
 
-def test_a_token_is_asked_for_once_by_all_threads(provider: IdentityProvider, flow: OAuth2Flow) -> None:
+def test_all_threads_share_one_request_for_a_token(provider: IdentityProvider, flow: OAuth2Flow) -> None:
     with ThreadPoolExecutor(8) as pool:
         tokens = set(pool.map(lambda _: access_token(flow), range(32)))
     assert len(tokens) == 1
@@ -156,7 +156,7 @@ def test_id_and_secret_inline(flow: OAuth2Flow, form: str) -> None:
         access_token(replace(flow, private_key="data:application/json;base64,?"))
 
 
-def test_nobody_answers(flow: OAuth2Flow) -> None:
+def test_a_provider_that_does_not_answer_fails_the_request(flow: OAuth2Flow) -> None:
     with pytest.raises(ConnectionFailed, match="identity provider cannot be reached"):
         access_token(replace(flow, issuer="http://127.0.0.1:1"))
 

@@ -1,4 +1,4 @@
-"""TLS between two sockets of this process: that bytes survive, and that each fault is told apart."""
+"""TLS between two sockets of this process: the bytes survive, and each fault has its own error."""
 
 from __future__ import annotations
 
@@ -256,7 +256,7 @@ def test_files_that_are_no_certificates(authority: Authority, tmp_path: Path) ->
             tls.context()
 
 
-def test_an_encrypted_key_asks_nobody_for_a_password(authority: Authority, tmp_path: Path) -> None:
+def test_an_encrypted_key_does_not_prompt_for_a_password(authority: Authority, tmp_path: Path) -> None:
     from cryptography.hazmat.primitives import serialization
 
     own = authority.client("worker")

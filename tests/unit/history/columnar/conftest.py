@@ -18,7 +18,7 @@ def folder(tmp_path: Path) -> DeltaFolder:
 
 @pytest.fixture
 def table(folder: DeltaFolder) -> Any:
-    """With ledgers 1 and 2, each a file."""
+    """Return a table with ledgers 1 and 2, each in a file."""
     table = folder.create(IDENTIFIER, definition())
     add_ledger(table, 1)
     add_ledger(table, 2)

@@ -1,4 +1,6 @@
-"""Commits to a Delta table: two at once, upkeep by other engines meanwhile, and answers that are lost."""
+"""Commits to a Delta table: two at the same time, upkeep by other engines in between, and answers that are
+lost.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +16,12 @@ from fixtures.columnar import (
     IDENTIFIER,
     add_ledger,
     append_commit,
-    behind,
     definition,
     last_commit,
     ledgers,
     loaded,
     optimize,
+    positions_after,
     rows_of,
     vacuum,
     values,
@@ -35,7 +37,7 @@ from pyspark_pulsar.history.columnar.table import TableMoved
 ByOthers = Callable[[DeltaTable], Any]
 
 
-# Two at once
+# Two commits at the same time
 
 
 def test_of_two_commits_upon_one_state_one_wins(folder: DeltaFolder, table: Any) -> None:
@@ -43,12 +45,12 @@ def test_of_two_commits_upon_one_state_one_wins(folder: DeltaFolder, table: Any)
     files = written(second, rows_of(3))
     add_ledger(first, 3)
     with pytest.raises(TableMoved):
-        second.commit(files, behind(3))
+        second.commit(files, positions_after(3))
     assert values(table) == ledgers(1, 2, 3)
-    assert loaded(folder).positions == behind(3)
+    assert loaded(folder).positions == positions_after(3)
 
 
-def test_files_without_positions_would_be_there_twice(folder: DeltaFolder) -> None:
+def test_files_without_positions_would_be_committed_twice(folder: DeltaFolder) -> None:
     """The control of tierers that are killed: one that commits files, and has not committed positions."""
     table = folder.create(IDENTIFIER, definition())
     table.commit(written(table, rows_of(1)), table.positions)
@@ -60,10 +62,10 @@ def test_files_without_positions_would_be_there_twice(folder: DeltaFolder) -> No
 
 def test_a_commit_that_only_moves_positions_counts_as_well(folder: DeltaFolder, table: Any) -> None:
     first, second = loaded(folder), loaded(folder)
-    first.commit([], behind(5))
+    first.commit([], positions_after(5))
     with pytest.raises(TableMoved):
         add_ledger(second, 3)
-    assert (values(table), loaded(folder).positions) == (ledgers(1, 2), behind(5))
+    assert (values(table), loaded(folder).positions) == (ledgers(1, 2), positions_after(5))
 
 
 @pytest.mark.parametrize(
@@ -100,7 +102,7 @@ def test_retries_of_delta_rs_let_both_land_but_for_the_fence(
 
 
 def test_many_tierers_at_once(folder: DeltaFolder) -> None:
-    """Each goes on from what it sees, as rounds do; each ledger must land once."""
+    """Each writer continues from the table that it sees, as rounds do; each ledger must be committed once."""
     folder.create(IDENTIFIER, definition())
     last, lost, ready = 12, [0] * 4, threading.Barrier(4)
 
@@ -146,11 +148,11 @@ def test_of_two_that_make_a_table_one_wins(folder: DeltaFolder) -> None:
     assert DeltaTable(loaded(folder).name).version() == 0
 
 
-# Other engines meanwhile
+# Commits of other engines in between
 
 
 @pytest.mark.parametrize("by_others", [optimize, vacuum])
-def test_a_commit_goes_on_behind_upkeep_by_others(
+def test_a_commit_succeeds_after_upkeep_by_others(
     by_others: ByOthers, folder: DeltaFolder, table: Any
 ) -> None:
     optimize(DeltaTable(table.name))  # So that a vacuum finds something.
@@ -159,7 +161,7 @@ def test_a_commit_goes_on_behind_upkeep_by_others(
     by_others(DeltaTable(table.name))
     add_ledger(table, 3)
     assert values(table) == ledgers(1, 2, 3)
-    assert table.positions == loaded(folder).positions == behind(3)
+    assert table.positions == loaded(folder).positions == positions_after(3)
     assert table.version == loaded(folder).version != version
 
 
@@ -170,13 +172,13 @@ def test_a_commit_goes_on_behind_upkeep_by_others(
         lambda delta: delta.alter.add_columns([Field("more", "long")]),
     ],
 )
-def test_a_commit_is_refused_behind_other_columns_or_settings(
+def test_a_commit_is_refused_after_a_change_of_columns_or_settings(
     by_others: ByOthers, folder: DeltaFolder, table: Any
 ) -> None:
     files = written(table, rows_of(3))
     by_others(DeltaTable(table.name))
     with pytest.raises(TableMoved, match="Failed to commit"):
-        table.commit(files, behind(3))
+        table.commit(files, positions_after(3))
     assert values(loaded(folder)) == ledgers(1, 2)
 
 
@@ -189,10 +191,10 @@ def test_files_are_replaced(folder: DeltaFolder, table: Any, tmp_path: Path) -> 
     files = [action[kind] for action in actions for kind in ("add", "remove") if kind in action]
     assert [file["dataChange"] for file in files] == [False] * 3
     assert table.known_urls() > {file.url for file in old}
-    assert table.positions == behind(2)
+    assert table.positions == positions_after(2)
 
 
-def test_files_are_not_replaced_behind_others(folder: DeltaFolder, table: Any) -> None:
+def test_files_are_not_replaced_after_a_commit_of_others(folder: DeltaFolder, table: Any) -> None:
     for by_others in (optimize, lambda _: add_ledger(loaded(folder), 3)):
         stale = loaded(folder)
         old, new = stale.files(), written(stale, rows_of(1), rows_of(2))
@@ -202,7 +204,7 @@ def test_files_are_not_replaced_behind_others(folder: DeltaFolder, table: Any) -
     assert values(table) == ledgers(1, 2, 3)
 
 
-def test_files_are_not_replaced_behind_others_at_the_last_moment(
+def test_files_are_not_replaced_after_a_commit_of_others_at_the_last_moment(
     folder: DeltaFolder, table: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     note = DeltaColumnarTable._note
@@ -242,7 +244,7 @@ def test_a_commit_whose_answer_is_lost_is_done(folder: DeltaFolder, table: Any) 
     assert values(table) == ledgers(1, 2, 3)
 
 
-def test_a_commit_of_which_nobody_knows(table: Any) -> None:
+def test_a_commit_with_an_unknown_result(table: Any) -> None:
     def write(delta: DeltaTable, properties: CommitProperties) -> None:
         raise OSError("the connection was reset")
 

@@ -1,4 +1,4 @@
-"""Where Delta tables lie: names, settings for two libraries, and faults that show no secrets."""
+"""The location of Delta tables: names, settings for two libraries, and errors that show no secrets."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_places_that_are_none(path: str) -> None:
     assert "my-secret-key" not in str(told.value)
 
 
-def test_a_table_lies_in_a_folder_of_its_namespace() -> None:
+def test_a_table_is_in_a_folder_of_its_namespace() -> None:
     place = TableLocation.from_path("/tables", {})
     assert place.under("public_default", "t").url == "file:///tables/public_default/t"
     for name in ("..", ".", "a/b", "", "_delta_log/x"):
@@ -104,7 +104,7 @@ def test_settings_that_a_folder_does_not_have(settings: dict[str, str]) -> None:
         table_catalog((("type", "delta"), *settings.items()), ())
 
 
-def test_a_store_that_is_away_is_told_without_secrets() -> None:
+def test_a_store_that_is_away_is_reported_without_secrets() -> None:
     folder = DeltaFolder.open({"type": "delta", "path": "s3://bucket/tables", **S3})
     for ask in (lambda: folder.load("ns.t"), lambda: folder.present(["ns.t"])):
         with pytest.raises(ColumnsUnavailable, match="s3://bucket/tables") as told:

@@ -12,10 +12,10 @@ from fixtures.columnar import (
     TOPIC,
     add_ledger,
     append_commit,
-    behind,
     ledgers,
     loaded,
     optimize,
+    positions_after,
     vacuum,
     values,
 )
@@ -34,7 +34,7 @@ def from_numbers(table: Any) -> TieredPositions:
 def test_positions_are_numbers_too(folder: DeltaFolder, table: Any) -> None:
     for ledger in (3, 4):
         add_ledger(table, ledger)
-        assert from_numbers(loaded(folder)) == loaded(folder).positions == behind(ledger)
+        assert from_numbers(loaded(folder)) == loaded(folder).positions == positions_after(ledger)
 
 
 def forget_log(table: Any) -> None:
@@ -54,23 +54,23 @@ def test_positions_outlive_the_log(folder: DeltaFolder, table: Any, tmp_path: Pa
     commits = [path.read_text() for path in (tmp_path / "ns" / "t" / "_delta_log").glob("*.json")]
     assert not any("pulsar.positions" in commit for commit in commits)
     table = loaded(folder)
-    assert table.positions == behind(2)
+    assert table.positions == positions_after(2)
     assert values(table) == ledgers(1, 2)
     add_ledger(table, 3)
-    assert (values(table), loaded(folder).positions) == (ledgers(1, 2, 3), behind(3))
+    assert (values(table), loaded(folder).positions) == (ledgers(1, 2, 3), positions_after(3))
 
 
-def test_positions_are_found_behind_many_commits_of_others(folder: DeltaFolder, table: Any) -> None:
+def test_positions_are_found_before_many_commits_of_others(folder: DeltaFolder, table: Any) -> None:
     for _ in range(12):
         append_commit(Path(table.name.removeprefix("file://")), {"commitInfo": {"operation": "OTHER"}})
-    assert loaded(folder).positions == behind(2)
+    assert loaded(folder).positions == positions_after(2)
 
 
 def test_positions_are_those_of_the_state(folder: DeltaFolder, table: Any) -> None:
-    """Though the history that delta-rs shows has later commits: rows behind them would be left out."""
+    """The history that delta-rs shows has later commits, whose rows would be left out."""
     stale = loaded(folder)
     add_ledger(table, 3)
-    assert stale.positions == behind(2)
+    assert stale.positions == positions_after(2)
     assert len(stale.files()) == 2
 
 
@@ -90,10 +90,10 @@ def test_positions_of_a_table_that_is_restored_go_back_with_its_files(
         add_ledger(table, ledger)
     DeltaTable(table.name).restore(before)
     table = loaded(folder)
-    assert (values(table), table.positions) == (ledgers(1, 2), behind(2))
+    assert (values(table), table.positions) == (ledgers(1, 2), positions_after(2))
     add_ledger(table, 3)
-    assert (values(table), loaded(folder).positions) == (ledgers(1, 2, 3), behind(3))
-    assert from_numbers(loaded(folder)) == behind(3)
+    assert (values(table), loaded(folder).positions) == (ledgers(1, 2, 3), positions_after(3))
+    assert from_numbers(loaded(folder)) == positions_after(3)
 
 
 @pytest.mark.parametrize("others", [0, 15, 40])
@@ -110,7 +110,7 @@ def test_positions_go_back_however_long_ago_a_table_was_restored(
     DeltaTable(table.name).restore(before)
     for _ in range(others):
         append_commit(path, {"commitInfo": {"operation": "OTHER"}})
-    assert (values(table), loaded(folder).positions) == (ledgers(1, 2), behind(2))
+    assert (values(table), loaded(folder).positions) == (ledgers(1, 2), positions_after(2))
 
 
 def test_a_table_that_is_restored_to_a_version_that_the_log_forgot(folder: DeltaFolder, table: Any) -> None:

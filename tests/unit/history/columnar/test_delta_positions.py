@@ -1,4 +1,6 @@
-"""Positions as transaction identifiers: what is written comes back, and what is not whole is not taken."""
+"""Positions as transaction identifiers: written positions are read back, and incomplete positions are
+ignored.
+"""
 
 from __future__ import annotations
 
@@ -44,16 +46,16 @@ positions = st.dictionaries(st.integers(-1, 12), tiered, max_size=5).map(
 )
 
 
-def asked(numbers: Mapping[str, int], names: Sequence[str]) -> list[int | None]:
+def requested(numbers: Mapping[str, int], names: Sequence[str]) -> list[int | None]:
     return [numbers.get(name) for name in names]
 
 
 @given(positions)
-def test_positions_come_back(given: TieredPositions) -> None:
+def test_positions_are_read_back(given: TieredPositions) -> None:
     kept = canonical(given)
     numbers = numbers_of(kept)
     assert all(-1 <= number < 2**63 for number in numbers.values())
-    assert positions_of(TOPIC, lambda names: asked(numbers, names)) == kept
+    assert positions_of(TOPIC, lambda names: requested(numbers, names)) == kept
 
 
 @given(positions, positions)
@@ -62,16 +64,16 @@ def test_numbers_of_partitions_that_are_moved_replace_those_before(
 ) -> None:
     kept = canonical(first.with_partitions(then.partitions))
     table = {**numbers_of(canonical(first)), **numbers_of(kept)}
-    assert positions_of(TOPIC, lambda names: asked(table, names)) == kept
+    assert positions_of(TOPIC, lambda names: requested(table, names)) == kept
 
 
 @given(positions, st.data())
-def test_a_number_that_is_gone_is_missed(given: TieredPositions, data: st.DataObject) -> None:
+def test_a_missing_number_is_noticed(given: TieredPositions, data: st.DataObject) -> None:
     numbers = numbers_of(canonical(given))
     gone = data.draw(st.sampled_from(sorted(numbers)))
     left = {name: number for name, number in numbers.items() if name != gone}
     with pytest.raises(PositionsIncomplete):
-        positions_of(TOPIC, lambda names: asked(left, names))
+        positions_of(TOPIC, lambda names: requested(left, names))
 
 
 def test_a_number_of_an_older_commit_is_missed() -> None:
@@ -81,7 +83,7 @@ def test_a_number_of_an_older_commit_is_missed() -> None:
     numbers = numbers_of(TieredPositions({partition: newer}))
     numbers["pulsar.positions/3/end.ledger"] = 7
     with pytest.raises(PositionsIncomplete, match="of another commit"):
-        positions_of(TOPIC, lambda names: asked(numbers, names))
+        positions_of(TOPIC, lambda names: requested(numbers, names))
 
 
 def test_a_table_that_is_no_tier_has_none() -> None:

@@ -1,4 +1,4 @@
-"""Statistics of files: no value lies outside them, and engines read them."""
+"""Statistics of files: no value is outside them, and engines read them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOCAL = dt.datetime(2026, 1, 31, 8, tzinfo=UTC).replace(tzinfo=None)
 
 
 def stored(table: pa.Table, path: Path, rows: int = 2) -> dict[str, Any]:
-    """The statistics of a file with row groups of so many rows; fractions as texts."""
+    """Return the statistics of a file whose row groups have this number of rows; fractions are texts."""
     pq.write_table(table, path, row_group_size=rows)
     told: dict[str, Any] = json.loads(
         file_statistics(pq.read_metadata(path), fractions_of(table)), parse_float=str
@@ -94,7 +94,7 @@ def test_members_of_structs_have_bounds_and_those_of_lists_and_maps_have_none(tm
     assert told["nullCount"] == {"dot.dot": {"x": {"y.z": 0}, "w": 1}}
 
 
-def test_of_many_columns_those_of_positions_are_told(tmp_path: Path) -> None:
+def test_with_many_columns_the_position_columns_keep_their_statistics(tmp_path: Path) -> None:
     columns = {f"v{number}": [number] for number in range(400)}
     identity = pa.array(
         [{"ledger": 3, "entry": 4}], pa.struct([("ledger", pa.int64()), ("entry", pa.int64())])
@@ -110,7 +110,7 @@ moments = st.lists(st.none() | st.datetimes(), min_size=1, max_size=9)
 
 
 @given(numbers=numbers, texts=texts, moments=moments)
-def test_no_value_lies_outside(
+def test_no_value_is_outside_the_statistics(
     numbers: list[int | None],
     texts: list[str | None],
     moments: list[dt.datetime | None],

@@ -19,13 +19,13 @@ from fixtures.columnar import (
     TOPIC,
     add_ledger,
     append_commit,
-    behind,
     definition,
     deletion_vector,
     layout_of,
     ledgers,
     loaded,
     new_schema,
+    positions_after,
     rows_of,
     values,
     written,
@@ -73,15 +73,17 @@ def test_files_are_described_by_the_log(folder: DeltaFolder) -> None:
     assert values(table) == sorted(ledgers(7) * 3)
 
 
-def test_bad_rows_are_told(folder: DeltaFolder) -> None:
+def test_bad_rows_are_reported(folder: DeltaFolder) -> None:
     columns = pa.schema([*COLUMNS, ("__payload", pa.binary())])
     table = folder.create(IDENTIFIER, definition(columns=columns))
     add_ledger(table, 1, __payload=b"?")
-    table.commit(written(table, rows_of(2).append_column("__payload", pa.nulls(3, pa.binary()))), behind(2))
+    table.commit(
+        written(table, rows_of(2).append_column("__payload", pa.nulls(3, pa.binary()))), positions_after(2)
+    )
     assert [file.has_payloads for file in sorted(table.files(), key=lambda file: file.first)] == [True, False]
 
 
-def test_which_tables_there_are(folder: DeltaFolder, table: Any) -> None:
+def test_the_existing_tables_are_listed(folder: DeltaFolder, table: Any) -> None:
     assert folder.present([IDENTIFIER, "ns.u", "other.t"]) == {IDENTIFIER}
     assert folder.load("ns.u") is None
     assert folder.load("other.t") is None
@@ -158,7 +160,7 @@ def test_columns_are_added_at_any_depth(folder: DeltaFolder) -> None:
 
 
 def test_moments_without_zone_in_maps(folder: DeltaFolder) -> None:
-    """With which delta-rs makes, and leaves, a table that it cannot read."""
+    """A column of this type makes delta-rs create and leave a table that it cannot read."""
     deep = pa.map_(pa.string(), pa.struct([("x", pa.timestamp("us"))]))
     table = folder.create(IDENTIFIER, definition(columns=pa.schema([*COLUMNS, ("deep", deep)])))
     table.add_schema(new_schema(pa.schema([*COLUMNS, ("deep", deep)])))
@@ -181,7 +183,9 @@ def test_moments_without_zone_in_maps(folder: DeltaFolder) -> None:
 def test_columns_that_a_table_cannot_get(
     column: tuple[str, pa.DataType], folder: DeltaFolder, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It keeps payloads instead, and a column as it is: Delta does not widen either."""
+    """The table keeps payloads instead, and the column keeps its type: Delta does not widen such a type
+    either.
+    """
     columns = pa.schema([*COLUMNS, ("n", pa.int32())])
     table = folder.create(IDENTIFIER, definition(columns=columns))
     text = table.add_schema(
@@ -195,7 +199,7 @@ def test_columns_that_a_table_cannot_get(
     assert f"/ns/t, columns: {column[0]} (" in caplog.text
 
 
-def test_a_column_that_rows_are_apart_by_keeps_its_type(folder: DeltaFolder) -> None:
+def test_a_partition_column_keeps_its_type(folder: DeltaFolder) -> None:
     table = folder.create(IDENTIFIER, definition("item"))
     columns = pa.schema([*(one for one in COLUMNS if one.name != "item"), ("item", pa.int64())])
     with pytest.raises(SchemaError, match=r"expected column 'item', which rows are partitioned or sorted by"):
@@ -258,7 +262,7 @@ def test_column_mapping_is_refused(folder: DeltaFolder) -> None:
 
 
 def mapped(kind: Any, ids: Iterator[int]) -> None:
-    """Give all columns of a schema, as JSON, ids and names of their own in files."""
+    """Change all columns of a schema, as JSON, to have ids and to have names of their own in files."""
     for name in ("elementType", "keyType", "valueType", "type"):
         if isinstance(kind, dict) and isinstance(kind.get(name), dict):
             mapped(kind[name], ids)
@@ -271,7 +275,7 @@ def mapped(kind: Any, ids: Iterator[int]) -> None:
         mapped(field["type"], ids)
 
 
-def test_features_that_nobody_knows_are_refused(folder: DeltaFolder, table: Any) -> None:
+def test_unknown_features_are_refused(folder: DeltaFolder, table: Any) -> None:
     path = Path(table.name.removeprefix("file://"))
     append_commit(path, {"protocol": {
         "minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["unheardOf"], "writerFeatures": ["unheardOf"],
@@ -284,7 +288,7 @@ def test_features_that_nobody_knows_are_refused(folder: DeltaFolder, table: Any)
 def test_tables_need_no_more_features_than_their_columns(
     kind: pa.DataType, features: list[str] | None, folder: DeltaFolder
 ) -> None:
-    """Or engines that do not have them would refuse to read."""
+    """Otherwise, engines without these features would refuse to read."""
     table = folder.create(IDENTIFIER, definition(columns=pa.schema([*COLUMNS, ("x", kind)])))
     add_ledger(table, 1)
     text = table.add_schema(new_schema(pa.schema([*COLUMNS, ("y", kind)])))

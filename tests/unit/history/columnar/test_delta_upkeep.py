@@ -1,4 +1,4 @@
-"""What our upkeep does to a Delta table."""
+"""The effect of this package's upkeep on a Delta table."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from deltalake import DeltaTable, write_deltalake
 from fixtures.columnar import (
     IDENTIFIER,
     add_ledger,
-    behind,
     definition,
     ledgers,
     loaded,
+    positions_after,
     rows_of,
     values,
     written,
@@ -30,7 +30,7 @@ from pyspark_pulsar.history.tiering.upkeep import compact, small_neighbors, swee
 
 
 def test_neighbours_become_one_file(folder: DeltaFolder) -> None:
-    """Those of one partition whose rows one schema tiered."""
+    """Return the files of one partition whose rows one schema tiered."""
     table = folder.create(IDENTIFIER, definition("day(__publishTime)", "item"))
     for ledger, item in enumerate(("a", "a", None, None), 1):
         add_ledger(table, ledger, item=item)
@@ -45,12 +45,12 @@ def test_neighbours_become_one_file(folder: DeltaFolder) -> None:
         with after.rows.storage.open_input(file.url) as source:
             assert ("more" in pq.read_schema(source).names) == (bounds == (5, 6))
     assert rows_in(after) == before
-    assert after.positions == behind(6)
+    assert after.positions == positions_after(6)
     assert compact(after) == (0, 0)
 
 
 def test_files_of_other_engines_stay(folder: DeltaFolder, table: Any) -> None:
-    """Their rows are in any order, and a file of ours says that it is in that of positions."""
+    """Their rows are in any order, but a file of this package promises the order of positions."""
     rows = DeltaTable(table.name).to_pyarrow_table()
     backwards = rows.sort_by([("value", "descending")])
     write_deltalake(table.name, backwards.slice(3), mode="overwrite")
@@ -98,7 +98,7 @@ def test_only_neighbours_are_joined(files: list[DataFile], joined: list[list[int
 
 
 def rows_in(table: Any) -> list[dict[str, Any]]:
-    """As delta-rs reads them."""
+    """Return the rows as delta-rs reads them."""
     rows = pa.table(DeltaTable(table.name).scan(columns=["value", "item", "more"]).read_all())
     return sorted(rows.to_pylist(), key=lambda row: row["value"])
 
@@ -127,13 +127,13 @@ def test_old_states_are_forgotten(folder: DeltaFolder, table: Any, tmp_path: Pat
     assert table.expire(now + 10_000) > 0
     assert len(list(tmp_path.rglob("*-0-*.parquet"))) == 1
     assert values(table) == ledgers(1, 2)
-    assert table.positions == loaded(folder).positions == behind(2)
+    assert table.positions == loaded(folder).positions == positions_after(2)
     add_ledger(table, 3)
     assert values(table) == ledgers(1, 2, 3)
 
 
 def test_a_file_that_cannot_be_read_is_named(table: Any) -> None:
-    """It is not one of the files that may not be joined."""
+    """The file is not one of the files that may not be joined."""
     url = table.files()[0].url
     path = Path(url.removeprefix("file://"))
     path.write_bytes(path.read_bytes()[:-9])

@@ -1,7 +1,7 @@
-"""Engines that read our tables find all rows of any filter, whatever they skip by statistics.
+"""Engines that read this package's tables find all rows of any filter, whatever they skip by statistics.
 
-Each is compared with itself over the same rows without statistics, in memory or in a table of one file: engines do not
-agree on NaN, nor on -0.0.
+Each result is compared with the same engine's result over the same rows without statistics. Engines do not
+agree with each other on NaN, nor on -0.0.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from deltalake.transaction import AddAction
-from fixtures.columnar import COLUMNS, IDENTIFIER, behind, definition, loaded, written
+from fixtures.columnar import COLUMNS, IDENTIFIER, definition, loaded, positions_after, written
 from fixtures.columnar_places import in_folder
 from fixtures.odd_rows import SCHEMA, Filter, all_columns, numbers, odd_files, random_filter
 
@@ -31,7 +31,7 @@ DATAFUSION_TIMES = (
     "arrow_cast('{}', 'Timestamp(Microsecond, None)')",
 )
 WITHOUT_BOUNDS = {"f", "g", "nest.f", "far", "s", "nest.s", "nothing"}
-"""Columns that lack bounds in some files. The datasets of delta-rs 1.6 take such a bound for null, and lose rows."""
+"""Columns that lack bounds in some files. The datasets of delta-rs 1.6 read such a bound as null, and lose rows."""
 BY_DATASET = {"deltalake, dataset", "deltalake, table", "polars, scan_delta by pyarrow", "duckdb, dataset"}
 
 Find = Callable[[Filter], list[int]]
@@ -47,7 +47,7 @@ def places(tmp_path_factory: pytest.TempPathFactory, seed: int) -> dict[str, Any
         catalog.create(IDENTIFIER, definition(columns=SCHEMA))
         for ledger, batch in enumerate(batches, 1):
             table = loaded(catalog)
-            table.commit(written(table, batch), behind(ledger))
+            table.commit(written(table, batch), positions_after(ledger))
         made[table_format] = loaded(catalog)
     made["plain"] = plain_delta(tmp_path_factory.mktemp("plain"), made["rows"])
     return made
@@ -109,7 +109,7 @@ def of_datafusion(delta: deltalake.DeltaTable) -> Find:
 
 
 def engines(places: dict[str, Any]) -> dict[str, tuple[Find, Find]]:
-    """By its name: an engine over our table, and over the same rows without statistics."""
+    """Return an engine, by its name, over the table, and over the same rows without statistics."""
     rows, table = places["rows"], places["iceberg"]._table
     delta = deltalake.DeltaTable(places["delta"].name)
     dataset = delta.to_pyarrow_dataset()
@@ -149,7 +149,7 @@ def test_random_filters_over_odd_values(engine: str, places: dict[str, Any], see
     for _ in range(FILTERS):
         wanted = random_filter(rng, columns)
         if engine == "pyiceberg" and wanted.names_no_number:
-            continue  # It has no literals of NaN, and takes a comparison with infinity for always true.
+            continue  # The engine has no literals of NaN, and assumes that a comparison with infinity is always true.
         if engine == "duckdb, files" and wanted.names_null:
-            continue  # DuckDB 2.0 takes a row group with one value and nulls for all null, in any Parquet file.
+            continue  # DuckDB 2.0 assumes that a row group with one value and nulls is all null, in any Parquet file.
         assert ours(wanted) == plain(wanted), wanted

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from fixtures.columnar import IDENTIFIER, add_ledger, behind, definition, loaded, rows_of, written
+from fixtures.columnar import IDENTIFIER, add_ledger, definition, loaded, positions_after, rows_of, written
 from fixtures.columnar_places import in_folder
 
 from pyspark_pulsar.errors import ColumnsUnavailable
@@ -18,7 +18,7 @@ from pyspark_pulsar.history.tiering.upkeep import compact
 
 @contextmanager
 def full_disk(at: int) -> Iterator[None]:
-    """No file can grow past so many bytes."""
+    """Prevent files from growing past this number of bytes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (at, hard))
     try:
@@ -52,8 +52,8 @@ def test_a_commit_that_does_not_fit(catalog: TableCatalog) -> None:
     add_ledger(table, 1)
     files = written(loaded(catalog), rows_of(2))
     with pytest.raises(ColumnsUnavailable, match="expected to"), full_disk(200):
-        loaded(catalog).commit(files, behind(2))
-    assert loaded(catalog).positions == behind(1)
+        loaded(catalog).commit(files, positions_after(2))
+    assert loaded(catalog).positions == positions_after(1)
     assert len(loaded(catalog).files()) == 1
     add_ledger(loaded(catalog), 2)
     with pytest.raises(ColumnsUnavailable, match="expected to"), full_disk(200):

@@ -1,4 +1,4 @@
-"""What the history of a table's schemas says of names."""
+"""Names of columns in the history of a table's schemas."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def struct(*members: NestedField) -> NestedField:
 FIRST = schema(0, long(1, "id"), struct(long(3, "a")))
 
 
-def test_columns_that_come_and_widen_are_clear() -> None:
+def test_added_and_widened_columns_are_clear() -> None:
     later = schema(1, long(1, "id"), struct(long(3, "a"), long(4, "b")), long(5, "more"))
     assert unclear_names(later, [FIRST, later]) == set()
 

@@ -1,4 +1,4 @@
-"""Positions of an Iceberg table are those of its current snapshot, whatever its property says."""
+"""The positions of an Iceberg table are from its current snapshot, whatever its property contains."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from fixtures.columnar import IDENTIFIER, add_ledger, behind, definition, loaded, rows_of
+from fixtures.columnar import IDENTIFIER, add_ledger, definition, loaded, positions_after, rows_of
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.table.snapshots import Operation, Snapshot, Summary
 
@@ -34,7 +34,7 @@ def theirs(properties: dict[str, str]) -> Catalog:
 
 @pytest.fixture
 def snapshots(catalog: IcebergCatalog, theirs: Catalog) -> list[int]:
-    """Those of a table with ledgers 1, 2 and 3, a commit each."""
+    """Return the positions of a table with ledgers 1, 2 and 3, a commit each."""
     table = catalog.create(IDENTIFIER, definition())
     for ledger in (1, 2, 3):
         add_ledger(table, ledger)
@@ -69,23 +69,23 @@ def test_a_new_table_has_none(catalog: IcebergCatalog, theirs: Catalog) -> None:
 def test_commits_of_others_move_nothing(catalog: IcebergCatalog, theirs: Catalog) -> None:
     append(theirs)
     append(theirs)
-    assert loaded(catalog).positions == behind(3)
+    assert loaded(catalog).positions == positions_after(3)
 
 
 def test_a_table_that_is_rolled_back(catalog: IcebergCatalog, theirs: Catalog, snapshots: list[int]) -> None:
     roll_back(theirs, snapshots[0])
-    assert loaded(catalog).positions == behind(1)
+    assert loaded(catalog).positions == positions_after(1)
     append(theirs)
     table = loaded(catalog)
-    assert table.positions == behind(1)
+    assert table.positions == positions_after(1)
     add_ledger(table, 2)
-    assert table.positions == loaded(catalog).positions == behind(2)
+    assert table.positions == loaded(catalog).positions == positions_after(2)
 
 
 def test_snapshots_that_expired(catalog: IcebergCatalog, theirs: Catalog, snapshots: list[int]) -> None:
     append(theirs)
     expire(theirs, *snapshots)
-    assert loaded(catalog).positions == behind(3)
+    assert loaded(catalog).positions == positions_after(3)
 
 
 def test_snapshots_that_expired_but_for_one_with_a_tag(
@@ -97,13 +97,13 @@ def test_snapshots_that_expired_but_for_one_with_a_tag(
     assert between is not None
     append(theirs)
     expire(theirs, *snapshots[:2], between.snapshot_id)
-    assert loaded(catalog).positions == behind(3)
+    assert loaded(catalog).positions == positions_after(3)
 
 
 def test_a_rollback_to_a_state_whose_commit_expired(
     catalog: IcebergCatalog, theirs: Catalog, snapshots: list[int]
 ) -> None:
-    """The state has ledgers 1 to 3, but nothing tells that any more; ledger 4 is in another snapshot."""
+    """The state has ledgers 1 to 3, but no record of them exists any more; ledger 4 is in another snapshot."""
     append(theirs)
     snapshot = theirs.load_table(IDENTIFIER).current_snapshot()
     assert snapshot is not None
@@ -140,7 +140,9 @@ def test_a_table_that_was_replaced(
     theirs: Catalog,
     snapshots: list[int],
 ) -> None:
-    """As CREATE OR REPLACE TABLE does it: the same identity and properties, and a snapshot without parent."""
+    """Replace the table as CREATE OR REPLACE TABLE does: the same identity and properties, a snapshot without
+    parent.
+    """
     metadata = theirs.load_table(IDENTIFIER).metadata
     first = metadata.snapshots[0]
     assert first.summary is not None
@@ -153,4 +155,4 @@ def test_a_table_that_was_replaced(
     assert len(snapshots) == len(metadata.snapshots)
     changed = metadata.model_copy(update={"snapshots": [*kept, replaced], "current_snapshot_id": 77})
     assert positions_of_snapshot(changed, metadata.properties[POSITIONS]) is None
-    assert loaded(catalog).positions == behind(3)
+    assert loaded(catalog).positions == positions_after(3)

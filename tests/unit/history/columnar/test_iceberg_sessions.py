@@ -1,4 +1,4 @@
-"""A REST catalog of Iceberg that stops to answer fails what asks it, and nobody waits for ever."""
+"""A REST catalog of Iceberg that stops answering fails its callers, and no caller waits forever."""
 
 from __future__ import annotations
 

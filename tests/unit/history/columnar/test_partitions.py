@@ -16,10 +16,10 @@ from fixtures.columnar import (
     COLUMNS,
     IDENTIFIER,
     add_ledger,
-    behind,
     definition,
     loaded,
     new_schema,
+    positions_after,
     rows_of,
     written,
 )
@@ -77,7 +77,7 @@ def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> TableCatalog:
 
 
 def tier(table: ColumnarTable, ledger: int) -> None:
-    table.commit(written(table, hostile_rows(ledger)), behind(ledger))
+    table.commit(written(table, hostile_rows(ledger)), positions_after(ledger))
 
 
 def cells(table: Any, name: str) -> list[Any]:
@@ -102,7 +102,7 @@ def expected(name: str, *ledgers: int) -> list[Any]:
 
 @pytest.mark.parametrize("fields", [*UNITS, *VALUES, "day(ts),whole,text"])
 def test_any_value_is_partitioned_and_read_back(fields: str, catalog: TableCatalog) -> None:
-    """Also when the files are compacted, which are written by their keys again."""
+    """The partitions stay the same when the files are compacted, which writes the rows by their keys again."""
     column = PartitionField.parse(fields.split(",", maxsplit=1)[0])
     if catalog.format == "delta" and column.transform == "identity" and column.source in NOT_IN_DELTA:
         with pytest.raises((OptionError, SchemaError), match="expected"):
@@ -123,7 +123,7 @@ def test_a_column_that_the_topic_no_longer_has_is_null_in_the_key(catalog: Table
     tier(table, 1)
     table = loaded(catalog)
     rows = hostile_rows(2).select([name for name in ALL.names if name not in ("text", "whole")])
-    table.commit(written(table, rows), behind(2))
+    table.commit(written(table, rows), positions_after(2))
     assert cells(loaded(catalog), "text") == [*expected("text", 1), *[None] * rows.num_rows]
 
 
@@ -170,7 +170,7 @@ def test_tables_that_cannot_be_made(
     assert catalog.load(IDENTIFIER) is None
 
 
-def test_what_pyiceberg_does_not_allow_is_a_wrong_option(tmp_path: Path) -> None:
+def test_a_setting_that_pyiceberg_refuses_is_a_wrong_option(tmp_path: Path) -> None:
     catalog = in_folder("iceberg", tmp_path)
     with pytest.raises(OptionError, match="Cannot add time partition field"):
         catalog.create(IDENTIFIER, definition("day(ts)", "hour(ts)", columns=ALL))

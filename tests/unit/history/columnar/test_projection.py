@@ -46,7 +46,7 @@ def test_each_field_is_looked_at_a_fixed_number_of_times(
     assert counts[5000] <= 10 * counts[500] <= 10 * 3 * 501
 
 
-def test_a_field_is_the_first_with_its_id_or_its_name_where_one_has_no_id(rng: random.Random) -> None:
+def test_a_field_is_found_by_its_id_or_without_one_by_its_name(rng: random.Random) -> None:
 
     def some() -> pa.Field:
         return field(rng.choice("abcd"), rng.choice([None, 1, 2, 3]))

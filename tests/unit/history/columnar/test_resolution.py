@@ -1,4 +1,4 @@
-"""Where the fields of a reader's schema are, among columns that another schema made."""
+"""The fields of a reader's schema among columns that another schema made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How Spark is asked for a column, and which columns it cannot give."""
+"""Spark's expressions for columns, and the columns that Spark cannot return."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_types_that_spark_reads_alike(in_files: pa.DataType, wanted: pa.DataType
         (pa.list_(pa.time64("us")), pa.list_(pa.time64("us"))),
     ],
 )
-def test_types_that_it_does_not(in_files: pa.DataType, wanted: pa.DataType) -> None:
+def test_types_that_it_does_not_support(in_files: pa.DataType, wanted: pa.DataType) -> None:
     with pytest.raises(NotScannable):
         scanned_column(pa.field("c", wanted), stored(in_files), files())
 

@@ -1,4 +1,4 @@
-"""The note in which a topic says where its table is."""
+"""The note in which a topic names its table."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ def test_ends_of_a_note_never_go_back(table: Any) -> None:
     assert TierNote("ns.t", table.id, {}, {0: Position(9, 0)}).of_table(table, "ns.t", {}).ends == {
         0: Position(9, 0)
     }
-    # Those of another table are of no use.
+    # The positions of another table are of no use.
     assert TierNote("ns.t", "id-1", {}, {0: Position(9, 0)}).of_table(table, "ns.t", {}) == later
 
 
-def test_what_a_note_refuses() -> None:
+def test_invalid_notes_are_refused() -> None:
     note = TierNote("ns.t", "id-1", {"type": "sql"}, {0: Position(7, 0)})
     note.check_table(NAME, "id-1", "table ns.t")
     note.check_tiered(PARTITION, TieredPartition(Position(1, 0)))

@@ -1,4 +1,4 @@
-"""What tables must know of topics with fields that no column holds."""
+"""Records in a table about topics with fields that no column holds."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Options of tiering: those that would leave messages out are errors."""
+"""Options of tiering: options that would leave messages out are errors."""
 
 from __future__ import annotations
 

@@ -36,12 +36,14 @@ def test_a_round_refuses_them() -> None:
     assert table.committed == [files[:1]]
 
 
-def test_one_job_at_a_time_whoever_asks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two rounds of one session would register their data sources under one name, and one take the other's files."""
+def test_one_job_runs_at_a_time_whatever_thread_starts_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two rounds of one session would register their data sources under one name, and one would use the
+    other's files.
+    """
     registered: list[object] = []
 
     class Session:
-        """Of which another thread asks while a job is about to run."""
+        """A job during whose start another thread requests one."""
 
         @property
         def dataSource(self) -> Any:  # noqa: N802 -- Spark's name

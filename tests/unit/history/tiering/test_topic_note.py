@@ -1,4 +1,4 @@
-"""Writing the note of a topic: when it is needed, and what a role without the right to do that is told."""
+"""Writing the note of a topic: when it is needed, and the report to a role without the permission."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rounds of many topics: whatever fails of one is named, and the others and the loop go on."""
+"""Rounds of many topics: a failed topic is named, and the other topics and the loop continue."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Rounds:
         MemoryError(),
     ],
 )
-def test_any_fault_of_a_topic_is_named_and_the_others_go_on(
+def test_a_fault_of_a_topic_is_named_and_the_others_continue(
     fault: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, logger="pyspark_pulsar")
@@ -79,7 +79,7 @@ def test_an_error_of_ours_stays_and_secrets_are_left_out() -> None:
 
 
 def test_nothing_ends_the_loop(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    """Neither a lookup of topics that fails, nor a topic that fails, nor an output that nobody reads."""
+    """The loop survives a failed lookup of topics, a failed topic, and a closed output."""
     stop, turns = Event(), iter([OSError("no route"), KeyError("x"), [TOPICS[0]], TOPICS[1:3], TOPICS[1:2]])
     told: list[topic_rounds.TopicOutcome] = []
 
@@ -89,7 +89,7 @@ def test_nothing_ends_the_loop(monkeypatch: pytest.MonkeyPatch, caplog: pytest.L
             raise turn
         return turn
 
-    def tell(outcome: topic_rounds.TopicOutcome) -> None:
+    def write_line(outcome: topic_rounds.TopicOutcome) -> None:
         told.append(outcome)
         if len(told) == len(TOPICS[:4]):
             stop.set()
@@ -97,7 +97,7 @@ def test_nothing_ends_the_loop(monkeypatch: pytest.MonkeyPatch, caplog: pytest.L
 
     monkeypatch.setattr(topic_rounds, "tiered_topics", topics)
     rounds = Rounds({TOPICS[0]: pa.ArrowInvalid("hostile")})
-    is_well = topic_rounds.tier_forever(rounds, 0.001, tell, stop)  # type: ignore[arg-type]
+    is_well = topic_rounds.tier_forever(rounds, 0.001, write_line, stop)  # type: ignore[arg-type]
     assert is_well
     assert [outcome.fault is None for outcome in told] == [False, True, True, True]
     texts = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]

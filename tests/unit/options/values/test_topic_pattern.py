@@ -1,4 +1,4 @@
-"""`topicsPattern`: the namespaces that it speaks of, what it matches, and what is refused."""
+"""`topicsPattern`: the namespaces and topics that a pattern matches, and patterns that are refused."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def matches(pattern: str, topic: str) -> bool:
         ("persistent://shop/a.b/orders", "shop/a.b"),
     ],
 )
-def test_one_plain_namespace_asks_nobody(pattern: str, only: str) -> None:
-    def nobody(tenant: str) -> tuple[Namespace, ...]:
+def test_one_plain_namespace_needs_no_list_of_namespaces(pattern: str, only: str) -> None:
+    def unexpected(tenant: str) -> tuple[Namespace, ...]:
         raise AssertionError(tenant)
 
-    assert [str(each) for each in TopicPattern.parse(pattern).namespaces(nobody)] == [only]
+    assert [str(each) for each in TopicPattern.parse(pattern).namespaces(unexpected)] == [only]
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ def test_times_as_numbers_are_those_of_the_document() -> None:
         "[" * 100_000,
     ],
 )
-def test_what_is_no_document_is_left_to_its_parser(text: str) -> None:
+def test_an_invalid_document_is_left_to_its_parser(text: str) -> None:
     assert json_document(text)
 
 

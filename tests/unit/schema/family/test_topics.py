@@ -39,7 +39,7 @@ def together(*documents: dict[str, Any], kind: str = "AVRO") -> dict[str, Any]:
     found = family(*(info(document, kind) for document in documents))
     assert found.info is not None
     fields = {member["name"]: member for member in json.loads(found.info.text)["fields"]}
-    # In whatever order they come, except that of columns.
+    # The order of the documents decides only the order of columns.
     again = family(*(info(document, kind) for document in reversed(documents)))
     assert again.info is not None
     assert {member["name"] for member in json.loads(again.info.text)["fields"]} == set(fields)
@@ -62,7 +62,7 @@ def test_names_of_records_say_nothing() -> None:
     assert len(found.members) == 1
 
 
-def test_the_schema_that_reads_all_is_taken_as_it_is() -> None:
+def test_a_schema_that_reads_all_messages_is_used_unchanged() -> None:
     latest = record(
         ("note", NULLABLE, None), ("id", "long"), ("price", "double", 0.5), name="b", doc="the latest"
     )
@@ -192,7 +192,7 @@ def test_types_that_no_reader_reads_both_of(one: Any, other: Any) -> None:
         (["int", "string"], ["null", "string", "double"]),
     ],
 )
-def test_json_says_nothing_of_its_version(one: Any, other: Any) -> None:
+def test_json_fields_of_different_types_are_refused(one: Any, other: Any) -> None:
     text = refused(*(info(record(("x", kind)), "JSON") for kind in (one, other)))
     assert "field x is " in text
 
@@ -361,7 +361,7 @@ def test_thousands_of_topics_named_after_themselves() -> None:
     assert took < 10, f"{took:.1f} s of processor time: schemas were compared pairwise"
 
 
-def test_the_digest_tells_of_every_topic() -> None:
+def test_the_digest_depends_on_every_topic() -> None:
     first, second = info(record(("id", "int"))), info(record(("id", "long")))
     digests = {
         family(first, second).digest,

@@ -1,4 +1,4 @@
-"""What a write registers as Protobuf, and what it refuses."""
+"""Protobuf schemas that a write registers, and columns that it refuses."""
 
 import pyarrow as pa
 import pytest
@@ -49,7 +49,7 @@ def test_every_type_of_column() -> None:
     assert [nested.name for nested in proto.nested_type] == ["ByNameEntry", "By_name", "Nested_", "Many"]
 
 
-def test_what_was_registered_reads_as_the_same_columns() -> None:
+def test_a_registered_schema_is_read_as_the_same_columns() -> None:
     write = resolve_write_schema(COLUMNS, None, topic="t", value_format="protobuf")
     again = resolve_write_schema(COLUMNS, write.info, topic="t", value_format="protobuf")
     assert (again.value, again.registers) == (write.value, False)

@@ -65,7 +65,7 @@ def test_spans_of_any_depth(depth: int) -> None:
     assert ["deeper" in text, "Ulm" in text, "89073" in text] == [depth > 3, depth > 2, depth > 3]
 
 
-def test_a_message_is_shown_as_bytes_where_that_is_asked_for() -> None:
+def test_a_message_is_shown_as_bytes_if_the_option_is_set() -> None:
     wanted_value = pa.struct([("string_value", pa.string()), ("kvlist_value", pa.binary())])
     pair = pa.struct([("key", pa.string()), ("value", wanted_value)])
     spans = pa.list_(pa.field("element", pa.struct([("attributes", pa.list_(pa.field("element", pair)))])))

@@ -1,4 +1,4 @@
-"""Protobuf schemas of both kinds, and descriptors that users give: to columns, or a clear error."""
+"""Columns for Protobuf schemas of both kinds and for users' descriptors, or a clear error."""
 
 import base64
 import json
@@ -94,7 +94,7 @@ def test_files_come_in_any_order_with_imports_of_imports() -> None:
         (b"\xff", "expected a document in UTF-8"),
     ],
 )
-def test_a_registry_document_that_is_none(document: bytes, expected: str) -> None:
+def test_an_invalid_registry_document_is_refused(document: bytes, expected: str) -> None:
     with pytest.raises(SchemaError, match=expected):
         columns(SchemaInfo("M", SchemaType.PROTOBUF_NATIVE, document))
 
@@ -197,7 +197,7 @@ def test_the_top_level_of_a_protobuf_schema() -> None:
         protobuf([], PARSED),
     ],
 )
-def test_a_protobuf_schema_that_does_not_say_its_fields(info: SchemaInfo) -> None:
+def test_a_protobuf_schema_without_its_fields(info: SchemaInfo) -> None:
     with pytest.raises(SchemaError, match=r"__PARSING_INFO__.*protobufDescriptorFile and protobufMessage"):
         columns(info)
     assert columns(info, descriptor_file(SIMPLE)).names == ["id", "name"]

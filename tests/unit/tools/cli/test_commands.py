@@ -173,8 +173,8 @@ def _lists() -> list[list[str]]:
 
 
 @pytest.mark.parametrize("path", _lists(), ids=lambda path: " ".join(path) or "all")
-def test_a_list_of_commands_says_what_each_does(path: list[str]) -> None:
-    """On a screen of 80 columns click ends with dots what is longer."""
+def test_a_list_of_commands_describes_each_command(path: list[str]) -> None:
+    """Click cuts text that is longer than a screen of 80 columns, and ends it with dots."""
     _, _, commands = CliRunner().invoke(cli, [*path, "--help"]).output.partition("Commands:\n")
     lines = commands.splitlines()
     assert lines

@@ -1,4 +1,4 @@
-"""What the doctor says of versions, clocks and workers, and how its table looks."""
+"""The doctor's findings about versions, clocks and workers, and its table."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_versions_of_pulsar() -> None:
     assert server(BrokerVersion("2.11.4", None)).state == "warning"
 
 
-def test_tiered_storage_that_nobody_has_told_of_is_not_well_but_not_asked() -> None:
+def test_unknown_tiered_storage_is_reported_as_not_checked() -> None:
     options = ReadOptions(service_url="pulsar://h:1", topic="t")
     topic = TopicPartition(TopicName.parse("t"), -1)
     for partitions, text in (((), "no topic is known"), ((topic,), "without the admin REST API")):
@@ -85,7 +85,7 @@ def test_tiered_storage_that_nobody_has_told_of_is_not_well_but_not_asked() -> N
     ],
 )
 def test_clocks(told: float, text: str | None) -> None:
-    """HTTP cuts times to seconds, and the answer came somewhere between 100 and 101.5."""
+    """HTTP cuts times to seconds, and the answer arrived between 100 and 101.5."""
     found = clock(datetime.fromtimestamp(told, UTC), 100.0, 101.5)
     assert found.state == ("ok" if text is None else "warning")
     assert text is None or text in found.found

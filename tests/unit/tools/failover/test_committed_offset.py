@@ -1,4 +1,4 @@
-"""What Spark has written down of a query, and the copy with which it goes on."""
+"""The offsets that Spark has recorded for a query, and the copy with which the query continues."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_the_offset_of_a_progress_will_do(tmp_path: Path) -> None:
         copy_moved(file, tmp_path / "copy", committed_offset(file), {})
 
 
-def test_sources_are_told_apart(checkpoint: Path) -> None:
+def test_sources_are_distinguished(checkpoint: Path) -> None:
     text = f"v2\n{HEAD}\n0:{offset('1:1')}\nfiles:{{}}\nmine:{offset('2:2', OTHER)}"
     (checkpoint / "offsets" / "10").write_text(text)
     with pytest.raises(CheckpointError, match=r"got 2; choose one with --source: 0: .*/t; 1: .*/u"):
@@ -75,7 +75,7 @@ def test_sources_are_told_apart(checkpoint: Path) -> None:
         committed_offset(checkpoint, 2)
 
 
-def test_a_copy_goes_on_from_there_with_its_state_under_another_id(checkpoint: Path) -> None:
+def test_a_copied_query_continues_with_its_state_under_another_id(checkpoint: Path) -> None:
     target = checkpoint.parent / "copy"
     copy_moved(checkpoint, target, committed_offset(checkpoint), {TOPIC: Position(3, 1, 2)})
     assert committed_offset(target).offset.positions == {TOPIC: Position(3, 1, 2)}
@@ -106,13 +106,15 @@ def test_a_copy_goes_on_from_there_with_its_state_under_another_id(checkpoint: P
         ("commits/12", "v1", "offsets/12: expected a file of a checkpoint"),
     ],
 )
-def test_what_is_no_checkpoint_of_such_a_query(checkpoint: Path, name: str, text: str, said: str) -> None:
+def test_a_checkpoint_of_another_kind_of_query_is_refused(
+    checkpoint: Path, name: str, text: str, said: str
+) -> None:
     (checkpoint / name).write_text(text)
     with pytest.raises(CheckpointError, match=said):
         committed_offset(checkpoint)
 
 
-def test_what_is_no_checkpoint(checkpoint: Path, tmp_path: Path) -> None:
+def test_a_folder_without_a_checkpoint_is_refused(checkpoint: Path, tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"pyspark-pulsar checkpoint copy"):
         committed_offset(tmp_path / "none")
     for file in (checkpoint / "commits").iterdir():

@@ -1,4 +1,4 @@
-"""The listener for the progress of streams, given the events that Spark gives."""
+"""The listener for the progress of streams, called with the events that Spark sends."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def ended(query: uuid.UUID = QUERY, exception: str | None = None) -> Any:
 
 
 def samples(text: str) -> dict[tuple[str, ...], float]:
-    """By name and labels without those of the query, as `prometheus_client` reads them."""
+    """Return the metrics by name and labels, as `prometheus_client` reads them, without the query's labels."""
     further = ("source", "place", "topic")
     return {
         (
@@ -83,7 +83,7 @@ def samples(text: str) -> dict[tuple[str, ...], float]:
     }
 
 
-def test_what_is_told_is_kept_by_query_and_source() -> None:
+def test_progress_is_kept_by_query_and_source() -> None:
     listener = PulsarProgressListener()
     listener.onQueryProgress(progress('{"other": 1}', latest(a=(7, None, 2.5)), None, "no json"))
     listener.onQueryProgress(progress('{"other": 1}', latest(a=(7, None, 2.5)), batch=4))
@@ -95,7 +95,7 @@ def test_what_is_told_is_kept_by_query_and_source() -> None:
     assert second.partitions == {A: Lag(), B: Lag()}
 
 
-def test_an_idle_query_is_not_behind_and_one_that_ended_is_gone() -> None:
+def test_an_idle_query_has_no_lag_and_an_ended_one_is_removed() -> None:
     listener = PulsarProgressListener()
     listener.onQueryProgress(progress(latest(a=(7, None, 2.5))))
     listener.onQueryProgress(progress(latest(a=(7, None, 2.5)), query=OTHER))
@@ -128,7 +128,7 @@ def test_prometheus_text(tmp_path: Path) -> None:
 
 
 def test_counters_outlive_a_run_and_the_process(tmp_path: Path) -> None:
-    """As of a job that cron starts: each run is short, in a process of its own."""
+    """A job that cron starts has short runs, each in a process of its own."""
     file, before = tmp_path / "pulsar.prom", time.time()
     for number in range(2):
         listener = PulsarProgressListener(file)
@@ -136,7 +136,7 @@ def test_counters_outlive_a_run_and_the_process(tmp_path: Path) -> None:
         listener.onQueryStarted(started(run=run))
         told = {"readFrom": "bookie 3, broker 1", "readBytes.bookie": "500", "fallbacks.broker": "1"}
         listener.onQueryProgress(progress(latest(), run=run, batch=2 * number, **told))
-        # The tasks' counts are those of the run so far; a progress that is told again counts once.
+        # The tasks' counts are from the run so far; a repeated progress report counts once.
         told |= {"readFrom": "broker 1", "readBytes.bookie": "700", "readEntries.bookie": "9"}
         for _ in range(2):
             listener.onQueryProgress(progress(latest(), run=run, batch=2 * number + 1, **told))
@@ -232,12 +232,14 @@ def test_prometheus_is_answered_until_the_listener_is_closed() -> None:
 
 
 @pytest.mark.parametrize("address", ["9464", "localhost", ":9464", "localhost:http", ""])
-def test_what_is_no_address_is_refused(address: str) -> None:
+def test_an_invalid_address_is_refused(address: str) -> None:
     with pytest.raises(OptionError, match="prometheus_address: expected host:port"):
         PulsarProgressListener(prometheus_address=address)
 
 
-def test_without_the_extra_only_the_lags_are_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_only_the_lags_are_exported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     listener = PulsarProgressListener()
     listener.onQueryProgress(progress(latest()))

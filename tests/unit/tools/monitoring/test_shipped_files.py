@@ -1,4 +1,4 @@
-"""The dashboard is one that Grafana takes, its parts lie side by side, and it asks for metrics that there are."""
+"""A dashboard that Grafana accepts, whose panels are side by side and query existing metrics."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def names() -> set[str]:
 
 
 def lost(given: Any, kept: Any, where: str = "") -> list[str]:
-    """What Grafana's own classes do not know, or know otherwise; they add defaults."""
+    """Return the parts that Grafana's own classes do not know, or know differently; the classes add defaults."""
     if isinstance(given, dict) and isinstance(kept, dict):
         return [
             each
@@ -55,7 +55,7 @@ def test_grafana_knows_all_of_the_dashboard() -> None:
     assert lost(given, kept) == []
 
 
-def test_panels_lie_side_by_side_and_say_what_they_show() -> None:
+def test_panels_are_side_by_side_and_have_descriptions() -> None:
     taken: set[tuple[int, int]] = set()
     panels = json.loads(TEXTS[DASHBOARD])["panels"]
     assert len({panel["id"] for panel in panels}) == len(panels)
@@ -69,7 +69,7 @@ def test_panels_lie_side_by_side_and_say_what_they_show() -> None:
 
 
 @pytest.mark.parametrize("name", [ALERTS, DASHBOARD])
-def test_only_metrics_that_there_are_are_asked_for(name: str) -> None:
+def test_only_existing_metrics_are_queried(name: str) -> None:
     asked = set(METRIC.findall(TEXTS[name]))
     assert asked
     assert asked <= names()
@@ -84,7 +84,7 @@ def test_every_metric_is_shown_and_described() -> None:
         assert f"`{rule['alert']}`" in page
 
 
-def test_the_command_writes_them_and_spares_what_was_changed(tmp_path: Path) -> None:
+def test_the_command_writes_the_files_and_keeps_changed_ones(tmp_path: Path) -> None:
     runner, folder = CliRunner(), tmp_path / "new"
     for _ in range(2):
         assert runner.invoke(cli, ["monitoring", str(folder)]).output.splitlines() == [

@@ -1,4 +1,4 @@
-"""What is shown of a query while it runs, and how watching ends."""
+"""Output about a query while it runs, and the end of watching."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def progress(batch: int, messages: int | None, title: str = "Pulsar[orders]") ->
 
 
 class Query:
-    """A query that ends after its progress is told, in the ways in which queries end."""
+    """A query that ends after its last progress report, in the ways in which queries end."""
 
     name = None
     id = "q-1"
@@ -52,7 +52,7 @@ class Query:
         return True
 
 
-def shown(history: QueryHistory) -> str:
+def printed(history: QueryHistory) -> str:
     console = Console(file=io.StringIO(), width=200, color_system=None)
     console.print(text_table(history))
     text = console.file
@@ -65,7 +65,7 @@ def test_a_row_for_each_source() -> None:
     for number in range(4):
         history.take(progress(number, number * 100))
     history.take(progress(3, 7))
-    (row,) = [line for line in shown(history).splitlines() if "orders" in line]
+    (row,) = [line for line in printed(history).splitlines() if "orders" in line]
     assert row.strip().split("  ")[0] == "Pulsar[orders]"
     for cell in ("1,234", "300", "2.0 KiB", "1.5 s", "bookie 2, broker 1", "▁▃▆█"):
         assert cell in row
@@ -77,7 +77,7 @@ def test_a_row_for_each_source() -> None:
 def test_names_stay_text() -> None:
     history = QueryHistory("<b>\x1b[31m")
     history.take(progress(1, 1, "<script>\x1b"))
-    assert "\x1b" not in shown(history)
+    assert "\x1b" not in printed(history)
     assert "<script>" not in html_table(history)
     assert "<b>\\x1b" not in html_table(history)
 

@@ -35,8 +35,8 @@ def test_every_cost_of_messages_and_one_of_planning_is_measured() -> None:
     assert measured[PLANNING] > 0
 
 
-def test_each_cost_is_of_what_differs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From runs whose costs are known."""
+def test_each_cost_is_the_difference_of_two_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Return a calibration from runs with known costs."""
     entry, message, column, byte = 3e-6, 2e-7, 5e-8, 4e-10
 
     def run(_: str, columns: int, text_bytes: int, messages: int, __: float) -> object:

@@ -30,13 +30,13 @@ _NUMBER = re.compile(
 )
 
 
-def _known(made: Estimate) -> dict[str, Quantity]:
+def _quantities(made: Estimate) -> dict[str, Quantity]:
     named = [*made.given.all(), *(cost for cost, _ in made.costs.all()), *made.figures().values()]
     return {each.name: each for each in named}
 
 
 def _computed(formula: str, known: dict[str, Quantity]) -> float:
-    """What a reader gets who puts the numbers in."""
+    """Return the result of a formula after replacing the names by their numbers."""
     values: list[float] = []
 
     def put(value: float) -> str:
@@ -62,7 +62,7 @@ def _computed(formula: str, known: dict[str, Quantity]) -> float:
 
 def test_a_reader_who_computes_a_formula_gets_the_figure() -> None:
     made = estimate(CASE, default_costs())
-    known = _known(made)
+    known = _quantities(made)
     for name, figure in made.figures().items():
         others = {key: each for key, each in known.items() if key != name}
         assert _computed(figure.formula, others) == pytest.approx(figure.value, rel=2e-3), (
@@ -107,7 +107,7 @@ def test_one_executor_is_the_least_and_nothing_is_below_zero() -> None:
     assert all(figure.value >= 0 for figure in figures.values())
 
 
-def test_without_history_nothing_is_said_of_it() -> None:
+def test_without_history_there_is_no_report_on_it() -> None:
     made = estimate(_with(days=0), default_costs())
     assert made.catch_up is None
     assert "executors to catch up" not in made.figures()
@@ -140,7 +140,7 @@ def test_a_trigger_may_be_too_short_for_the_driver() -> None:
         ({"trigger_seconds": float("nan")}, "trigger_seconds: expected"),
     ],
 )
-def test_what_is_no_load(changed: dict[str, float], text: str) -> None:
+def test_an_unusable_load_is_refused(changed: dict[str, float], text: str) -> None:
     with pytest.raises(OptionError, match=text):
         _with(**changed)
 
@@ -159,7 +159,7 @@ def test_what_this_machine_measures_replaces_committed_costs_and_scales_the_othe
     assert costs["memory.ledger"].source == "bench/results/sizing.json"
 
 
-def test_a_topic_of_ones_own_says_what_decoding_costs() -> None:
+def test_a_users_own_topic_shows_the_cost_of_decoding() -> None:
     figures = estimate(CASE, costs_here({OF_A_TOPIC: 5e-6})).figures()
     assert OF_A_TOPIC in figures["CPU of a message from entries"].formula
     assert "decode.AVRO" not in figures["CPU of a message from entries"].formula

@@ -45,7 +45,7 @@ def test_end_is_graceful_and_leaves_no_live_process(sleeper: "subprocess.Popen[s
     identity = ProcessIdentity.find(sleeper.pid)
     assert identity is not None
     assert identity.end(10, 10)
-    assert not identity.alive()  # a zombie until its parent asks
+    assert not identity.alive()  # a zombie until its parent waits for it
     assert ProcessIdentity.find(sleeper.pid) is None
     assert sleeper.wait(10) == -signal.SIGTERM
     assert identity.end(0, 0)

@@ -1,4 +1,4 @@
-"""What a server's log tells of the server."""
+"""Conclusions from a server's log about the server."""
 
 import threading
 from pathlib import Path

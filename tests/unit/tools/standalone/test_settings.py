@@ -34,7 +34,7 @@ def test_ports_have_options_of_their_own(key: str, option: str) -> None:
         server_settings(1, 2, {key: "3"})
 
 
-def test_our_settings_stand_on_lines_of_their_own(tmp_path: Path) -> None:
+def test_our_settings_are_on_lines_of_their_own(tmp_path: Path) -> None:
     base = tmp_path / "base.conf"
     base.write_text("a=1\nlast=without line break")
     write_settings(base, tmp_path / "out.conf", {"a": "2", "path": "C:\\x"})

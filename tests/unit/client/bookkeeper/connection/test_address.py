@@ -1,4 +1,4 @@
-"""Where a bookie listens."""
+"""The address at which a bookie listens."""
 
 import pytest
 

@@ -39,7 +39,7 @@ class Side:
         self.received = b""
 
     def take(self, records: bytes, *, says: bytes = b"") -> bytes:
-        """What goes back; behind the handshake `says` goes first."""
+        """Return the bytes to send back; after the handshake, `says` is sent first."""
         self._in.write(records)
         try:
             if not self._shaken:
@@ -67,8 +67,8 @@ def side(authority: Authority, *, expired: bool = False) -> Side:
     return Side(own.certificate, own.key)
 
 
-def given(channel: BookieChannel, data: bytes, seed: int) -> tuple[bytes, bytes]:
-    """Byte strings in random pieces."""
+def feed(channel: BookieChannel, data: bytes, seed: int) -> tuple[bytes, bytes]:
+    """Feed the data to the channel in random pieces; return the received and the outgoing bytes."""
     ranges, answers, outgoing = random.Random(seed), b"", b""
     while data:
         size = ranges.choice((1, 2, 3, 100, 10_000))
@@ -78,7 +78,7 @@ def given(channel: BookieChannel, data: bytes, seed: int) -> tuple[bytes, bytes]
 
 
 def talk(channel: BookieChannel, other: Side, out: bytes, says: bytes = b"") -> None:
-    """What a handshake takes at most."""
+    """Return the longest time that a handshake may last."""
     for _ in range(5):
         _, out = channel.receive(other.take(out, says=says))
 
@@ -92,21 +92,21 @@ def test_plain_bytes_pass_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_nothing_but_start_tls_goes_out_in_plain(authority: Authority, seed: int) -> None:
+def test_only_start_tls_is_sent_in_plain_text(authority: Authority, seed: int) -> None:
     channel, other = BookieChannel(BookieSecurity(Tls(authority.trust)), ADDRESS), side(authority)
     assert channel.send(REQUEST) == b""
     first = channel.begin()
     asked = wire.Request.FromString(first[4:])
     assert (asked.header.operation, len(first)) == (wire.START_TLS, 4 + first[3])
     assert channel.send(REQUEST) == b""
-    _, out = given(channel, answer(0), seed)
+    _, out = feed(channel, answer(0), seed)
     for _ in range(5):
         if other.received:
             break
-        _, out = given(channel, other.take(out), seed)
+        _, out = feed(channel, other.take(out), seed)
     assert REQUEST not in out
     assert other.received == REQUEST * 2
-    assert given(channel, other.say(ANSWERS), seed)[0] == ANSWERS, f"seed {seed}"
+    assert feed(channel, other.say(ANSWERS), seed)[0] == ANSWERS, f"seed {seed}"
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,9 @@ def test_nothing_but_start_tls_goes_out_in_plain(authority: Authority, seed: int
         (answer(0) + b"HTTP/1.1 200 OK\r\n", TlsFailed, "got something else"),
     ],
 )
-def test_what_is_no_tls(authority: Authority, came: bytes, kind: type[PulsarError], words: str) -> None:
+def test_an_answer_without_tls_is_reported(
+    authority: Authority, came: bytes, kind: type[PulsarError], words: str
+) -> None:
     channel = BookieChannel(BookieSecurity(Tls(authority.trust)), ADDRESS)
     channel.send(REQUEST)
     channel.begin()
@@ -127,7 +129,7 @@ def test_what_is_no_tls(authority: Authority, came: bytes, kind: type[PulsarErro
         channel.receive(came)
 
 
-def test_a_bookie_that_refuses_behind_the_handshake(authority: Authority) -> None:
+def test_a_bookie_that_refuses_after_the_handshake(authority: Authority) -> None:
     channel, other = BookieChannel(BookieSecurity(Tls(authority.trust)), ADDRESS), side(authority)
     channel.begin()
     _, out = channel.receive(answer(0))

@@ -18,7 +18,7 @@ NO_FAMILY = 99
 
 
 def events_of(host: str = "a", seconds: float = 30.0) -> list[Arrival | ConnectionLost]:
-    """What comes of one request."""
+    """Return the result of one request."""
     with BookieConnections({BOOKIE: BookieAddress(host, 3181)}, seconds) as connections:
         connections.send(BOOKIE, b"?")
         for _ in range(300):
@@ -59,7 +59,7 @@ def answering() -> Iterator[tuple[int, Any]]:
 
 @pytest.fixture
 def silent() -> Iterator[tuple[int, Any]]:
-    """Takes no connection, and does not refuse it: too many wait already."""
+    """A full backlog: the operating system neither accepts nor refuses a connection."""
     with ExitStack() as stack:
         server = stack.enter_context(socket.socket())
         server.bind(("127.0.0.1", 0))

@@ -1,4 +1,6 @@
-"""DIGEST-MD5 against the example of RFC 2831, section 4; that Java's server takes it is tested with a bookie."""
+"""DIGEST-MD5, compared with the example of RFC 2831, section 4; a test with a bookie shows that Java accepts
+it.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ def test_a_server_that_does_not_know_the_password(proof: bytes) -> None:
 
 
 @pytest.mark.parametrize("challenge", [b"", b"\xff\x00", b'realm="r"', b'nonce="n",qop="auth-conf"'])
-def test_what_is_no_challenge(challenge: bytes) -> None:
+def test_an_invalid_challenge_is_refused(challenge: bytes) -> None:
     with pytest.raises(ProtocolError):
         made().respond(challenge)
 

@@ -1,6 +1,6 @@
-"""What is made of the answers about bookies' addresses, and how often somebody is asked.
+"""Answers about bookies' addresses, and how often the directory requests them.
 
-Python's own server answers; what Pulsar and BookKeeper do is tested with real ones, in tests/integration/cluster.
+Python's own server answers. Tests in tests/integration/cluster use a real Pulsar and BookKeeper.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NAMES = ("bk-0", "bk-1", "bk-2", "10.0.0.1:3181")
 
 
 class Answers:
-    """By path; what is not there is 403."""
+    """A server that answers by path; a path without an answer is 403."""
 
     def __init__(self) -> None:
         self.by_path: dict[str, Any] = {}
@@ -59,13 +59,13 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Answers]:
     answers.server.server_close()
 
 
-def ask(answers: Answers, names: tuple[str, ...] = NAMES, **options: Any) -> Directory:
+def resolve(answers: Answers, names: tuple[str, ...] = NAMES, **options: Any) -> Directory:
     given = ReadOptions(service_url="pulsar://h:1", admin_url=answers.url, topic="t", **options)
     with AdminClient(given) as admin:
         return find_addresses(given, admin, names)
 
 
-def test_what_operators_wrote_counts_before_what_a_bookie_says(answers: Answers) -> None:
+def test_addresses_from_operators_take_precedence_over_those_from_bookies(answers: Answers) -> None:
     answers.by_path = {
         RACKS: {
             "g": {"bk-0": {"rack": "/r", "hostname": "a:3182"}},
@@ -75,47 +75,47 @@ def test_what_operators_wrote_counts_before_what_a_bookie_says(answers: Answers)
         LIST.format("rw"): {"bk-1": "other", "bk-2": "c", "10.0.0.1:3181": "d"},
         LIST.format("ro"): {"bk-9": "e", "bk-8": None},
     }
-    assert ask(answers).addresses == {"bk-0": "a:3182", "bk-1": "b:3181"}
-    told = ask(answers, bookie_http_url=answers.url)
+    assert resolve(answers).addresses == {"bk-0": "a:3182", "bk-1": "b:3181"}
+    told = resolve(answers, bookie_http_url=answers.url)
     assert told == Directory({"bk-0": "a:3182", "bk-1": "b:3181", "bk-2": "c:3199"})
 
 
-def test_they_are_asked_once_in_a_while_and_only_where_an_id_is_no_address(answers: Answers) -> None:
+def test_addresses_are_requested_rarely_and_only_if_an_id_is_no_address(answers: Answers) -> None:
     answers.by_path = {RACKS: {}}
-    assert ask(answers, NAMES[-1:]) == Directory({})
-    assert ask(answers, ("bk-0",), bookie_addresses=(("bk-0", "h:1"),)) == Directory({})
+    assert resolve(answers, NAMES[-1:]) == Directory({})
+    assert resolve(answers, ("bk-0",), bookie_addresses=(("bk-0", "h:1"),)) == Directory({})
     assert answers.asked == []
     for _ in range(3):
-        assert ask(answers) == Directory({})
+        assert resolve(answers) == Directory({})
     assert answers.asked == [RACKS]
 
 
-def test_what_one_role_may_see_is_not_told_to_another(answers: Answers) -> None:
+def test_addresses_that_one_role_may_see_are_hidden_from_another(answers: Answers) -> None:
     answers.by_path = {RACKS: {"g": {"bk-0": {"hostname": "a"}}}}
-    assert ask(answers).addresses == {"bk-0": "a:3181"}
+    assert resolve(answers).addresses == {"bk-0": "a:3181"}
     answers.by_path = {}
-    refused = ask(answers, auth_plugin=TOKEN, auth_params="token:other")
+    refused = resolve(answers, auth_plugin=TOKEN, auth_params="token:other")
     assert (refused.addresses, type(refused.fault)) == ({}, PermissionDenied)
-    assert ask(answers) == Directory({"bk-0": "a:3181"}), "nor is the refusal of the other one"
+    assert resolve(answers) == Directory({"bk-0": "a:3181"}), "nor is the refusal of the other one"
 
 
-def test_what_one_does_not_tell_another_may(answers: Answers) -> None:
-    told = ask(answers, bookie_http_url="http://127.0.0.1:1")
+def test_a_second_server_may_know_what_the_first_does_not(answers: Answers) -> None:
+    told = resolve(answers, bookie_http_url="http://127.0.0.1:1")
     assert told.addresses == {}
     assert isinstance(told.fault, PermissionDenied)
     answers.by_path = {CONFIG: {}, LIST.format("rw"): {"bk-2": "c"}, LIST.format("ro"): {}}
-    told = ask(answers, bookie_http_url=answers.url)
+    told = resolve(answers, bookie_http_url=answers.url)
     assert told.addresses == {"bk-2": "c:3181"}
     assert isinstance(told.fault, PermissionDenied)
 
 
 @pytest.mark.parametrize("answer", [[], None, {"bk-0": {"hostname": "a"}}])
-def test_what_is_no_such_answer(answers: Answers, answer: Any) -> None:
+def test_an_answer_of_another_form_is_refused(answers: Answers, answer: Any) -> None:
     answers.by_path = {RACKS: answer, CONFIG: answer}
-    told = ask(answers, bookie_http_url=answers.url)
+    told = resolve(answers, bookie_http_url=answers.url)
     assert told.addresses == {}
     assert isinstance(told.fault, ProtocolError) or answer is None
     answers.by_path = {RACKS: {}}
-    fault = ask(answers, bookie_http_url="http://127.0.0.1:1").fault
+    fault = resolve(answers, bookie_http_url="http://127.0.0.1:1").fault
     assert isinstance(fault, ConnectionFailed)
     assert "bookieHttpUrl" in str(fault)

@@ -1,4 +1,4 @@
-"""Broker error codes become errors that say who has to act."""
+"""Errors made of broker error codes, which name the person who has to act."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def test_kind(code: int, kind: type[PulsarError]) -> None:
     assert "because" in str(error)
 
 
-def test_what_passes_is_retried_like_a_lost_connection() -> None:
+def test_a_passing_failure_is_retried_like_a_lost_connection() -> None:
     assert issubclass(NotReady, ConnectionFailed)
 
 

@@ -1,4 +1,4 @@
-"""What is sent to a broker that takes it little by little."""
+"""Sending to a broker that accepts the bytes little by little."""
 
 import random
 import socket

@@ -1,4 +1,4 @@
-"""How close ledgers that are not tiered are to the end of retention, and from when on that is a warning."""
+"""The use of retention by ledgers that are not tiered, and the warning about it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_used_share(minutes: int, megabytes: int, seconds: float, size: int,
     assert used_share(policy, seconds, size) == used
 
 
-def test_nobody_knows_it_without_a_policy() -> None:
+def test_the_use_of_retention_is_unknown_without_a_policy() -> None:
     assert used_share({}, 1800.0, 1) is None
 
 

@@ -1,4 +1,4 @@
-"""What becomes of splits when a process that writes them is killed."""
+"""Splits whose writing process is killed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyspark_pulsar.history.tiering.writing.split_writers import ProcessWriters
 
 
 class Task:
-    """Calls a function in the process that takes it, and is a task that cannot be written."""
+    """A task that cannot be written; the process that unpickles it calls a function."""
 
     def __init__(self, function: Callable[..., Any], *arguments: Any) -> None:
         self._call = function, arguments
@@ -34,7 +34,7 @@ def waiting(file: Path) -> Any:
     return Task(subprocess.call, ["sh", "-c", f"until [ -e {file} ]; do sleep 0.05; done"])
 
 
-def test_a_killed_process_fails_its_own_task_alone(tmp_path: Path) -> None:
+def test_a_killed_process_fails_only_its_own_task(tmp_path: Path) -> None:
     writers = ProcessWriters(2)
     with ThreadPoolExecutor(1) as other_topic:
         other = other_topic.submit(writers.write, [waiting(tmp_path / "go")])

@@ -1,4 +1,4 @@
-"""`pyspark-pulsar layout`, and what else a user is told of segments of scalable topics."""
+"""`pyspark-pulsar layout`, and other output about segments of scalable topics."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_other_topics_have_no_segments(topic: str, kind: type[Exception], text: 
         CliRunner().invoke(cli, ["layout", topic, *SERVICE], catch_exceptions=False)
 
 
-def test_a_query_on_segments_fails_over_to_nobody() -> None:
+def test_a_query_on_segments_cannot_fail_over() -> None:
     options = ReadOptions(service_url="pulsar://h:1", admin_url="http://h:2", topic=NAME)
     read_until = dict.fromkeys(LAYOUT.partitions, Position(1, 2))
     with pytest.raises(

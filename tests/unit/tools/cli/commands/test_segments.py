@@ -1,4 +1,4 @@
-"""Tables, JSON and picture of a topic's ledgers: every ledger is there, with its numbers."""
+"""Tables, JSON and picture of a topic's ledgers: every ledger is shown, with its numbers."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_nothing_is_fetched_from_elsewhere() -> None:
     assert "http" not in without_names
 
 
-def test_what_the_topic_is_called_stays_text() -> None:
+def test_the_name_of_the_topic_stays_text() -> None:
     nasty = TopicPartition.parse(
         "persistent://public/default/<script>alert('&')</script>x".replace("/script", "script")
     )
@@ -175,7 +175,7 @@ def test_every_ledger_is_drawn_inside_the_picture(topics: list[tuple[Ledger, ...
         assert 0 <= x <= x + wide <= width
 
 
-def test_times_are_inside_the_picture_and_each_is_told_once() -> None:
+def test_times_are_inside_the_picture_and_each_is_shown_once() -> None:
     lone = Survey((Segment(ZERO, Ledger(7, 2, 132, None, None), OPEN, reader="broker"),))
     for survey in (SURVEY, lone):
         labels = [each for each in ET.fromstring(picture(survey, NOW)).iter() if each.get("class") == "time"]
@@ -240,7 +240,7 @@ def test_what_a_table_holds(capsys: pytest.CaptureFixture[str]) -> None:
         assert 0 <= x <= x + wide <= width
 
 
-def test_a_topic_of_which_the_table_alone_is_left() -> None:
+def test_a_topic_with_nothing_left_but_its_table() -> None:
     alone = Survey((), tables=TABLE_PARTS[:1])
     assert len([each for each in parsed(segments_page(alone, NOW)).iter() if each.get("data-table")]) == 1
 
@@ -293,7 +293,7 @@ def test_why_a_read_would_fail_is_in_every_row() -> None:
     assert faults == ["ledger 7 is not offloaded"] * len(SURVEY.segments)
 
 
-def test_a_closing_time_that_nobody_says() -> None:
+def test_an_unknown_closing_time() -> None:
     closed = Segment(ZERO, Ledger(3, 10, 100, None, 0), CLOSED, None, "bookie")
     assert "closed at an unknown time" in tip(closed)
     (row,) = (json.loads(line) for line in json_lines(Survey((closed,))))

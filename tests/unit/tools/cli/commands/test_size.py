@@ -1,4 +1,4 @@
-"""`pyspark-pulsar size`: what it takes, what it prints, what it refuses."""
+"""`pyspark-pulsar size`: its arguments, its output, and its errors."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_bytes_a_day_are_bytes_of_all_messages() -> None:
     assert told["given"]["bytes a message"]["value"] == 500
 
 
-def test_what_was_measured_of_a_topic_stands_behind_what_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arguments_take_precedence_over_measurements_of_a_topic(monkeypatch: pytest.MonkeyPatch) -> None:
     sample = TopicSample(1000, 321.0, 77.0, 4e-6, "JSON", 12)
     monkeypatch.setattr("pyspark_pulsar.tools.sizing.own_topic.sample_topic", lambda _: sample)
     told = _json(
@@ -122,7 +122,9 @@ def test_a_wrong_call(arguments: tuple[str, ...], text: str) -> None:
         ((*LOAD, "--days", "3650", "--catch-up-hours", "1"), "--split-bytes"),
     ],
 )
-def test_what_cannot_be_is_refused_by_the_names_of_flags(arguments: tuple[str, ...], text: str) -> None:
+def test_impossible_arguments_are_refused_by_the_names_of_flags(
+    arguments: tuple[str, ...], text: str
+) -> None:
     result = _size(*arguments)
     assert isinstance(result.exception, OptionError)
     assert text in str(result.exception)
@@ -150,7 +152,7 @@ def test_numbers_for_people(value: float, unit: str, text: str) -> None:
     assert format_quantity(quantity(value, unit)) == text
 
 
-def test_the_help_says_what_is_needed_and_what_else_is_taken() -> None:
+def test_the_help_shows_required_and_optional_arguments() -> None:
     text = " ".join(_size("--help").output.split())
     assert "Topic partitions. [required]" in text
     assert "one entry. [default: 10]" in text

@@ -1,4 +1,4 @@
-"""What `pyspark-pulsar tier run` says of a topic."""
+"""The output of `pyspark-pulsar tier run` about a topic."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _POM = "{http://maven.apache.org/POM/4.0.0}"
 
 
 @pytest.mark.parametrize("server", PUT_TOGETHER, ids=lambda server: server.version)
-def test_a_list_has_each_library_once_and_the_broker_of_its_version(server: ServerLibraries) -> None:
+def test_a_list_names_each_library_once_and_the_broker_of_its_version(server: ServerLibraries) -> None:
     names = [(each.group, each.artifact, each.classifier) for each in server.libraries]
     assert len(set(names)) == len(names) > 200
     assert len({each.file_with_group for each in server.libraries}) == len(names)
@@ -89,7 +89,7 @@ def test_a_library_that_is_not_the_pinned_one_is_refused_and_forgotten(
     assert not jar.exists()
 
 
-def test_an_unknown_version_is_answered_with_those_that_can_be_had() -> None:
+def test_an_unknown_version_is_refused_with_the_available_ones() -> None:
     with pytest.raises(OptionError, match=r"cannot be Pulsar 4\.1\.0; it can be 3\.0\.7, .*4\.0\.8, 4\.2\.4"):
         server_of("4.1.0")
 
