@@ -252,9 +252,11 @@ def test_rights(secured: SecuredPulsar) -> None:
     permissions gets an error.
     """
     table = f"rights-{time.monotonic_ns()}"
-    secured.ask("PUT", f"persistent/{NAMESPACE}/{table}")
-    secured.ask("PUT", f"persistent/{NAMESPACE}/{table}/properties", {"pyspark-pulsar.key_column": "value"})
-    secured.ask("POST", f"namespaces/{NAMESPACE}/permissions/reader", ["consume"])
+    secured.request("PUT", f"persistent/{NAMESPACE}/{table}")
+    secured.request(
+        "PUT", f"persistent/{NAMESPACE}/{table}/properties", {"pyspark-pulsar.key_column": "value"}
+    )
+    secured.request("POST", f"namespaces/{NAMESPACE}/permissions/reader", ["consume"])
     of_table = {"namespace": [NAMESPACE], "table": table}
 
     for admin in (True, False):

@@ -217,18 +217,18 @@ def await_refusal(bookie: Server) -> None:
     """
     give_up = time.monotonic() + _START_SECONDS
     # The bookie may never answer a connection that it accepted too early, so the read is repeated soon.
-    while (lost := asked(bookie, BookieSecurity(), 5.0)) is None or lost.fault is None:
+    while (lost := read_fault(bookie, BookieSecurity(), 5.0)) is None or lost.fault is None:
         assert time.monotonic() < give_up, f"{bookie.name} does not answer: {lost}"
         time.sleep(0.1)
 
 
-def asked(bookie: Server, security: BookieSecurity, seconds: float = 30.0) -> ConnectionLost | None:
+def read_fault(bookie: Server, security: BookieSecurity, seconds: float = 30.0) -> ConnectionLost | None:
     """Return the reason why the bookie does not answer a read, or None if it answers."""
     return probe_bookies({"b": bookie_address(bookie.address, {})}, seconds, security).get("b")
 
 
 def refused(bookie: Server, security: BookieSecurity, kind: type[PulsarError], words: str) -> None:
-    lost = asked(bookie, security)
+    lost = read_fault(bookie, security)
     assert lost is not None
     assert isinstance(lost.fault, kind), lost
     assert words in str(lost.fault)
@@ -247,7 +247,7 @@ def login(password: str = PASSWORD, user: str = USER) -> Any:
 
 def test_roles_in_certificates(cluster: PulsarCluster, strict: dict[str, Server]) -> None:
     bookie, authority = strict["roles"], cluster.authority
-    assert asked(bookie, BookieSecurity(tls_of(authority, "a", "0:reader;1:c"))) is None
+    assert read_fault(bookie, BookieSecurity(tls_of(authority, "a", "0:reader;1:c"))) is None
     other = BookieSecurity(tls_of(authority, "b", "0:writer"))
     refused(bookie, other, PermissionDenied, "authorizedRoles")
     refused(bookie, BookieSecurity(tls_of(authority, "c")), PermissionDenied, "authorizedRoles")
@@ -258,12 +258,14 @@ def test_roles_in_certificates(cluster: PulsarCluster, strict: dict[str, Server]
 
 def test_passwords(cluster: PulsarCluster, strict: dict[str, Server]) -> None:
     bookie = strict["password"]
-    assert asked(bookie, BookieSecurity(login=login())) is None
+    assert read_fault(bookie, BookieSecurity(login=login())) is None
     for wrong in (login("no"), login(user="bookkeeper-nobody")):
         refused(bookie, BookieSecurity(login=wrong), PermissionDenied, "refused the user and password")
     refused(bookie, BookieSecurity(), PermissionDenied, "requires authentication")
     refused(bookie, BookieSecurity(tls_of(cluster.authority)), TlsFailed, "TLS is not configured there")
-    assert asked(cluster.bookies[0], BookieSecurity(login=login())) is None, "a bookie that asks for none"
+    assert read_fault(cluster.bookies[0], BookieSecurity(login=login())) is None, (
+        "a bookie that asks for none"
+    )
 
 
 def test_passwords_over_tls(cluster: PulsarCluster, strict: dict[str, Server]) -> None:
@@ -272,6 +274,6 @@ def test_passwords_over_tls(cluster: PulsarCluster, strict: dict[str, Server]) -
         bookie, BookieSecurity(tls_of(authority), login()), TlsFailed, "expired; have the certificate renewed"
     )
     anyone = tls_of(authority, insecure=True)
-    assert asked(bookie, BookieSecurity(anyone, login())) is None
+    assert read_fault(bookie, BookieSecurity(anyone, login())) is None
     refused(bookie, BookieSecurity(anyone, login("no")), PermissionDenied, "refused the user and password")
     refused(bookie, BookieSecurity(anyone), PermissionDenied, "refused this client")

@@ -105,7 +105,7 @@ def test_the_log_follows_the_level_of_the_session(spoilt: str, pulsar: LocalPuls
         part.split()[0]: {
             line.split()[2]
             for line in part.splitlines()
-            # The last word of a query may be written by another process behind the next query's first.
+            # Another process may write the last line of a query after the next query's first line.
             if " pyspark_pulsar." in line and "has read all messages of its topics" not in line
         }
         for part in parts[1:]

@@ -14,7 +14,7 @@ from pyspark_pulsar.tools.cli import cli
 
 @pytest.fixture
 def existing_topic(secured: SecuredPulsar, topic: str) -> str:
-    secured.ask("PUT", topic.replace("://", "/"))
+    secured.request("PUT", topic.replace("://", "/"))
     return topic
 
 

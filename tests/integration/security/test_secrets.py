@@ -147,7 +147,7 @@ def test_commands_and_objects_show_no_secret(
     token = secured.token(WORKER)
     planted = Planted(token, tmp_path)
     given = secured.options(WORKER, admin=True) | {_PARAMS: f"token:{token}"} | planted.options
-    secured.ask("PUT", f"{topic.replace('://', '/')}")
+    secured.request("PUT", f"{topic.replace('://', '/')}")
     shown = repr(parse_options(ReadOptions, {**given, "topic": topic}))
 
     def run(*command: str, **changed: str) -> int:
@@ -190,7 +190,7 @@ def _tiered(planted: Planted, given: dict[str, str], secured: SecuredPulsar, top
             producer.send(f"{number}".encode())
     finally:
         client.close()
-    secured.ask("PUT", f"{topic.replace('://', '/')}/unload")
+    secured.request("PUT", f"{topic.replace('://', '/')}/unload")
     shown = ""
     for command in (["run"], ["run", "--json"], ["status"], ["status", "--json"], ["compact"]):
         ran = CliRunner().invoke(cli, ["tier", *command, topic, f"--catalog={catalog}", *arguments])

@@ -131,7 +131,7 @@ def test_consume_and_produce_are_enough_to_write_and_read(
 def test_consume_and_produce_are_enough_to_stream(
     spark: SparkSession, rows: DataFrame, secured: SecuredPulsar, topic: str, tmp_path: Path
 ) -> None:
-    secured.ask("PUT", f"persistent/{NAMESPACE}/{topic.rpartition('/')[2]}-source/partitions", 3)
+    secured.request("PUT", f"persistent/{NAMESPACE}/{topic.rpartition('/')[2]}-source/partitions", 3)
     options = secured.options(WORKER, tls=True)
     write(rows, f"{topic}-source", options)
     stream = (
@@ -179,7 +179,7 @@ def test_a_role_without_the_right_to_consume_reads_no_bookie_or_table(
     tmp_path: Path,
 ) -> None:
     write(rows, topic, secured.options(PRODUCER))
-    secured.ask("PUT", f"{topic.replace('://', '/')}/unload")
+    secured.request("PUT", f"{topic.replace('://', '/')}/unload")
     options = {**secured.options(PRODUCER, admin=True), "topic": topic, "readFrom": read_from}
     batch = spark.read.format("pulsar").options(**options).load()
     told = refused(batch.count, "PermissionDenied")
@@ -254,7 +254,7 @@ def test_the_admin_rest_api_is_used_over_tls(
         )
     found = segments(spark, topic=topic, **options).collect()
     assert sum(row.entries for row in found) > 0
-    secured.ask("PUT", f"{topic.replace('://', '/')}/unload")
+    secured.request("PUT", f"{topic.replace('://', '/')}/unload")
     assert read(spark, topic, {**options, "readFrom": "bookie", "bookieTls": "false"}) == _ROWS
 
 

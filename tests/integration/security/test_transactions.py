@@ -30,7 +30,7 @@ def test_exactly_once_needs_one_more_right_than_other_writes(
     options = secured.options(WORKER, tls=tls)
     right = f"namespaces/pulsar/system/permissions/{WORKER}"
     assert RIGHT in refused(lambda: write(spark, topic, options), "PermissionDenied")
-    secured.ask("POST", right, ["consume"])
+    secured.request("POST", right, ["consume"])
     try:
         write(spark, topic, options)
         found = spark.read.format("pulsar").options(**options).option("topic", topic).load()
@@ -41,7 +41,7 @@ def test_exactly_once_needs_one_more_right_than_other_writes(
         assert result.exit_code == 0, result.output
         assert "is committed, 100 rows in 3 transactions" in result.output
     finally:
-        secured.ask("DELETE", right)
+        secured.request("DELETE", right)
 
 
 def test_a_role_without_rights_is_refused(

@@ -14,7 +14,7 @@ from dataclasses import replace
 import pulsar as official_client
 import pyarrow as pa
 import pytest
-from fixtures.forwarder import Forwarder, Seen
+from fixtures.forwarder import Forwarder, SeenCommand
 from integration.official import await_true, messages_of
 
 from pyspark_pulsar.client.broker.connection.commands import SEND_RECEIPT
@@ -37,7 +37,7 @@ class Withheld:
     def __init__(self) -> None:
         self.release = threading.Event()
 
-    def __call__(self, seen: Seen) -> None:
+    def __call__(self, seen: SeenCommand) -> None:
         if seen.command == SEND_RECEIPT:
             self.release.wait(60)
 

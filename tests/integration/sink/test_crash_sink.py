@@ -19,7 +19,7 @@ from typing import Any
 
 import pulsar as official_client
 import pytest
-from fixtures.forwarder import Forwarder, Seen
+from fixtures.forwarder import Forwarder, SeenCommand
 from fixtures.spark_cluster import spark_cluster
 from integration.official import Admin, JavaClient, await_true
 from soak.query import Query
@@ -62,7 +62,7 @@ class Killer:
             self._command, self._left, self._kill = command, nth, kill
             self.killed = False
 
-    def __call__(self, seen: Seen) -> None:
+    def __call__(self, seen: SeenCommand) -> None:
         if seen.command != self._command:
             return
         with self._lock:
@@ -207,7 +207,7 @@ def test_only_the_winner_of_two_speculative_attempts_is_stored(
     send(official, source, 0, width=_WIDE)
     seen: Counter[int] = Counter()
 
-    def count(each: Seen) -> None:
+    def count(each: SeenCommand) -> None:
         seen[each.command] += 1
 
     conf = {

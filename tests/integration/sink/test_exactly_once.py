@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pulsar as official_client
 import pytest
-from fixtures.forwarder import Forwarder, Seen
+from fixtures.forwarder import Forwarder, SeenCommand
 from integration.official import Admin, messages_of
 from pyspark.sql import DataFrame, SparkSession
 
@@ -191,7 +191,7 @@ def test_a_job_is_committed_although_the_broker_freezes(
     assert pid is not None
     frozen = threading.Event()
 
-    def freeze(seen: Seen) -> None:
+    def freeze(seen: SeenCommand) -> None:
         if seen.command == END_TXN and not frozen.is_set():
             frozen.set()
             os.kill(pid, signal.SIGSTOP)

@@ -18,7 +18,7 @@ import pulsar as official_client
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
-from fixtures.forwarder import Forwarder, Seen
+from fixtures.forwarder import Forwarder, SeenCommand
 from fixtures.key_pair import KeyPair, new_key_pair
 from integration.epoch_rows import options, read
 from integration.official import Admin, await_true
@@ -366,7 +366,7 @@ def test_rows_of_a_failed_job_block_no_reader(
     on_their_way, job_has_failed = tmp_path / "on-their-way", threading.Event()
     writing: set[int] = set()
 
-    def hold(seen: Seen) -> None:
+    def hold(seen: SeenCommand) -> None:
         if seen.command == ADD_PARTITION_TO_TXN:
             writing.add(seen.connection)
         elif seen.command == SEND and seen.connection in writing and not on_their_way.exists():

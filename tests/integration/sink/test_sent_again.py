@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pulsar as official_client
 import pyarrow as pa
 import pytest
-from fixtures.forwarder import Cut, Forwarder, Seen
+from fixtures.forwarder import Cut, Forwarder, SeenCommand
 from integration.official import Admin, JavaClient, as_base64, await_true, messages_of
 from pyspark.sql import SparkSession
 
@@ -45,7 +45,7 @@ class Interruption:
     unload: Callable[[], None]
     seen: int = -1
 
-    def __call__(self, seen: Seen) -> None:
+    def __call__(self, seen: SeenCommand) -> None:
         if seen.command != (SEND_RECEIPT if self.kind == "receipt" else SEND):
             return
         self.seen += 1
@@ -67,7 +67,7 @@ def options(service_url: str, topic: str) -> WriteOptions:
     )
 
 
-def write(server: LocalPulsar, topic: str, watch: Callable[[Seen], None]) -> int:
+def write(server: LocalPulsar, topic: str, watch: Callable[[SeenCommand], None]) -> int:
     """Write the values, with a batch for each run of small ones."""
     target = settle_target(options(server.service_url, topic), COLUMNS)
     with Forwarder(server.service_url, watch) as forwarder:

@@ -8,7 +8,7 @@ import pulsar as official_client
 import pyarrow as pa
 import pytest
 from fixtures.fix_spark import ReadTopic
-from fixtures.forwarder import Cut, Forwarder, Seen
+from fixtures.forwarder import Cut, Forwarder, SeenCommand
 from integration.official import Admin, Refused, messages_of
 from integration.task_failures import failure
 from pyspark.sql import DataFrame, SparkSession
@@ -61,9 +61,9 @@ def test_an_attempt_that_breaks_anywhere_can_run_again(
     nth: int, target: str, pulsar: LocalPulsar, official: official_client.Client
 ) -> None:
     """The connection breaks first, and then the whole task runs again, as in Spark."""
-    sends: list[Seen] = []
+    sends: list[SeenCommand] = []
 
-    def cut(seen: Seen) -> None:
+    def cut(seen: SeenCommand) -> None:
         sends.extend([seen] * (seen.command == SEND))
         if seen.command == SEND and len(sends) == nth + 1:
             raise Cut(after=1 << 30)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from fixtures.forwarder import Forwarder, Seen
+from fixtures.forwarder import Forwarder, SeenCommand
 from integration.official import Admin
 
 from pyspark_pulsar.client.broker.client import BrokerClient
@@ -111,7 +111,7 @@ def test_reads_return_each_row_once_over_broken_connections(pulsar: LocalPulsar,
 
 def test_tasks_of_one_process_share_a_connection(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
     """Tasks share a connection also after an unload, and replace a connection that broke while idle."""
-    commands: list[Seen] = []
+    commands: list[SeenCommand] = []
     with Forwarder(pulsar.service_url, commands.append) as forwarder:
         options = ReadOptions(service_url=forwarder.service_url, topic=topic, consumers_per_split=1)
         target = WriteOptions(service_url=forwarder.service_url, topic=topic)

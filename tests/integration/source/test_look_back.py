@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from fixtures.forwarder import MESSAGE, Cut, Forwarder, Seen
+from fixtures.forwarder import MESSAGE, Cut, Forwarder, SeenCommand
 from integration.official import Admin
 from integration.raw_producer import RawProducer
 
@@ -28,7 +28,7 @@ from pyspark_pulsar.tools.standalone import LocalPulsar
 PIECES = [b"first ", b"second ", b"third"]
 WHOLE = b"".join(PIECES)
 
-Watch = Callable[[Seen], None]
+Watch = Callable[[SeenCommand], None]
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def read(
         return [value for batch in batches for value in batch.column("value").to_pylist()]
 
 
-def looks_back(seen: Seen) -> bool:
+def looks_back(seen: SeenCommand) -> bool:
     """Return whether the command belongs to a look-back.
 
     The task's own client first opens a connection for lookups and one for its topic. Later connections look back.
@@ -91,7 +91,7 @@ def kinds_of_look_back(read_watched: Callable[[Watch], object]) -> Counter[int]:
     """Count the commands of each kind in an undisturbed look-back."""
     commands: Counter[int] = Counter()
 
-    def count(seen: Seen) -> None:
+    def count(seen: SeenCommand) -> None:
         commands[seen.command] += looks_back(seen)
 
     read_watched(count)
@@ -108,7 +108,7 @@ class Once:
     count: int = 0
     done: bool = False
 
-    def __call__(self, seen: Seen) -> None:
+    def __call__(self, seen: SeenCommand) -> None:
         if not looks_back(seen) or seen.command != self.command:
             return
         self.count += 1
@@ -146,7 +146,7 @@ def test_look_backs_survive_a_break_between_any_two_chunks(
     where = spread(pulsar, topic, admin)
     cuts = 0
 
-    def at_the_second(seen: Seen) -> None:
+    def at_the_second(seen: SeenCommand) -> None:
         nonlocal cuts
         if looks_back(seen) and seen.command == MESSAGE and seen.nth == 1:
             cuts += 1
@@ -177,7 +177,7 @@ def test_a_look_back_without_delivery_fails_at_its_deadline(
 ) -> None:
     where = spread(pulsar, topic, admin)
 
-    def at_each_message(seen: Seen) -> None:
+    def at_each_message(seen: SeenCommand) -> None:
         if looks_back(seen) and seen.command == MESSAGE:
             raise Cut(after=30)
 

@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, urlsplit
 
 import pulsar as official_client
 import pytest
-from fixtures.forwarder import MESSAGE, Forwarder, Seen
+from fixtures.forwarder import MESSAGE, Forwarder, SeenCommand
 from integration.official import Admin, await_true
 from integration.streams import send_numbers, to_files, values_in
 from pyspark.sql import SparkSession
@@ -210,7 +210,7 @@ def test_a_connection_to_a_silent_broker_is_closed(
     over = threading.Event()
     connections: list[int] = []
 
-    def fall_silent(seen: Seen) -> None:
+    def fall_silent(seen: SeenCommand) -> None:
         if seen.command != MESSAGE:
             return
         if seen.connection not in connections:
@@ -244,7 +244,7 @@ def test_poll_timeout_bounds_a_subscribe_that_hangs(server: LocalPulsar, topic: 
     Admin(server.admin_url).create(topic)
     over = threading.Event()
 
-    def hang(seen: Seen) -> None:
+    def hang(seen: SeenCommand) -> None:
         if seen.command == SUBSCRIBE:
             over.wait(60)
 

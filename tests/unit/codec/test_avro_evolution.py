@@ -341,7 +341,7 @@ def test_damaged_value_names_message_and_field(kind: Any, payload: bytes, said: 
     assert said in str(caught.value)
 
 
-def test_bytes_behind_the_value() -> None:
+def test_bytes_after_the_value() -> None:
     with pytest.raises(DecodeError, match="expected the end after the Avro value, got 2 more bytes"):
         decoded("AVRO", NOTHING, entries(b"\x02\x00\x00"))
 

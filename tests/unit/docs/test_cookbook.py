@@ -9,7 +9,7 @@ _DOCS = ROOT / "docs"
 _RECIPE = re.compile(r"^## (?P<title>.+?)\n(?P<text>.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _RUNS = re.compile(r"^<!-- run -->\n```python\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 _NO_RECIPES = {"Which writer", "Where to go next"}
-# Run by tests of their own, which look at the results.
+# Tests of their own run these and check the results.
 _COMMANDS = {"<!-- run: cron -->": "tests/integration/package/test_cron.py"}
 
 RECIPES = [

@@ -1,4 +1,4 @@
-"""The comparison of what a session holds finds growth of each kind, and nothing else."""
+"""Comparisons of the objects in a session, which find growth of each kind, and nothing else."""
 
 from __future__ import annotations
 

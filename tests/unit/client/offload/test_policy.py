@@ -182,7 +182,7 @@ def test_names_are_those_of_the_offloaders(topic: str, folder: str) -> None:
     assert TieredStore("file:///f").name_of(partition, LEDGER) == f"{folder}/12-0000-11"
 
 
-def test_a_policy_that_may_not_be_seen_is_told_once_for_a_namespace(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_refused_policy_is_reported_once_for_a_namespace(caplog: pytest.LogCaptureFixture) -> None:
     offload_policy._refused_namespaces.clear()
     refused = PermissionDenied("no")
     for _ in range(2):

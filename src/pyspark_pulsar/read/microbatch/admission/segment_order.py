@@ -4,7 +4,7 @@ Splits and merges move keys from segments to their children. The messages of a k
 micro-batch. So a segment waits until the query is done with its ancestors:
 
     state      the query                                               next state
-    held       stays at the segment's start and reads nothing          readable_segments, if all ancestors are drained or gone
+    held       stays at the segment's start and reads nothing          admitted, if all ancestors are drained or gone
     admitted   reads it like a topic partition                         drained, if it is sealed and read to its end
     drained    has read all messages that it will ever contain         gone, when the topic no longer has it
     gone       has no position in it                                   -
