@@ -70,10 +70,10 @@ before a task starts.
 Spark wraps an error of a Python data source in its own exception. The message of that exception contains the name and
 the text of the error. `except` catches Spark's class.
 
-## What you see
+## Where an error is shown
 
-Spark prints an error of a Python data source below the frames of its own files and ours. This package omits these
-frames, because its errors are complete without them.
+Spark prints an error of a Python data source below the frames of its own files and this package's files. This package
+omits these frames, because its errors are complete without them.
 
 | Where | What is shown |
 |---|---|
@@ -99,7 +99,7 @@ _OPTIONS_END = """\
 ## Where to go next
 
 - [Reading](reading.md), [streaming](streaming.md) and [writing](writing.md): how the options work together
-- [Security](security.md): credentials and TLS
+- [Security](security.md): authentication and TLS
 - [Errors](errors.md): the error of a wrong option
 """
 
@@ -107,10 +107,10 @@ _ERRORS_END = """\
 
 ## Where to go next
 
-- [Troubleshooting](troubleshooting.md): from the symptom to what to do
+- [Troubleshooting](troubleshooting.md): from the symptom to the remedy
 - [Failures and recovery](failures.md): the reaction of the package to each failure
-- [Delivery guarantees](guarantees.md): what holds after an error
-- [Options](options.md): how strict a read is
+- [Delivery guarantees](guarantees.md): the guarantees after an error
+- [Options](options.md): options that decide what is an error
 """
 
 
@@ -304,16 +304,16 @@ def _sized(**changed: Any) -> Estimate:
 
 def _case() -> Iterator[str]:
     made = _sized()
-    yield "| In short | |"
+    yield "| Summary | Value |"
     yield "|---|---|"
     yield from (f"| {each.name} | {format_quantity(each)} |" for each in made.summary())
     for title, section in made.sections().items():
-        yield from ("", f"| {title} | | How |", "|---|---|---|")
+        yield from ("", f"| {title} | Value | Formula |", "|---|---|---|")
         yield from (f"| {each.name} | {format_quantity(each)} | {_formula(each)} |" for each in section)
 
 
 def _formula(figure: Quantity) -> str:
-    return _cell(figure.formula).replace(" * ", " \N{MULTIPLICATION SIGN} ")
+    return f"`{_cell(figure.formula)}`".replace(" * ", " \N{MULTIPLICATION SIGN} ")
 
 
 def _variants() -> Iterator[str]:
@@ -349,7 +349,7 @@ def _planning() -> Iterator[str]:
 
 
 def _costs() -> Iterator[str]:
-    yield "| Cost | | What |"
+    yield "| Cost | Value | Meaning |"
     yield "|---|---|---|"
     yield from (
         f"| `{cost.name}` | {format_quantity(cost)} | {meaning} |" for cost, meaning in default_costs().all()

@@ -1,4 +1,4 @@
-"""A program that writes the section "Beside the peers" of docs/benchmarks.md, and its plots, from the result file.
+"""Write the section "Comparison with other connectors" of docs/benchmarks.md, and its plots, from the result file.
 
 python bench/peers/page.py [--result bench/results/peers.json]
 """
@@ -21,7 +21,7 @@ _ROOT: Final = Path(__file__).resolve().parents[2]
 _RESULT: Final = _ROOT / "bench" / "results" / "peers.json"
 _PAGE: Final = _ROOT / "docs" / "benchmarks.md"
 _BEGIN: Final = "<!-- Written by bench/peers/page.py (`make bench-peers`) up to its end. -->\n"
-_END: Final = "<!-- End of the part that bench/peers/page.py writes. -->\n"
+_END: Final = "<!-- End of the part by bench/peers/page.py. -->\n"
 _CODEC: Final = _ROOT / "bench" / "results" / "kernel_codec.json"
 _PEER, _PRODUCT, _READY_COLUMNS = "pulsar-spark", "this package", "ready rows, as columns"
 _CELLS: Final = {"json": "JSON", "avro": "Avro", "bytes": "bytes"}
@@ -29,25 +29,30 @@ _CELLS: Final = {"json": "JSON", "avro": "Avro", "bytes": "bytes"}
 _OWN_SPARK, _PEERS_SPARK = "spark of this package", "spark of pulsar-spark"
 _NONE: Final = "\N{EN DASH}"
 _HEAD: Final = """\
-`{command}` (peers.json, {day}), with the kernel of `{kernel}`: {machine}; load {load_before} before it.
-This package runs on PySpark {own}; pulsar-spark {connector}, the newest on Maven Central, on {others}; both local[2].
-Topics have 4 partitions, LZ4, batches of 1000, closed ledgers; rows six fields of value and six columns of metadata.
-The bookie reads its disk 4,096 bytes at a time, as in Pulsar's bookkeeper.conf; standalone.conf has 512.
-All ran the same query text and returned the same answer. Times are medians of the rounds, after {warm_up_rounds} rounds
-of all queries, in which the JVMs compile, the server's too. CPU is the client's for a row, JVM and Python. Only reads
-are compared, as all writes of that version fail on PySpark 3.5.
+The command is `{command}` (peers.json, {day}), with the kernel of `{kernel}`: {machine}; load {load_before} before it.
 
-A source of "ready rows" is a Python source with its rows in Arrow. Spark converts them to rows, like for every Python
-source, or the jar of this package hands them over as columns. No source in Python can be faster. Spark's scan of the
-same rows in Parquet shows the cost without Pulsar.
+- **Versions**: this package runs on PySpark {own}. pulsar-spark {connector}, the newest on Maven Central, runs on
+  {others}. Both use local[2].
+- **Data**: topics have 4 partitions, LZ4, batches of 1000, and closed ledgers. Rows have six fields of value and six
+  columns of metadata. The bookie reads its disk 4,096 bytes at a time, as in Pulsar's bookkeeper.conf; in
+  standalone.conf the value is 512.
+- **Queries**: all competitors ran the same query text and returned the same answer. The tables contain only reads,
+  because all writes of that pulsar-spark version fail on PySpark 3.5.
+- **Numbers**: times are medians of the rounds, after {warm_up_rounds} rounds of all queries, in which the JVMs compile,
+  including the server's. CPU is the client's for a row, JVM and Python.
+
+"Ready rows" belong to a source in Python that has them in Arrow. Spark makes rows of them, as for every such source, or
+the jar of this package passes them to Spark as columns. No source in Python can be faster. Spark's scan of the same
+rows in Parquet shows the speed without Pulsar.
 """
 _BOUND: Final = """\
-Spark's own CPU for ready columns bounds this share. The goal leaves little CPU for the work before them: to find,
-fetch, check, decompress and decode the row. The kernel's decoding alone needs more, for a row with six values and all
-columns of metadata, on a core of its own (kernel_codec.json)."""
+The goals relative to ready columns are hard to reach. Ready columns cost Spark little CPU a row. The goal adds only a
+fraction of this CPU for all other steps: find, fetch, check, decompress and decode the row. Decoding alone needs more.
+The table shows the kernel on an otherwise idle core, for a row with six values and all columns of metadata
+(kernel_codec.json)."""
 _BOUND_OF_STREAMS: Final = """\
-Streams that catch up keep all cores busy, so a goal by the trigger limits the CPU of a row. The servers on the same
-cores and the ready columns use a part of this CPU. The rest must be enough for decoding, and for all other work."""
+Streams that catch up keep all cores busy, so a goal by the trigger limits the CPU of a row. Subtract the CPU of the
+servers on the same cores, and the cost of ready columns. The rest must suffice for decoding and all other work."""
 
 Report = dict[str, Any]
 
@@ -63,7 +68,7 @@ def main() -> None:
 
 
 def written(report: Report, page: str) -> dict[Path, str]:
-    """Map the path of the page, whose text is `page`, and the paths of the plots to their new texts."""
+    """Return the page, whose present text is `page`, and the plots: path to text."""
     before, _, rest = page.partition(_BEGIN)
     _, _, after = rest.partition(_END)
     section = "\n".join(_section(report))
@@ -77,10 +82,10 @@ def _plot(name: str) -> Path:
 
 def _section(report: Report) -> Iterator[str]:
     measures, versions = report["measures"], report["versions"]
-    yield "## Beside the peers"
+    yield "## Comparison with other connectors"
     yield ""
     yield _HEAD.format(
-        # Results without a kernel's name are from this kernel.
+        # Old results do not name the kernel: it was the one of `make build`.
         **{"kernel": "make build", "warm_up_rounds": "no"} | report,
         day=report["when"][:10],
         own=versions[_OWN_SPARK],
@@ -112,7 +117,7 @@ def _rates(title: str, cells: Report) -> Iterator[str]:
 
 
 def _table(title: str, cells: Report, shown: Callable[[Report, str], str]) -> Iterator[str]:
-    """Yield a table with a line for each cell, and the text of `shown` for each competitor."""
+    """Yield a line for each cell, with the text that `shown` returns for each competitor."""
     names = _competitors(cells)
     yield f"| {title} | {' | '.join(names)} |"
     yield "|---" * (len(names) + 1) + "|"
@@ -121,7 +126,7 @@ def _table(title: str, cells: Report, shown: Callable[[Report, str], str]) -> It
 
 
 def _competitors(cells: Report) -> list[str]:
-    """Return all names, in the order of the cell with most competitors."""
+    """Return all names, in the order of the cell with the most competitors."""
     full = sorted(cells.values(), key=lambda cell: -len(cell["competitors"]))
     return list(dict.fromkeys(name for cell in full for name in cell["competitors"]))
 
@@ -145,8 +150,8 @@ def _noop(cells: Report) -> Iterator[str]:
 def _catch_up(cells: Report) -> Iterator[str]:
     yield "![Rows a second of streams that catch up, by competitor](pictures/peers-catch-up.svg)"
     yield ""
-    yield "Streams that catch up with `Trigger.AvailableNow`, all columns to the noop sink: the rate with the start of"
-    yield "the query; by the trigger alone."
+    yield "Streams that catch up with `Trigger.AvailableNow` write all columns to the noop sink. Each cell has two"
+    yield "rates: with the start of the query, and by the trigger alone."
     yield ""
     yield from _catch_up_table("Catch-up, warm", cells)
 
@@ -188,7 +193,7 @@ def _tenfold(measure: Report) -> Iterator[str]:
 def _latency(rates: Report) -> Iterator[str]:
     yield "![From publishing to the row, by competitor](pictures/peers-latency.svg)"
     yield ""
-    yield "From publishing to the row in the hands of `foreachBatch`, as fast as triggers follow, 4 partitions."
+    yield "Time from publishing until `foreachBatch` has the row, without pauses between triggers, 4 partitions."
     yield ""
     first = next(iter(rates.values()))["competitors"]
     yield f"| Messages a second | {' | '.join(f'{name}, p50 / p99' for name in first)} |"
@@ -202,14 +207,14 @@ def _latency(rates: Report) -> Iterator[str]:
     yield "|---" * (len(columns) + 1) + "|"
     for part in first[_PRODUCT]["parts_ms"]:
         told = [f"{rates[rate]['competitors'][name]['parts_ms'][part]:,.0f}" for rate, name in columns]
-        yield f"| {part} | {' | '.join(told)} |"
+        yield f"| {part.replace('asking for', 'requesting')} | {' | '.join(told)} |"
     for name in (_PEER, _PRODUCT):
         stalls = sum(measure["competitors"][name].get("stalls", 0) for measure in rates.values())
         if stalls:
             yield ""
             yield (
-                f"{name}: {stalls} queries returned no row for 20 s, and were started again; no figure includes them. "
-                f"In one analyzed stall, a task had read past the end of its range, and continued to read."
+                f"{name}: {stalls} queries returned no row for 20 s, and were started again. No number includes them. "
+                f"In a stall that was examined, a task had read past the end of its range, and continued."
             )
 
 
@@ -225,9 +230,9 @@ def _small_topics(cells: Report) -> Iterator[str]:
 
 def _goal_table(goals: list[Report]) -> Iterator[str]:
     met = sum(goal["met"] for goal in goals)
-    yield f"Goals that were set before: {met} of {len(goals)} are met."
+    yield f"The goals were set before the measurements. {met} of {len(goals)} are met."
     yield ""
-    yield "| Goal | set | reached | |"
+    yield "| Goal | Set | Reached | Result |"
     yield "|---|---|---|---|"
     for goal in goals:
         end = "met" if goal["met"] else "**short**"
@@ -235,11 +240,11 @@ def _goal_table(goals: list[Report]) -> Iterator[str]:
 
 
 def _bound(cells: Report, goals: list[Report]) -> Iterator[str]:
-    """Yield the CPU for a row that the goals of ready columns leave, beside the CPU of decoding it."""
+    """Compare the CPU that the goals of ready columns leave for a row with the CPU to decode it."""
     shares = {goal["what"]: goal["goal"] for goal in goals}
     yield _BOUND
     yield ""
-    yield "| CPU for a row | ready columns | left by the goal | to decode it | CPU of this package |"
+    yield "| CPU for a row | ready columns | left by the goal | to decode it | this package in total |"
     yield "|---|---|---|---|---|"
     for label, cell in cells.items():
         share = shares.get(f"batch {label}: of {_READY_COLUMNS}")
@@ -252,7 +257,7 @@ def _bound(cells: Report, goals: list[Report]) -> Iterator[str]:
 
 
 def _bound_of_streams(cells: Report, goals: list[Report], cores: int) -> Iterator[str]:
-    """Yield the same for the goals by the trigger."""
+    """Compare the same for the goals by the trigger."""
     times = {goal["what"]: goal["goal"] for goal in goals}
     yield _BOUND_OF_STREAMS
     yield ""
@@ -268,7 +273,7 @@ def _bound_of_streams(cells: Report, goals: list[Report], cores: int) -> Iterato
 
 
 def _decoding(label: str) -> float:
-    """Return the CPU of the kernel alone for all columns of a row; `label` begins with the format."""
+    """Return the CPU microseconds of the kernel alone for a row of all columns; `label` begins with the format."""
     taken: float = _codec()[f"decode {label.partition(',')[0].upper()}"]["kernel"]["cpu_microseconds_per_row"]
     return taken
 
@@ -326,7 +331,7 @@ def _lengths(cells: Report, what: str) -> dict[str, dict[str, float]]:
 
 
 def _in_order(competitors: Report) -> list[tuple[str, Report]]:
-    """Return this package and the other connector first, so that they have the same colors in all plots."""
+    """Sort this package and the other connector first, so that they have the same colors in all plots."""
     first = (_PRODUCT, _PEER)
     return sorted(
         competitors.items(), key=lambda each: first.index(each[0]) if each[0] in first else len(first)
@@ -334,7 +339,7 @@ def _in_order(competitors: Report) -> list[tuple[str, Report]]:
 
 
 def _label(name: str) -> str:
-    """Return a label such as "JSON, 2,000,000 rows" for `json, 2000000`."""
+    """Return the label of a cell: `JSON, 2,000,000 rows` for `json, 2000000`."""
     value_format, _, rest = name.partition(", ")
     named = f"{int(rest):,} rows" if rest.isdigit() else rest
     return ", ".join(filter(None, [_CELLS.get(value_format, value_format), named]))

@@ -12,7 +12,7 @@ from typing import Final
 
 TITLES: Final = {
     "bookies": "Reading from bookies",
-    "failover": "Failing over to another cluster",
+    "failover": "Failover to another cluster",
     "migrating": "Coming from pulsar-spark",
     "options": "Options",
     "scalable-topics": "Scalable topics",

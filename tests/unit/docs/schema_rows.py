@@ -54,7 +54,7 @@ class Row:
 
 
 def rows_of(page: str) -> Iterator[Row]:
-    table = page.split("## Every type", 1)[1].split("\n## ", 1)[0]
+    table = page.split("## Table of types", 1)[1].split("\n## ", 1)[0]
     for line in table.splitlines():
         if line.startswith("|") and not line.startswith(("| Schema ", "|---")):
             cells = [cell.strip() for cell in line.strip("|").split("|")]

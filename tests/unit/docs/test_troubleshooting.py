@@ -27,8 +27,8 @@ _CONTINUED = re.compile(r"\\\n\s*")
 
 def _quotes() -> list[str]:
     """The quoted texts of first columns, without headings and what is no text of an error."""
-    tables = PAGE.read_text().partition("## It does not start")[2]
-    cells = [row["cell"] for row in _ROW.finditer(tables) if row["cell"] != "You see"]
+    tables = PAGE.read_text().partition("## Startup errors")[2]
+    cells = [row["cell"] for row in _ROW.finditer(tables) if row["cell"] != "Symptom"]
     found = [quote for cell in cells for quote in _QUOTED.findall(cell)]
     return [quote for quote in found if not WORDS.fullmatch(quote)]
 
