@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 TITLES: Final = {
-    "bookies": "Reading from bookies",
+    "bookies": "Read from bookies",
     "failover": "Failing over to another cluster",
     "migrating": "Coming from pulsar-spark",
     "options": "Options",
