@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 TITLES: Final = {
-    "bookies": "Reading from bookies",
+    "bookies": "Direct reads from bookies",
     "failover": "Failover to another cluster",
     "migrating": "Coming from pulsar-spark",
     "options": "Options",

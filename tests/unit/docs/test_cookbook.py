@@ -8,8 +8,8 @@ from fixtures.doc_pages import ROOT
 _DOCS = ROOT / "docs"
 _RECIPE = re.compile(r"^## (?P<title>.+?)\n(?P<text>.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _RUNS = re.compile(r"^<!-- run -->\n```python\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
-_NO_RECIPES = {"Which writer", "Where to go next"}
-# Tests of their own run these and check the results.
+_NO_RECIPES = {"Choose a writer", "Where to go next"}
+# Run by tests of their own, which look at the results.
 _COMMANDS = {"<!-- run: cron -->": "tests/integration/package/test_cron.py"}
 
 RECIPES = [

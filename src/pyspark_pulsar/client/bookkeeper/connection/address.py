@@ -44,7 +44,7 @@ def bookie_address(bookie: str, addresses: Mapping[str, str]) -> BookieAddress:
     raise OptionError(
         f"bookie {bookie!r}: expected an id of the form host:port, got another form and no address from the cluster; "
         f'set the option bookieAddresses, such as {{"{bookie}": "host:3181"}} '
-        f"({page('bookies', 'Names')}), or read from the broker (readFrom=broker)"
+        f"({page('bookies', 'Bookie addresses')}), or read from the broker (readFrom=broker)"
     )
 
 

@@ -249,8 +249,8 @@ def _answering(
         why = "" if directory.fault is None else f" ({directory.fault})"
         notes.append(
             f"the addresses of bookies {', '.join(sorted(nameless))} are unknown, and their ids are not addresses"
-            f"{why}; set the addresses in bookieAddresses, or see {page('bookies', 'Names')}; ledgers that only these "
-            f"bookies store are read from the broker"
+            f"{why}; set the addresses in bookieAddresses, or see {page('bookies', 'Bookie addresses')}; ledgers that "
+            f"only these bookies store are read from the broker"
         )
     down = [bookie for bookie in addresses if bookie not in up and bookie not in refused]
     if down:
