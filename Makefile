@@ -199,10 +199,11 @@ format: $(VENV_DONE) ## Format all code
 	cargo fmt --all --manifest-path $(KERNEL)
 
 .PHONY: lint lint-python lint-kernel
-lint: lint-python lint-kernel ## Formatting, ruff, mypy --strict, layer contracts, clippy
+lint: lint-python lint-kernel ## Formatting, ruff, English, mypy --strict, layer contracts, clippy
 lint-python: $(VENV_DONE)
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
+	$(BIN)/python scripts/english
 	$(BIN)/mypy
 	PYTHONPATH=src $(BIN)/lint-imports --no-cache
 lint-kernel: $(VENV_DONE)

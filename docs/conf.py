@@ -1,6 +1,6 @@
-"""How Sphinx builds the site: `make docs`, into site/. Nothing of a page is fetched from elsewhere.
+"""Sphinx settings of the site, which `make docs` builds into site/. A page loads nothing from other hosts.
 
-The pages are Markdown, and read well in the repository too. What the site adds to that is in `_extensions`.
+The pages are Markdown, and readable in the repository too. `_extensions` has the additions of the site.
 """
 
 from __future__ import annotations

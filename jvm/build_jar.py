@@ -1,5 +1,6 @@
-"""Build backend for the wheel: javac compiles the catalog's jar against the installed PySpark, maturin builds
-the rest.
+"""Build backend for the wheel.
+
+javac compiles the catalog's jar against the installed PySpark, and maturin builds the rest.
 
 The backend (PEP 517, PEP 660) is in the tree. `python jvm/build_jar.py` builds the jar alone. A JDK 17 or
 later is required.

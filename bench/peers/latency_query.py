@@ -117,7 +117,7 @@ def _parts(epochs: list[Epoch], progress: dict[int, dict[str, Any]]) -> dict[str
         spent = asking + planning + durations["addBatch"]
         parts = {
             "until the driver knows of the message": statistics.median(known - sent for sent in epoch.sent),
-            "of it, asking for the newest offsets": asking,
+            "of it, requesting the newest offsets": asking,
             "planning and write-ahead log": planning,
             "start of tasks, to the first row": epoch.first_seen - started,
             "reading, first to last row": epoch.last_seen - epoch.first_seen,

@@ -207,7 +207,7 @@ def _latency(rates: Report) -> Iterator[str]:
     yield "|---" * (len(columns) + 1) + "|"
     for part in first[_PRODUCT]["parts_ms"]:
         told = [f"{rates[rate]['competitors'][name]['parts_ms'][part]:,.0f}" for rate, name in columns]
-        yield f"| {part.replace('asking for', 'requesting')} | {' | '.join(told)} |"
+        yield f"| {part} | {' | '.join(told)} |"
     for name in (_PEER, _PRODUCT):
         stalls = sum(measure["competitors"][name].get("stalls", 0) for measure in rates.values())
         if stalls:

@@ -10,7 +10,7 @@ _VALUES: Final = (
     "sum(id) AS ids",
     "sum(length(customer)) AS customers",
     "sum(amount) AS amounts",
-    "sum(at DIV 1000) AS ats",
+    "sum(at DIV 1000) AS times",
     "sum(length(tag)) AS tags",
     "sum(CAST(paid AS INT)) AS paid",
 )

@@ -1,4 +1,4 @@
-"""What docstrings write for readers of the code becomes links on the site: `docs/NAME.md` is the page NAME."""
+"""Links in docstrings: on the site, `docs/NAME.md` links to the page NAME."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures that are SVG become part of their page, so that they follow its light and dark mode.
+"""SVG pictures as a part of their page, so that they follow its light and dark mode.
 
 A page writes `![text](pictures/name.svg)`, as anywhere; the text is the alternative for who cannot see it.
 """
@@ -13,7 +13,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 _TITLE = re.compile(r"\s*<title>.*?</title>")
-"""Browsers show it as a tooltip on all of the picture; in a page the text of the link says more."""
+"""Browsers show it as a tooltip on all of the picture; in a page the text of the link is better."""
 
 
 def _put_into_page(app: Sphinx, doctree: nodes.document, _page: str) -> None:

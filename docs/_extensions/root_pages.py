@@ -23,14 +23,14 @@ def _show_document(app: Sphinx, page: str, source: list[str]) -> None:
 
 
 def _from_docs(link: str) -> str:
-    """A link of a document in the root, as a page in docs/ writes it."""
+    """Return a link of a document in the root as a page in docs/ writes it."""
     name, separator, anchor = link.partition("#")
     pages = {document: f"{page}.md" for page, document in PAGES.items()}
     return pages.get(name, name.removeprefix("docs/")) + separator + anchor
 
 
 def _write_versions(app: Sphinx, error: Exception | None) -> None:
-    """A build knows itself only; scripts/publish_docs.py writes the list again for all that are published."""
+    """Write the list of versions with this build only. `scripts/publish_docs.py` adds the published builds."""
     if error is None and app.builder.format == "html":
         versions = [{"version": app.config.release, "name": app.config.release, "url": "/"}]
         (app.outdir / "_static" / "versions.json").write_text(json.dumps(versions))

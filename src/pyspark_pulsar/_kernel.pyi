@@ -1,5 +1,4 @@
-"""Interface of the Rust kernel: bytes to Arrow and Arrow to bytes, for all work that happens once per
-message.
+"""Interface of the Rust kernel: bytes to Arrow and Arrow to bytes, for all work that happens once per message.
 
 The kernel has no socket, no clock and no thread, and never calls back into Python. Every method that does
 real work releases the interpreter lock. Only `codec` and, in `client`, `bookkeeper` and `broker.transport`
@@ -36,8 +35,10 @@ class PayloadSchema(Protocol):
 
     @property
     def value_schema(self) -> ArrowSchemaExportable | None:
-        """The fields of a record as `definition` describes them. For example, `timestamp-millis` is
-        `timestamp[ms]`."""
+        """The fields of a record as `definition` describes them.
+
+        For example, `timestamp-millis` is `timestamp[ms]`.
+        """
 
     @property
     def definition(self) -> str | None:
@@ -109,8 +110,10 @@ class EntryBatch:
 
     @property
     def published(self) -> tuple[int, int] | None:
-        """The earliest and the latest publish time in Unix milliseconds; None if no entry has one. Checksums
-        are not verified."""
+        """The earliest and the latest publish time in Unix milliseconds; None if no entry has one.
+
+        Checksums are not verified.
+        """
 
     @property
     def first(self) -> tuple[int, int] | None:
@@ -125,12 +128,10 @@ class EntryBatch:
     the value for the entries that it accepts."""
 
     def schema_versions(self) -> list[bytes]:
-        """Return the distinct schema versions of the entries, in order of first appearance; b"" means no
-        version.
+        """Return the distinct schema versions of the entries, in order of first appearance; b"" means no version.
 
         Raises:
             KernelError: "corrupt" for an entry whose checksum or metadata does not fit.
-
         """
 
     def trim(self, start: Position, end: Position) -> None:
@@ -159,23 +160,20 @@ class EntryBatch:
         """
 
     def unwrap_compacted(self, after: tuple[int, int] | None = None) -> None:
-        """Replace the entries of a compacted ledger by the entries that they contain, with their original
-        ids.
+        """Replace the entries of a compacted ledger by the entries that they contain, with their original ids.
 
         Args:
             after: The id before the first entry.
 
         Raises:
             KernelError: "corrupt" for an entry that is not wrapped in this form, or is out of order.
-
         """
 
 class Backlog:
     """The counted messages and bytes of a topic partition. Of each entry 24 bytes are kept."""
 
     def __init__(self, *, published_from: int | None = None) -> None:
-        """Create an empty backlog, which ignores messages published before `published_from` (Unix
-        milliseconds)."""
+        """Create an empty backlog, which ignores messages published before `published_from` (Unix milliseconds)."""
 
     def add(self, entries: EntryBatch) -> tuple[int, int]:
         """Count the entries after the last counted one, and return the numbers of their messages and bytes.
@@ -209,8 +207,7 @@ class Backlog:
         """
 
 class LedgerFrames:
-    """The entries `first` to `last` (inclusive) of one ledger, put in order from the bytes of any number of
-    bookies.
+    """The entries `first` to `last` (inclusive) of one ledger, put in order from the bytes of any number of bookies.
 
     The class uses version 2 of BookKeeper's binary protocol: READ_ENTRY (operation 2) and BATCH_READ (7),
     without fencing. It verifies digests, and removes the headers that bookies add.
@@ -357,8 +354,7 @@ class StoredEntries:
         """
 
 class ObjectIndex:
-    """The index object of a ledger in an object store, in version 1 of the format of Pulsar's offloader
-    `jcloud`."""
+    """The index object of a ledger in an object store, in version 1 of the format of Pulsar's offloader `jcloud`."""
 
     def __init__(self, ledger: int, data: bytes) -> None:
         """Parse the whole object.
@@ -405,15 +401,18 @@ class MapFile:
 
     @property
     def blocks(self) -> list[tuple[int, int]]:
-        """Key of a record, and position of the record or of its block, for some records in order. The first
-        key is -1."""
+        """Key of a record, and position of the record or of its block, for some records in order.
+
+        The first key is -1.
+        """
 
     def entries(self, first: int, last: int) -> StoredEntries:
         """Return a reader of the entries `first` to `last`, both inclusive."""
 
 class RowFilter(Protocol):
-    """The filter on metadata of messages, such as a `codec.row_filter.RowFilter`. A property without value
-    selects all messages.
+    """The filter on metadata of messages, such as a `codec.row_filter.RowFilter`.
+
+    A property without value selects all messages.
 
     A filtered message is never decoded, and needs no schema version. If the entry's metadata show that it is
     filtered, it is not decompressed either. Checksums are verified in any case. For a chunked message the
@@ -434,8 +433,10 @@ class RowFilter(Protocol):
 
     @property
     def event_before(self) -> int | None:
-        """The first event time after the selected messages, in Unix milliseconds. Messages without event time
-        are selected."""
+        """The first event time after the selected messages, in Unix milliseconds.
+
+        Messages without event time are selected.
+        """
 
     @property
     def keys(self) -> AbstractSet[bytes] | None:
@@ -443,8 +444,9 @@ class RowFilter(Protocol):
 
     @property
     def slots(self) -> tuple[int, int] | None:
-        """The hash slots of selected messages, as in Key_Shared subscriptions: the first, and the first one
-        after the last.
+        """Range of hash slots of selected messages, as in Key_Shared subscriptions.
+
+        The first slot, and the first slot after the last one.
 
         There are 65536 slots. The ordering key of a message decides its slot, or its key if it has no
         ordering key. Without either, the producer name and sequence id of its entry decide.
@@ -482,8 +484,9 @@ class DecoderOptions(Protocol):
 
     @property
     def output_schema(self) -> ArrowSchemaExportable:
-        """Value and metadata columns in any order, exactly as they are returned. Other columns are not
-        decoded.
+        """Value and metadata columns in any order, exactly as they are returned.
+
+        Other columns are not decoded.
 
         Metadata columns are known by name: `__key`, `__topic`, `__partition`, `__messageId`, `__publishTime`,
         `__eventTime`, `__messageProperties`, `__orderingKey`, `__producerName`, `__sequenceId`,
@@ -513,8 +516,9 @@ class DecoderOptions(Protocol):
 
     @property
     def start(self) -> Position | None:
-        """The first position of the range; None is unbounded. Messages outside of the range are dropped row
-        by row.
+        """The first position of the range; None is unbounded.
+
+        Messages outside of the range are dropped row by row.
 
         The position of a chunked message is the position of its last chunk.
         """
@@ -527,8 +531,9 @@ class DecoderOptions(Protocol):
     def row_filter(self) -> RowFilter: ...
     @property
     def bad_rows(self) -> str:
-        """The handling of a bad row: "fail" raises, "null" sets its value columns to null, and "drop" leaves it
-        out.
+        """The handling of a bad row.
+
+        "fail" raises, "null" sets its value columns to null, and "drop" leaves it out.
 
         A message is a bad row if its value cannot be decoded ("payload"). So is a message whose metadata do not
         fit a metadata column, which is then null. An entry is one bad row if its payload cannot be opened
@@ -542,8 +547,9 @@ class DecoderOptions(Protocol):
 
     @property
     def payload_column(self) -> str | None:
-        """Name of the output column (binary) with the payloads of messages whose value columns do not contain
-        all of the payload.
+        """Name of the binary output column with kept payloads.
+
+        It has the payloads of messages whose value columns do not contain all of the payload.
 
         These messages are:
         - messages of versions that `keep_payloads` names, and bad rows;
@@ -595,8 +601,9 @@ class Decoder:
         """
 
     def push(self, entries: EntryBatch) -> None:
-        """Accept the entries; `entries` is empty afterwards. No entry is decompressed before a batch needs
-        it.
+        """Accept the entries; `entries` is empty afterwards.
+
+        No entry is decompressed before a batch needs it.
 
         Markers and messages that compaction removed produce no row.
         """
@@ -627,12 +634,15 @@ class Decoder:
         """Add a data key, for this entry and all later ones."""
 
     def refuse_data_key(self, wrapped: bytes, why: str) -> None:
-        """Record that a data key cannot be unwrapped. `crypto_failure_action` applies, and an error contains
-        `why`."""
+        """Record that a data key cannot be unwrapped.
+
+        `crypto_failure_action` applies, and an error contains `why`.
+        """
 
     def missing_chunks(self) -> tuple[int, int, int] | None:
-        """Return the message that waits for earlier chunks: ledger and entry of its last chunk, and its
-        number of chunks.
+        """Return the message that waits for earlier chunks.
+
+        The values are the ledger and entry of its last chunk, and its number of chunks.
 
         Call `look_back` with the entries before it, then `end_look_back`. None means that no message waits
         for chunks.
@@ -658,8 +668,9 @@ class Decoder:
         """Continue with the chunks that were found. `take_lost` reports a message that is still incomplete."""
 
     def undecided_transactions(self) -> list[tuple[int, int]]:
-        """Return transactions whose outcome `add_transaction` must set, as most and least significant bits
-        (unsigned).
+        """Return the transactions whose outcome `add_transaction` must set.
+
+        Each is a pair of its most and least significant bits, unsigned.
 
         The first entry of an `unfiltered` batch that belongs to such a transaction waits. The list is empty
         if none waits.
@@ -736,8 +747,7 @@ class SendFrames:
     num_messages: int
 
 def within_slots(rows: ArrowArrayExportable, first: int, stop: int) -> ArrowArrayExportable:
-    """Return which rows a `RowFilter` selects by the hash slots from `first` up to `stop` (exclusive), as a
-    boolean column.
+    """Return a boolean column: whether a row's hash slot is in the range from `first` up to `stop` (exclusive).
 
     `rows` has `__orderingKey`, `__key`, `__producerName` and `__sequenceId`, as reads return them.
 
@@ -888,8 +898,7 @@ class Encoder:
 
     @property
     def row_digest(self) -> tuple[int, int] | None:
-        """Number of rows since `start_digest`, and the sum of their hashes modulo 2^64; None without
-        `start_digest`.
+        """Number of rows since `start_digest`, and the sum of their hashes modulo 2^64; None without `start_digest`.
 
         The hash of a row covers topic, key, ordering key, event time, properties and value. So the digest
         does not depend on the order of the rows, or on how they are sent.

@@ -179,13 +179,17 @@ class CommitUnfinished(CommitError):
 
 
 class RepeatedEpochDiffers(CommitError):
-    """An epoch that was written before runs again with different rows, and none of them is written. The checkpoint is
-    older than the journal, or the query is not deterministic."""
+    """An epoch that was written before runs again with different rows, and none of them is written.
+
+    The checkpoint is older than the journal, or the query is not deterministic.
+    """
 
 
 class JournalTaken(CommitError):
-    """The journal of an exactly-once write belongs to another query or job. Nothing is written, and its state is
-    unchanged."""
+    """The journal of an exactly-once write belongs to another query or job.
+
+    Nothing is written, and its state is unchanged.
+    """
 
 
 class WriterFenced(CommitError):

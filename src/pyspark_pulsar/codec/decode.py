@@ -251,8 +251,7 @@ class EntryDecoder:
         return written_schema(info, topic=f"{self._full_name}, schema version {version_text(version)}")
 
     def _is_whole(self, version: bytes, written: PayloadSchema) -> bool:
-        """Return whether the columns of the reader's schema hold all values of messages with this version, by
-        their schemas."""
+        """Return whether the reader's columns hold all values of messages with this version, by the schemas."""
         info = self._schema.info if version else None
         own = None if info is None else written_schema(info, topic=self._full_name)
         return columns_are_whole(self._schema.value, written, own)
@@ -295,11 +294,11 @@ class EntryDecoder:
 
 def check_readable(schema: ReadSchema, topic: TopicName, info: SchemaInfo) -> None:
     """Check by their schemas whether `schema` can read messages of `topic` that were written with `info`.
+
     Driver only.
 
     Raises:
         SchemaError: The messages cannot be read.
-
     """
     EntryDecoder(schema, topic=str(topic), partition=-1, fetch_schema=lambda _: info).learn(
         info.version or b"?"

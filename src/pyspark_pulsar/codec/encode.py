@@ -147,8 +147,9 @@ class BatchEncoder:
         )
 
     def encode(self, batch: pa.RecordBatch, publish_time_ms: int) -> list[SendFrames]:
-        """Encode all rows to SEND frames. All frames are returned, and rows of one partition keep their
-        order.
+        """Encode all rows to SEND frames.
+
+        All frames are returned, and rows of one partition keep their order.
 
         Args:
             batch: The DataFrame's columns in any order. Timestamps may have any time zone.
@@ -157,7 +158,6 @@ class BatchEncoder:
         Raises:
             SchemaError: A row does not fit the schema. No row of the batch was encoded.
             SendError: A message is above the broker's limit. No row of the batch was encoded.
-
         """
         if batch.num_rows == 0:
             return []
@@ -212,8 +212,10 @@ class BatchEncoder:
         return pa.RecordBatch.from_arrays(arrays, schema=self._input_schema)
 
     def _tombstones_of(self, batch: pa.RecordBatch) -> pa.Array:
-        """Return which rows have a key and nulls in all value columns of the DataFrame. The column
-        `key_column` is ignored, because a program that deletes a key sets it."""
+        """Return which rows have a key and nulls in all value columns of the DataFrame.
+
+        The column `key_column` is ignored, because a program that deletes a key sets it.
+        """
         is_tombstone = pc.is_valid(batch.column("__key"))
         for name in batch.schema.names:
             if not name.startswith("__") and name != self._key_column:

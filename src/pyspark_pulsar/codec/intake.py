@@ -1,5 +1,4 @@
-"""Supply of the things that some entries need for decoding: data keys, chunks before the range, and outcomes of
-transactions.
+"""Supply of data keys, earlier chunks and outcomes of transactions, which some entries need for decoding.
 
 Executor only. The kernel reports what an entry waits for, and this module fetches it, or reports that it is
 missing.

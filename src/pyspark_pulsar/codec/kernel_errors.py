@@ -104,8 +104,7 @@ def write_error(error: KernelError, *, topic: str) -> PulsarError:
 
 
 def version_text(version: bytes) -> str:
-    """Return a registry version as users write it: a number if it has eight bytes, otherwise hexadecimal
-    digits."""
+    """Return a registry version as users write it: a number if it has eight bytes, otherwise hexadecimal digits."""
     if not version:
         return "none"
     return (

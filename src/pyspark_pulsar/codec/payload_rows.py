@@ -121,8 +121,7 @@ class PayloadRows:
         self.fail_columns(_with_payloads(rows, payloads), _BYTES, row)
 
     def fail_columns(self, rows: pa.RecordBatch, written: PayloadSchema, row: int) -> NoReturn:
-        """Raise the error of one message of `decode_columns` that does not decode, as a read of the message
-        raises it."""
+        """Raise the error of one message that does not decode, as a read of the message raises it."""
         identity, version = rows.column(_ID)[row].as_py(), rows.column(_VERSION)[row].as_py()
         entries = EntryBatch()
         for data in entries_of(rows.slice(row, 1), written, version, batching="none"):

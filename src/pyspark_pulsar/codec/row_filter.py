@@ -13,8 +13,9 @@ from pyspark_pulsar.model.time_window import ALL_TIMES, TimeWindow
 
 @dataclass(frozen=True, slots=True)
 class RowFilter:
-    """The filter on metadata of messages, whose attributes the kernel reads. The default selects all
-    messages.
+    """The filter on metadata of messages, whose attributes the kernel reads.
+
+    The default selects all messages.
 
     A filtered message is not decoded, so it never causes an error. A damaged message causes one, because its
     metadata cannot show whether it is selected.

@@ -1,5 +1,4 @@
-"""Copies of ledgers in the formats of Pulsar's offloaders: wrappers of the kernel's `ObjectIndex` and
-`MapFile`.
+"""Copies of ledgers in the formats of Pulsar's offloaders: wrappers of the kernel's `ObjectIndex` and `MapFile`.
 
 The argument `where` begins error messages. It names the ledger, its topic and the location of its copy.
 """

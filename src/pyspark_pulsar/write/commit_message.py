@@ -13,8 +13,10 @@ from pyspark_pulsar.write.exactly_once.state import PreparedTransaction, Writer
 
 @dataclass(frozen=True)
 class RowsStored(WriterCommitMessage):
-    """The result of a task without a transaction. The broker has confirmed `rows`, if receipts are awaited.
-    Picklable."""
+    """The result of a task without a transaction.
+
+    The broker has confirmed `rows`, if receipts are awaited. Picklable.
+    """
 
     rows: int
 

@@ -120,8 +120,9 @@ def table_catalog(
 
 @lru_cache(maxsize=16)
 def _open_catalog(settings: tuple[tuple[str, str], ...]) -> TableCatalog:
-    """Return the catalog of the settings. Each process keeps one, because catalogs hold connections or tables in
-    memory.
+    """Return the catalog of the settings.
+
+    Each process keeps one, because catalogs hold connections or tables in memory.
     """
     properties: Mapping[str, str] = dict(settings)
     if properties.get("type") == DELTA:

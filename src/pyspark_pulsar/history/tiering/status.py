@@ -80,8 +80,9 @@ class TierStatus:
 
     @property
     def warning(self) -> str | None:
-        """Return a warning about ledgers that retention may remove before they are tiered, or None if enough time is
-        left.
+        """Return a warning about ledgers that retention may remove before they are tiered, or None.
+
+        There is no warning if enough time is left.
         """
         used = self.retention_used
         if used is None or used < WARNING_SHARE:

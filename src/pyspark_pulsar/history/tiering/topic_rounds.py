@@ -187,8 +187,9 @@ def _tier_topic(tier_round: TierRound, topic: TopicName) -> TopicOutcome:
 
 
 def _retention_used(options: ReadOptions, topic: TopicName) -> float | None:
-    """Return the used share of retention for the first ledger that is not tiered, and log a warning if the share is
-    large.
+    """Return the used share of retention for the first ledger that is not tiered.
+
+    Log a warning if the share is large.
     """
     try:
         (status,) = tier_status(options, [topic])

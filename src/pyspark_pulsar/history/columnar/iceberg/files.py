@@ -203,8 +203,9 @@ class _Collected:
 
 
 def _decoder(kind: Any) -> tuple[Decode, bool] | None:
-    """Return the decoder of a bound's bytes, and whether upper bounds hold for all values. Types without bounds have
-    None.
+    """Return the decoder of a bound's bytes, and whether upper bounds hold for all values.
+
+    Types without bounds have None.
 
     A file may be older than a widening of its column, and then has the bytes of the narrower type.
     """

@@ -175,8 +175,9 @@ class TieredRows:
         )
 
     def _source(self, file: FieldIndex, name: str) -> str:
-        """Return the name in a file of a column that all schemas have. Raises `ColumnsUnavailable` if the file lacks
-        it.
+        """Return the name in a file of a column that all schemas have.
+
+        Raises `ColumnsUnavailable` if the file lacks it.
         """
         for text in self._table.schemas.values():
             column = parse_tiered_schema(text, f"table {self._table.name}").stored.field(name)

@@ -122,8 +122,9 @@ def _check_end(
 def _readable_end(
     admin: AdminClient, partition: TopicPartition, present: TopicLedgers, end: Position
 ) -> Position:
-    """Return the position after the last visible message, or after later markers and aborted messages in closed
-    ledgers.
+    """Return the position after the last visible message, or after later hidden entries.
+
+    Hidden entries are markers and aborted messages in closed ledgers.
     """
     closed = [ledger for ledger in present.ledgers if not ledger.is_open and ledger.entries]
     if not closed or Position(closed[-1].id, closed[-1].entries) <= end:

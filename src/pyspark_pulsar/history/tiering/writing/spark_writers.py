@@ -29,8 +29,9 @@ _ONE_JOB: Final = Lock()
 
 
 class SparkWriters:
-    """A set of writers in a Spark session. Used by several threads. A process runs one job at a time, on all free
-    executors.
+    """A set of writers in a Spark session.
+
+    Used by several threads. A process runs one job at a time, on all free executors.
     """
 
     def __init__(self, spark: SparkSession) -> None:
