@@ -53,8 +53,8 @@ fn missing_entry_ids_are_gaps() {
     assert_eq!(batch(&[(i64::MAX, i64::MAX)]).gaps((0, 0)), [((0, 0), (i64::MAX, i64::MAX))]);
 }
 
-/// Pulsar's Java classes wrote these entries with each codec, batched and not batched. `tests/unit/codec/test_golden.py`
-/// compares every type.
+/// Pulsar's Java classes wrote these entries with each codec, batched and not batched.
+/// `tests/unit/codec/test_golden.py` compares every type.
 #[test]
 fn entries_that_java_wrote_decode() {
     let lines = include_str!("data/golden.jsonl").lines();

@@ -1,4 +1,4 @@
-//! JSON text to columns: values that are read, members that are skipped, and texts that are refused.
+//! JSON text to columns: values, skipped members and refused texts.
 
 use std::sync::Arc;
 

@@ -2,9 +2,10 @@
 //
 //   java -cp "$PULSAR_HOME/lib/*" JavaKeyValues.java | grep -P "^(schema|entry|pair)\t" > java_key_values.tsv
 //
-// Lines: schema, case, encoding, registry data in hex, properties as JSON.
-//        entry, case, encoding, batched or single, bytes in hex.
-//        pair, case, encoding, number, key and value as JSON. Java's own schema decodes key and value.
+// Columns of the lines:
+// - `schema`: case, encoding, registry data in hex, properties as JSON
+// - `entry`: case, encoding, batched or single, bytes in hex
+// - `pair`: case, encoding, number, key and value as JSON that Java's own schema decodes
 import com.fasterxml.jackson.databind.*;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.netty.buffer.*;
