@@ -158,6 +158,6 @@ fn a_failed_batch_is_not_in_the_digest() {
 
 /// Journals contain digests, so the digest of a row must not change between versions.
 #[test]
-fn the_digest_equals_that_in_existing_journals() {
+fn the_digest_of_a_row_is_stable() {
     assert_eq!(digest_of(&[row("value")], TOPIC), (1, 7_291_767_893_804_852_947));
 }

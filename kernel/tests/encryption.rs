@@ -204,7 +204,7 @@ fn chunks_before_the_range_may_need_a_key() {
 }
 
 #[test]
-fn keys_of_128_bits_and_nonces_of_other_lengths_are_checked() {
+fn keys_of_128_bits_decrypt_and_short_nonces_are_refused() {
     let undecryptable = Aes128Gcm::new_from_slice(&KEY[..16]).unwrap();
     let payload = undecryptable.encrypt(&Nonce::from(NONCE), b"x".as_slice()).unwrap();
     let data = [entry(&sealed_metadata(&["a"]), &payload)];

@@ -86,7 +86,7 @@ fn entries_that_java_wrote_decode() {
 }
 
 #[test]
-fn broker_entry_metadata_is_skipped_and_the_checksum_is_optional() {
+fn entries_may_have_broker_metadata_or_no_checksum() {
     let plain = batched_entry(2);
     let mut with_broker = vec![0x0e, 0x02, 0, 0, 0, 2, 8, 1];
     with_broker.extend_from_slice(&plain);
@@ -159,7 +159,7 @@ fn bytes_after_a_batch_are_corrupt() {
 }
 
 #[test]
-fn ranges_exclude_their_end() {
+fn ranges_include_their_start_and_exclude_their_end() {
     let data = [batched_entry(3), entry(&metadata(), b"single"), batched_entry(3)];
     let all: Vec<(i64, i64, i32)> =
         vec![(7, 0, 0), (7, 0, 1), (7, 0, 2), (7, 1, 0), (7, 2, 0), (7, 2, 1), (7, 2, 2)];
