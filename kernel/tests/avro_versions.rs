@@ -1,4 +1,4 @@
-//! Avro: each message is read by the version that it was written with, or refused by it.
+//! Avro schema versions: each message is decoded with the version that wrote it, or is refused.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ fn evolution_decoder() -> Decoder {
 }
 
 #[test]
-fn versions_interleave_and_resolve_to_the_reader() {
+fn interleaved_versions_resolve_to_the_reader_schema() {
     let mut decoder = evolution_decoder();
     let mut null = metadata();
     put_number(&mut null, 25, 1);
@@ -62,7 +62,7 @@ fn versions_interleave_and_resolve_to_the_reader() {
 }
 
 #[test]
-fn avro_that_does_not_fit_is_named() {
+fn errors_name_the_entry_that_does_not_fit_its_avro_schema() {
     for payload in [&[2, 2][..], &[2, 2, b'x', 0], &[2, 2, 0xff], &[]] {
         let mut decoder = evolution_decoder();
         decoder.add_writer_schema(&[0; 8], &avro(&OLD.replace("gone", "added"))).unwrap();
@@ -76,7 +76,7 @@ fn avro_that_does_not_fit_is_named() {
 }
 
 #[test]
-fn two_halves_of_a_character_are_no_text() {
+fn a_character_that_two_fields_share_is_not_text() {
     const TWO: &str = r#"{"type": "record", "name": "Two", "fields": [
       {"name": "a", "type": "string"}, {"name": "b", "type": "string"}]}"#;
     let fields = vec![Field::new("a", DataType::Utf8, true), Field::new("b", DataType::Utf8, true)];
@@ -102,12 +102,12 @@ fn two_halves_of_a_character_are_no_text() {
 }
 
 #[test]
-fn schemas_that_are_not_avro_are_refused() {
+fn schemas_that_are_not_valid_avro_are_refused() {
     let field = |kind: &str| {
         let fields = format!(r#"{{"name":"id","type":"long"}},{{"name":"f","type":{kind}}}"#);
         format!(r#"{{"type":"record","name":"R","fields":[{fields}]}}"#)
     };
-    // What no column holds is skipped.
+    // A field without a column is skipped.
     for kind in [
         r#"["int", "string"]"#,
         r#""R""#,

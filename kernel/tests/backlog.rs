@@ -1,4 +1,4 @@
-//! Counting entries: what has messages, and where a part of a range ends.
+//! Counts of messages and bytes in a backlog, and the end of a slice of it.
 
 use crate::common::*;
 use _kernel::backlog::{Backlog, BacklogSlice};
@@ -26,7 +26,7 @@ fn with(fields: &[(u32, u64)]) -> Vec<u8> {
     entry(&md, b"x")
 }
 
-/// Entries of ledger 7, of `sizes` messages; 0 stands for one outside a batch.
+/// Return entries of ledger 7 with `sizes` messages. A size of 0 is an entry that is not a batch.
 fn topic(sizes: &[usize]) -> EntryBatch {
     let data: Vec<_> =
         sizes.iter().map(|&size| if size == 0 { with(&[]) } else { batched_entry(size) }).collect();
@@ -52,7 +52,7 @@ fn end(taken: BacklogSlice) -> (Position, u64) {
 }
 
 #[test]
-fn messages_are_those_that_a_reader_gets() {
+fn only_messages_that_a_reader_receives_count() {
     let mut backlog = Backlog::default();
     let data = [
         with(&[]),
@@ -70,7 +70,7 @@ fn messages_are_those_that_a_reader_gets() {
 }
 
 #[test]
-fn what_comes_twice_counts_once() {
+fn an_entry_that_arrives_twice_counts_once() {
     let mut backlog = counted(&[3, 3]);
     assert_eq!(backlog.add(&mut topic(&[3, 3, 4])).0, 4);
     assert_eq!(backlog.add(&mut stored(6, 9, &[batched_entry(2)])), (0, 0));
@@ -78,7 +78,7 @@ fn what_comes_twice_counts_once() {
 }
 
 #[test]
-fn messages_before_the_time_do_not_count() {
+fn messages_published_before_the_start_time_do_not_count() {
     let filter = RowFilter { published_from: Some(5), ..RowFilter::default() };
     let mut backlog = Backlog::new(filter);
     let data: Vec<_> = (3..8).map(|time| entry(&published(time), b"x")).collect();
@@ -87,7 +87,7 @@ fn messages_before_the_time_do_not_count() {
 }
 
 #[test]
-fn the_limit_of_messages_cuts_inside_an_entry() {
+fn the_message_limit_can_end_inside_an_entry() {
     let backlog = counted(&[3, 4, 0, 2]);
     let upto = |most| end(backlog.take(EARLIEST, (7, 4, 0), (most, u64::MAX), false));
     assert_eq!(upto(0), (EARLIEST, 0));
@@ -101,7 +101,7 @@ fn the_limit_of_messages_cuts_inside_an_entry() {
 }
 
 #[test]
-fn the_limit_of_bytes_ends_between_entries_but_for_the_first() {
+fn the_byte_limit_ends_inside_the_first_entry_only() {
     let mut backlog = Backlog::default();
     backlog.add(&mut topic(&[4, 4]));
     let whole = batched_entry(4).len() as u64;
@@ -116,7 +116,7 @@ fn the_limit_of_bytes_ends_between_entries_but_for_the_first() {
 }
 
 #[test]
-fn the_parts_of_an_entry_have_its_bytes() {
+fn the_bytes_of_the_parts_of_an_entry_add_up() {
     let backlog = counted(&[3]);
     let whole = batched_entry(3).len() as u64;
     let parts: u64 = (0..3).map(|i| backlog.take((7, 0, i), (7, 0, i + 1), NO_LIMIT, false).bytes).sum();
@@ -124,7 +124,7 @@ fn the_parts_of_an_entry_have_its_bytes() {
 }
 
 #[test]
-fn entries_without_a_message_are_passed_only_below_the_limit() {
+fn entries_without_messages_are_skipped_only_below_the_limit() {
     let mut backlog = Backlog::default();
     let chunk = with(&[(27, 3), (29, 0)]);
     backlog.add(&mut stored(7, 0, &[with(&[]), chunk.clone(), chunk, with(&[])]));
@@ -136,7 +136,7 @@ fn entries_without_a_message_are_passed_only_below_the_limit() {
 }
 
 #[test]
-fn what_was_dropped_is_gone() {
+fn dropped_entries_are_not_taken_again() {
     let mut backlog = counted(&[3, 4, 2]);
     backlog.drop_before((7, 1, 3));
     assert_eq!(end(backlog.take((7, 1, 3), (8, 0, 0), NO_LIMIT, false)), ((7, 3, 0), 1 + 2));

@@ -1,4 +1,4 @@
-//! Messages that are whole but do not decode: an error, a row without a value, or no row.
+//! Undamaged messages that do not decode: each is an error, a row without a value, or no row.
 
 use crate::common;
 use std::sync::Arc;
@@ -48,16 +48,16 @@ fn null() -> Vec<u8> {
     entry(&metadata, b"")
 }
 
-fn of_version(version: u8, payload: &[u8]) -> Vec<u8> {
+fn versioned(version: u8, payload: &[u8]) -> Vec<u8> {
     let mut metadata = metadata();
     put_bytes(&mut metadata, 16, &[0, 0, 0, 0, 0, 0, 0, version]);
     entry(&metadata, payload)
 }
 
-/// `a` and the payload in `bad`, row by row, with the entry that the row came from.
-type Seen = (i64, Option<i32>, Option<Vec<u8>>);
+/// The entry id of a row, its value in `a`, and its payload in `bad`.
+type DecodedRow = (i64, Option<i32>, Option<Vec<u8>>);
 
-fn seen(batches: &[RecordBatch]) -> Vec<Seen> {
+fn decoded_rows(batches: &[RecordBatch]) -> Vec<DecodedRow> {
     let mut out = Vec::new();
     for batch in batches {
         let ids = batch.column_by_name("__messageId").unwrap().as_struct();
@@ -75,16 +75,16 @@ fn seen(batches: &[RecordBatch]) -> Vec<Seen> {
 fn run(
     options: DecoderOptions,
     data: &[Vec<u8>],
-) -> Result<(Vec<Seen>, u64, Option<KernelError>), KernelError> {
+) -> Result<(Vec<DecodedRow>, u64, Option<KernelError>), KernelError> {
     let mut decoder = Decoder::new(options)?;
     decoder.add_writer_schema(b"", &written(AVRO_SCHEMA))?;
     decoder.push(&mut entries(data));
     let batches = drain(&mut decoder)?;
     let count = decoder.bad_rows();
-    Ok((seen(&batches), count.rows, count.first.clone()))
+    Ok((decoded_rows(&batches), count.rows, count.first.clone()))
 }
 
-/// Good rows, rows that are no single object or do not fit the schema, and a null value.
+/// Return good rows, a null value, and rows that are not one object or do not fit the schema.
 fn mixed_json() -> Vec<Vec<u8>> {
     vec![
         plain(br#"{"a": 1}"#),
@@ -97,7 +97,7 @@ fn mixed_json() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn bad_rows_keep_their_place_and_their_bytes() {
+fn bad_rows_keep_their_position_and_their_bytes() {
     for batch_rows in [1, 2, 3, 100] {
         let options = record_options("json", BadRows::Null, batch_rows);
         let (rows, count, first) = run(options, &mixed_json()).unwrap();
@@ -135,32 +135,32 @@ fn dropped_rows_leave_no_empty_batch() {
 
 #[test]
 fn failing_fast_names_the_first_bad_message_and_its_version() {
-    let mut data: Vec<_> = (0..70).map(|i| of_version(3, format!(r#"{{"a": {i}}}"#).as_bytes())).collect();
+    let mut data: Vec<_> = (0..70).map(|i| versioned(3, format!(r#"{{"a": {i}}}"#).as_bytes())).collect();
     for at in [41, 55] {
-        data[at] = of_version(7, br#"{"a": 1.5}"#);
+        data[at] = versioned(7, br#"{"a": 1.5}"#);
     }
     let error = run(record_options("json", BadRows::Fail, 100), &data).unwrap_err();
     assert_eq!((error.kind, error.at.unwrap().entry), (ErrorKind::Payload, 41), "{error}");
     assert!(error.message.contains("schema version 7"), "{error}");
-    data[20] = of_version(9, b"{} {}");
+    data[20] = versioned(9, b"{} {}");
     let error = run(record_options("json", BadRows::Fail, 100), &data).unwrap_err();
     assert_eq!(error.at.unwrap().entry, 20);
     assert!(error.message.contains("schema version 9"), "{error}");
 }
 
 #[test]
-fn avro_of_any_version_or_of_a_refused_one() {
+fn avro_rows_of_a_refused_version_are_bad_rows() {
     let mut decoder = Decoder::new(record_options("avro", BadRows::Null, 100)).unwrap();
     decoder.add_writer_schema(&[0, 0, 0, 0, 0, 0, 0, 1], &written(AVRO_SCHEMA)).unwrap();
     let old = r#"{"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}"#;
     decoder.add_writer_schema(&[0, 0, 0, 0, 0, 0, 0, 2], &written(old)).unwrap();
     let mut batch = entries(&[
-        of_version(1, &[2, 0]),
-        of_version(3, &[4, 0]),
-        of_version(2, &[6]),
-        of_version(1, &[8]),
-        of_version(2, &[10, 0]),
-        of_version(2, &[12]),
+        versioned(1, &[2, 0]),
+        versioned(3, &[4, 0]),
+        versioned(2, &[6]),
+        versioned(1, &[8]),
+        versioned(2, &[10, 0]),
+        versioned(2, &[12]),
     ]);
     assert_eq!(decoder.unknown_versions(&mut batch).unwrap(), [vec![0, 0, 0, 0, 0, 0, 0, 3]]);
     decoder.refuse_version(&[0, 0, 0, 0, 0, 0, 0, 3], "it is gone");
@@ -168,10 +168,10 @@ fn avro_of_any_version_or_of_a_refused_one() {
     for round in 0..2 {
         if round > 0 {
             decoder.rewind(3, Range::default()).unwrap();
-            batch = entries(&[of_version(1, &[2, 0]), of_version(3, &[4, 0])]);
+            batch = entries(&[versioned(1, &[2, 0]), versioned(3, &[4, 0])]);
         }
         decoder.push(&mut batch);
-        let rows = seen(&drain(&mut decoder).unwrap());
+        let rows = decoded_rows(&drain(&mut decoder).unwrap());
         assert_eq!(rows[..2], [(0, Some(1), None), (1, None, Some(vec![4, 0]))]);
         if round == 0 {
             let bad = |entry, payload: &[u8]| (entry, None, Some(payload.to_vec()));
@@ -184,7 +184,7 @@ fn avro_of_any_version_or_of_a_refused_one() {
 }
 
 #[test]
-fn primitives_are_salvaged_as_well() {
+fn bad_primitive_values_are_bad_rows() {
     let fields = vec![Field::new("value", DataType::Int32, true), Field::new("bad", DataType::Binary, true)];
     let mut options = options("int32", fields);
     options.bad_rows = BadRows::Null;
@@ -211,7 +211,7 @@ fn damaged_entries_are_errors_in_every_mode() {
 }
 
 #[test]
-fn what_is_not_asked_for_is_not_decoded() {
+fn fields_that_are_not_requested_are_not_decoded() {
     let mut options = options("json", vec![Field::new("s", DataType::Utf8, true)]);
     options.value = record_options("json", BadRows::Fail, 1).value;
     let mut decoder = Decoder::new(options.clone()).unwrap();
@@ -229,16 +229,16 @@ fn what_is_not_asked_for_is_not_decoded() {
 }
 
 #[test]
-fn a_decoder_at_rest_takes_another_range() {
+fn an_idle_decoder_accepts_another_range() {
     let mut decoder = Decoder::new(record_options("json", BadRows::Fail, 2)).unwrap();
     let data = [plain(br#"{"a": 1}"#), plain(br#"{"a": 2}"#), plain(br#"{"a": 3}"#)];
     decoder.push(&mut entries(&data));
-    assert!(decoder.rewind(0, Range::default()).is_err(), "entries wait");
-    assert_eq!(seen(&drain(&mut decoder).unwrap()).len(), 3);
+    assert!(decoder.rewind(0, Range::default()).is_err(), "entries are waiting");
+    assert_eq!(decoded_rows(&drain(&mut decoder).unwrap()).len(), 3);
     decoder.rewind(9, Range { start: Some((7, 1, 0)), end: Some((7, 2, 0)) }).unwrap();
     decoder.push(&mut entries(&data));
     let batches = drain(&mut decoder).unwrap();
-    assert_eq!(seen(&batches), [(1, Some(2), None)]);
+    assert_eq!(decoded_rows(&batches), [(1, Some(2), None)]);
     let partitions = batches[0].column_by_name("__partition").unwrap().as_primitive::<Int32Type>();
     assert_eq!(partitions.value(0), 9);
     let ids = batches[0].column_by_name("__messageId").unwrap().as_struct();
@@ -246,10 +246,10 @@ fn a_decoder_at_rest_takes_another_range() {
     decoder.rewind(9, Range::default()).unwrap();
     decoder.push(&mut entries(&[plain(b"{")]));
     assert!(decoder.next_batch(true).is_err());
-    assert!(decoder.rewind(9, Range::default()).is_err(), "it failed");
+    assert!(decoder.rewind(9, Range::default()).is_err(), "the decoder failed");
 }
 
-/// JSON with a time of day, which is found out of range only when the batch is finished.
+/// Return options for JSON with a time of day. A time out of range is found only when the batch is finished.
 fn late_options(mode: BadRows) -> DecoderOptions {
     let mut options = record_options("json", mode, 8);
     let time = Field::new("t", DataType::Time32(TimeUnit::Millisecond), true);
@@ -264,16 +264,16 @@ fn late_options(mode: BadRows) -> DecoderOptions {
     options
 }
 
-/// Every pattern of good, early and late bad rows of one batch comes out row by row.
+/// A late bad row is found when the batch is finished, after the decoder has read later rows.
 #[test]
-fn all_patterns_of_a_small_batch() {
+fn any_pattern_of_good_and_bad_rows_keeps_its_order() {
     let kinds: [&[u8]; 4] = [br#"{"a": 1}"#, b"{} {}", br#"{"a": 1, "t": 86400000}"#, b""];
     for pattern in 0..4usize.pow(5) {
         let of_row: Vec<usize> = (0..5).map(|i| pattern / 4usize.pow(i) % 4).collect();
         let data: Vec<_> =
             of_row.iter().map(|kind| if *kind == 3 { null() } else { plain(kinds[*kind]) }).collect();
         let (rows, count, first) = run(late_options(BadRows::Null), &data).unwrap();
-        let expected: Vec<Seen> = of_row
+        let expected: Vec<DecodedRow> = of_row
             .iter()
             .enumerate()
             .map(|(i, kind)| match kind {

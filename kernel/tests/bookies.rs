@@ -1,4 +1,4 @@
-//! Requests to bookies, and putting what they answer in order.
+//! Requests to bookies, and the order of the entries in their responses.
 
 use _kernel::ErrorKind;
 use _kernel::bookie::compacted;
@@ -15,7 +15,7 @@ fn data(entry: i64) -> Vec<u8> {
     format!("entry {entry}").repeat(1 + entry as usize % 3).into_bytes()
 }
 
-/// What a bookie stores.
+/// Return the bytes that a bookie stores for `entry`.
 fn body(entry: i64, digest: Digest) -> Vec<u8> {
     let mut out = Vec::new();
     for number in [LEDGER, entry, entry - 1, 1000 + entry] {
@@ -45,11 +45,11 @@ fn frame(operation: u8, code: i32, ledger: i64, entry: i64, rest: &[u8]) -> Vec<
     out
 }
 
-fn read_answer(entry: i64) -> Vec<u8> {
+fn read_response(entry: i64) -> Vec<u8> {
     frame(2, 0, LEDGER, entry, &body(entry, Digest::Crc32c))
 }
 
-fn batch_answer(request_id: i64, entries: std::ops::Range<i64>) -> Vec<u8> {
+fn batch_response(request_id: i64, entries: std::ops::Range<i64>) -> Vec<u8> {
     let mut rest = request_id.to_be_bytes().to_vec();
     for entry in entries.clone() {
         let body = body(entry, Digest::Crc32c);
@@ -63,7 +63,7 @@ fn frames(first: i64, last: i64) -> LedgerFrames {
     LedgerFrames::new(LEDGER, first, last, Digest::Crc32c, MAX_FRAME)
 }
 
-fn taken(frames: &mut LedgerFrames) -> Vec<i64> {
+fn take_entries(frames: &mut LedgerFrames) -> Vec<i64> {
     let entries = frames.take().unwrap_or_default().entries;
     for entry in &entries {
         assert_eq!((entry.ledger, entry.data.as_slice()), (LEDGER, data(entry.entry).as_slice()));
@@ -72,7 +72,7 @@ fn taken(frames: &mut LedgerFrames) -> Vec<i64> {
 }
 
 #[test]
-fn requests_are_those_of_the_protocol() {
+fn requests_match_the_protocol() {
     let mut out = Vec::new();
     put_read(&mut out, 0x0102, 3);
     let expected = [0, 0, 0, 20, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 3];
@@ -91,9 +91,9 @@ fn requests_are_those_of_the_protocol() {
 }
 
 #[test]
-fn requests_stay_in_the_run_and_leave_out_what_is_here() {
+fn requests_stay_in_the_run_and_omit_buffered_entries() {
     let mut frames = frames(10, 19);
-    frames.feed(0, &read_answer(13)).unwrap();
+    frames.feed(0, &read_response(13)).unwrap();
     let mut expected = Vec::new();
     for entry in [10, 16, 19] {
         put_read(&mut expected, LEDGER, entry);
@@ -107,9 +107,9 @@ fn requests_stay_in_the_run_and_leave_out_what_is_here() {
 }
 
 #[test]
-fn groups_are_asked_for_at_once_and_what_is_here_is_left_out() {
+fn a_group_is_one_request_that_omits_buffered_entries() {
     let mut frames = frames(10, 19);
-    frames.feed(0, &[read_answer(13), read_answer(16), read_answer(17)].concat()).unwrap();
+    frames.feed(0, &[read_response(13), read_response(16), read_response(17)].concat()).unwrap();
     let mut expected = Vec::new();
     put_batch_read(&mut expected, LEDGER, 10, -2, 2, 4 << 20);
     put_read(&mut expected, LEDGER, 12);
@@ -117,7 +117,7 @@ fn groups_are_asked_for_at_once_and_what_is_here_is_left_out() {
     put_batch_read(&mut expected, LEDGER, 18, -2, 2, 4 << 20);
     assert_eq!(frames.read_requests(10, 1000, 2, 2), expected);
     assert_eq!(frames.missing(10, 1000, 2, 2), 7);
-    // Neither the end of what is asked for nor that of the run is passed.
+    // Requests stop at the end of the requested range and at the end of the run.
     let mut expected = Vec::new();
     put_batch_read(&mut expected, LEDGER, 10, -3, 3, 4 << 20);
     put_read(&mut expected, LEDGER, 14);
@@ -129,37 +129,37 @@ fn groups_are_asked_for_at_once_and_what_is_here_is_left_out() {
 }
 
 #[test]
-fn of_a_group_only_what_lacks_is_told() {
+fn only_missing_entries_of_a_group_are_reported() {
     let mut frames = frames(0, 9);
-    assert_eq!(frames.feed(0, &batch_answer(-2, 0..2)).unwrap(), []);
-    assert_eq!((taken(&mut frames), frames.groups()), (vec![0, 1], 1));
+    assert_eq!(frames.feed(0, &batch_response(-2, 0..2)).unwrap(), []);
+    assert_eq!((take_entries(&mut frames), frames.groups()), (vec![0, 1], 1));
     let alone = |entry, code| ReadOutcome { request_id: None, entry, code, count: 0 };
-    // The bookie stopped before the end, says why there is nothing, or gives something damaged.
-    let mut short = batch_answer(-3, 2..3);
+    // The bookie stops before the end, refuses the request, or returns a damaged entry.
+    let mut short = batch_response(-3, 2..3);
     assert_eq!(frames.feed(0, &short).unwrap(), [alone(3, 0), alone(4, 0)]);
     let refused = frame(7, 2, LEDGER, 3, &(-2i64).to_be_bytes());
     assert_eq!(frames.feed(0, &refused).unwrap(), [alone(3, 2), alone(4, 0)]);
     *short.last_mut().unwrap() ^= 1;
     assert_eq!(frames.feed(0, &short).unwrap(), [alone(2, DAMAGED), alone(3, 0), alone(4, 0)]);
-    let empty = batch_answer(-2, 5..5);
+    let empty = batch_response(-2, 5..5);
     assert_eq!(frames.feed(0, &empty).unwrap(), [alone(5, DAMAGED), alone(6, 0)]);
-    assert_eq!((taken(&mut frames), frames.groups()), (vec![2], 1));
-    for beyond in [batch_answer(-2, 9..10), batch_answer(-65, 3..4), batch_answer(i64::MIN, 3..4)] {
+    assert_eq!((take_entries(&mut frames), frames.groups()), (vec![2], 1));
+    for beyond in [batch_response(-2, 9..10), batch_response(-65, 3..4), batch_response(i64::MIN, 3..4)] {
         assert_eq!(frames.feed(0, &beyond).unwrap_err().kind, ErrorKind::Corrupt);
         frames.forget(0);
     }
 }
 
 #[test]
-fn any_cut_of_two_connections_gives_the_entries_in_order() {
-    let even: Vec<u8> = [2, 0, 6, 4].into_iter().flat_map(read_answer).collect();
-    let odd: Vec<u8> = [1, 5, 3, 7].into_iter().flat_map(read_answer).collect();
+fn entries_of_two_connections_are_ordered_after_any_cut() {
+    let even: Vec<u8> = [2, 0, 6, 4].into_iter().flat_map(read_response).collect();
+    let odd: Vec<u8> = [1, 5, 3, 7].into_iter().flat_map(read_response).collect();
     for cut in 0..=even.len() {
         let mut frames = frames(0, 7);
         let mut ids = Vec::new();
         for (connection, piece) in [(0, &even[..cut]), (1, &odd[..]), (0, &even[cut..])] {
             assert_eq!(frames.feed(connection, piece).unwrap(), []);
-            ids.extend(taken(&mut frames));
+            ids.extend(take_entries(&mut frames));
         }
         assert_eq!(ids, (0..8).collect::<Vec<_>>());
         assert_eq!((frames.next(), frames.buffered_bytes()), (8, 0));
@@ -167,41 +167,41 @@ fn any_cut_of_two_connections_gives_the_entries_in_order() {
 }
 
 #[test]
-fn batches_are_told() {
+fn batches_are_reported() {
     let mut frames = frames(0, 9);
-    let answers = frames.feed(0, &[batch_answer(5, 0..4), batch_answer(6, 4..6)].concat()).unwrap();
-    let told = |id, entry, count| ReadOutcome { request_id: Some(id), entry, code: 0, count };
-    assert_eq!(answers, [told(5, 0, 4), told(6, 4, 2)]);
-    assert_eq!(taken(&mut frames), [0, 1, 2, 3, 4, 5]);
-    let empty = frames.feed(0, &batch_answer(7, 6..6)).unwrap();
+    let outcomes = frames.feed(0, &[batch_response(5, 0..4), batch_response(6, 4..6)].concat()).unwrap();
+    let outcome = |id, entry, count| ReadOutcome { request_id: Some(id), entry, code: 0, count };
+    assert_eq!(outcomes, [outcome(5, 0, 4), outcome(6, 4, 2)]);
+    assert_eq!(take_entries(&mut frames), [0, 1, 2, 3, 4, 5]);
+    let empty = frames.feed(0, &batch_response(7, 6..6)).unwrap();
     assert_eq!(empty, [ReadOutcome { request_id: Some(7), entry: 6, code: DAMAGED, count: 0 }]);
 }
 
 #[test]
-fn what_comes_twice_is_dropped() {
+fn an_entry_that_arrives_twice_is_dropped() {
     let mut frames = frames(0, 9);
-    frames.feed(0, &batch_answer(1, 0..3)).unwrap();
-    assert_eq!(taken(&mut frames), [0, 1, 2]);
-    frames.feed(1, &batch_answer(2, 1..5)).unwrap();
-    frames.feed(0, &read_answer(4)).unwrap();
-    assert_eq!(taken(&mut frames), [3, 4]);
+    frames.feed(0, &batch_response(1, 0..3)).unwrap();
+    assert_eq!(take_entries(&mut frames), [0, 1, 2]);
+    frames.feed(1, &batch_response(2, 1..5)).unwrap();
+    frames.feed(0, &read_response(4)).unwrap();
+    assert_eq!(take_entries(&mut frames), [3, 4]);
     assert_eq!(frames.buffered_bytes(), 0);
 }
 
 #[test]
-fn refusals_are_told() {
+fn refusals_are_reported() {
     let mut frames = frames(0, 9);
-    let said = [frame(2, 2, LEDGER, 3, b""), frame(7, 106, LEDGER, 4, &9i64.to_be_bytes())].concat();
+    let refusals = [frame(2, 2, LEDGER, 3, b""), frame(7, 106, LEDGER, 4, &9i64.to_be_bytes())].concat();
     let expected = [
         ReadOutcome { request_id: None, entry: 3, code: 2, count: 0 },
         ReadOutcome { request_id: Some(9), entry: 4, code: 106, count: 0 },
     ];
-    assert_eq!(frames.feed(0, &said).unwrap(), expected);
+    assert_eq!(frames.feed(0, &refusals).unwrap(), expected);
     assert!(frames.take().is_none());
 }
 
 #[test]
-fn every_flipped_bit_of_an_entry_is_noticed() {
+fn every_flipped_bit_of_an_entry_is_detected() {
     for digest in [Digest::Crc32c, Digest::Crc32, Digest::EitherCrc] {
         let good = body(4, digest);
         let other_end = if digest == Digest::EitherCrc { body(4, Digest::Crc32) } else { good.clone() };
@@ -224,43 +224,43 @@ fn every_flipped_bit_of_an_entry_is_noticed() {
 }
 
 #[test]
-fn a_damaged_entry_is_told_and_the_others_stay() {
+fn a_damaged_entry_is_reported_and_the_other_entries_stay() {
     let mut damaged = body(1, Digest::Crc32c);
     *damaged.last_mut().unwrap() ^= 1;
     let mut frames = frames(0, 9);
-    let answers = frames.feed(0, &frame(2, 0, LEDGER, 1, &damaged)).unwrap();
-    assert_eq!(answers, [ReadOutcome { request_id: None, entry: 1, code: DAMAGED, count: 0 }]);
-    let mut batch = batch_answer(3, 0..3);
+    let outcomes = frames.feed(0, &frame(2, 0, LEDGER, 1, &damaged)).unwrap();
+    assert_eq!(outcomes, [ReadOutcome { request_id: None, entry: 1, code: DAMAGED, count: 0 }]);
+    let mut batch = batch_response(3, 0..3);
     let last = batch.len() - 1;
     batch[last] ^= 1;
-    let answers = frames.feed(0, &batch).unwrap();
-    assert_eq!(answers, [ReadOutcome { request_id: Some(3), entry: 0, code: DAMAGED, count: 2 }]);
-    assert_eq!(taken(&mut frames), [0, 1]);
+    let outcomes = frames.feed(0, &batch).unwrap();
+    assert_eq!(outcomes, [ReadOutcome { request_id: Some(3), entry: 0, code: DAMAGED, count: 2 }]);
+    assert_eq!(take_entries(&mut frames), [0, 1]);
 }
 
 #[test]
-fn what_no_bookie_would_say_is_corrupt() {
+fn responses_that_no_bookie_sends_are_corrupt() {
     let refused = |bytes: &[u8]| frames(0, 9).feed(0, bytes).unwrap_err().kind;
     assert_eq!(refused(&[0, 0x20, 0, 0]), ErrorKind::Corrupt);
     assert_eq!(refused(&[0, 0, 0, 2, 1, 2]), ErrorKind::Corrupt);
     assert_eq!(refused(&[0, 0, 0, 8, 2, 2, 0, 0, 0, 0, 0, 0]), ErrorKind::Corrupt);
     assert_eq!(refused(&frame(1, 0, LEDGER, 1, b"")), ErrorKind::Corrupt);
     assert_eq!(refused(&frame(2, 0, 8, 1, &body(1, Digest::Crc32c))), ErrorKind::Corrupt);
-    assert_eq!(refused(&read_answer(10)), ErrorKind::Corrupt);
+    assert_eq!(refused(&read_response(10)), ErrorKind::Corrupt);
     assert_eq!(refused(&frame(7, 0, LEDGER, 1, &[0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 9])), ErrorKind::Corrupt);
     assert_eq!(Digest::from_name(Some("HMAC")).unwrap_err().kind, ErrorKind::Unsupported);
 }
 
 #[test]
-fn a_connection_that_is_gone_leaves_nothing() {
+fn a_closed_connection_leaves_no_buffered_bytes() {
     let mut frames = frames(0, 9);
-    let answer = read_answer(0);
-    frames.feed(3, &answer[..20]).unwrap();
+    let response = read_response(0);
+    frames.feed(3, &response[..20]).unwrap();
     assert_eq!(frames.buffered_bytes(), 20);
     frames.forget(3);
     assert_eq!(frames.buffered_bytes(), 0);
-    frames.feed(3, &answer).unwrap();
-    assert_eq!(taken(&mut frames), [0]);
+    frames.feed(3, &response).unwrap();
+    assert_eq!(take_entries(&mut frames), [0]);
 }
 
 fn wrapped(ledger: u64, entry: u64, data: &[u8]) -> Vec<u8> {

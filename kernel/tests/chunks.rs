@@ -1,4 +1,4 @@
-//! Chunked messages: what is put together, where the row lies, and what has to be looked back for.
+//! Chunked messages: how chunks are joined, the position of the row, and looking back for earlier chunks.
 
 use crate::common::*;
 use _kernel::decode::{Decoder, IntakeOptions};
@@ -10,17 +10,17 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 
-/// Chunk `id` of `of` of the message `uuid` with `total` bytes.
-fn chunk_of(uuid: &str, id: u64, of: u64, total: usize, piece: &[u8]) -> Vec<u8> {
+/// Return chunk `id` of the `chunks` chunks of message `uuid`, which has `total` bytes.
+fn chunk_of(uuid: &str, id: u64, chunks: u64, total: usize, piece: &[u8]) -> Vec<u8> {
     let mut md = metadata();
     put_bytes(&mut md, 26, uuid.as_bytes());
-    put_number(&mut md, 27, of);
+    put_number(&mut md, 27, chunks);
     put_number(&mut md, 28, total as u64);
     put_number(&mut md, 29, id);
     entry(&md, piece)
 }
 
-/// Chunk `id` of three, two letters each: message "a" is "a0a1a2".
+/// Return chunk `id` of three chunks of two letters. Message "a" is "a0a1a2".
 fn chunk(uuid: &str, id: u64) -> Vec<u8> {
     chunk_of(uuid, id, 3, 6, format!("{uuid}{id}").as_bytes())
 }
@@ -33,7 +33,7 @@ fn at(positions: &[(i64, Vec<u8>)]) -> EntryBatch {
     batch
 }
 
-/// Entry numbers and texts of the rows.
+/// Return the entry numbers and texts of the rows.
 fn rows(batches: &[RecordBatch]) -> Vec<(i64, String)> {
     let mut out = Vec::new();
     for batch in batches {
@@ -53,7 +53,9 @@ fn decoder(start: i64, end: i64, max_open: usize) -> Decoder {
     Decoder::new(options).unwrap()
 }
 
-/// Decode entries `start..end` of `topic`, and look back in it as a reader does.
+/// Decode entries `start..end` of `topic`, and look back in `topic` as a reader does.
+///
+/// Returns the rows, the number of times that it looked back, and the number of lost messages.
 fn read(topic: &[Vec<u8>], start: usize, end: usize, max_open: usize) -> (Vec<(i64, String)>, usize, usize) {
     let mut decoder = decoder(start as i64, end as i64, max_open);
     let numbered: Vec<_> = topic.iter().enumerate().map(|(i, e)| (i as i64, e.clone())).collect();
@@ -67,7 +69,7 @@ fn read(topic: &[Vec<u8>], start: usize, end: usize, max_open: usize) -> (Vec<(i
         let mut from = last;
         while from > 0 {
             from = from.saturating_sub(2);
-            // A run may be cut into several batches, and go on behind the entry.
+            // A run may be split into several batches, and continue after the entry.
             decoder.look_back(&mut at(&numbered[from..from + 1]), true).unwrap();
             if decoder.look_back(&mut at(&numbered[from + 1..]), false).unwrap() {
                 break;
@@ -84,7 +86,7 @@ fn text(uuid: &str) -> String {
 }
 
 #[test]
-fn interleaved_messages_lie_where_their_last_chunk_lies() {
+fn a_row_has_the_position_of_the_last_chunk() {
     let topic = [
         chunk("a", 0),
         chunk("b", 0),
@@ -100,7 +102,7 @@ fn interleaved_messages_lie_where_their_last_chunk_lies() {
 }
 
 #[test]
-fn every_cut_gives_the_same_rows() {
+fn every_split_of_a_range_returns_the_same_rows() {
     let mut topic = Vec::new();
     for round in ["a", "b", "c"] {
         let other = round.to_uppercase();
@@ -128,7 +130,7 @@ fn every_cut_gives_the_same_rows() {
 }
 
 #[test]
-fn what_gave_way_is_looked_back_for() {
+fn chunks_that_were_evicted_are_read_again() {
     let topic = [chunk("a", 0), chunk("b", 0), chunk("a", 1), chunk("a", 2), chunk("b", 1), chunk("b", 2)];
     assert_eq!(read(&topic, 0, 6, 2).1, 0);
     let (rows, looks, lost) = read(&topic, 0, 6, 1);
@@ -137,9 +139,9 @@ fn what_gave_way_is_looked_back_for() {
     assert_eq!(lost, 0);
 }
 
-/// Each list of chunk ids of one message; the entries that give rows; messages reported as lost.
+/// Each case lists the chunk ids of one message, the entries that return rows, and the number of lost messages.
 #[test]
-fn duplicates_and_gaps_are_as_in_the_java_client() {
+fn duplicate_and_missing_chunks_behave_as_in_the_java_client() {
     let cases: [(&[u64], &[i64], usize); 9] = [
         (&[0, 1, 1, 2], &[3], 0),
         (&[0, 0, 1, 2], &[3], 0),
@@ -156,7 +158,7 @@ fn duplicates_and_gaps_are_as_in_the_java_client() {
         let (rows, _, found_lost) = read(&topic, 0, topic.len(), 10);
         assert_eq!(rows.iter().map(|(entry, _)| *entry).collect::<Vec<_>>(), expected, "{ids:?}");
         assert_eq!(found_lost, lost, "{ids:?}");
-        // The same rows, whatever the range begins with.
+        // The rows are the same for every start of the range.
         for start in 0..topic.len() {
             let (rows, _, _) = read(&topic, start, topic.len(), 10);
             let wanted: Vec<_> = expected.iter().copied().filter(|entry| *entry >= start as i64).collect();
@@ -170,10 +172,10 @@ fn duplicates_and_gaps_are_as_in_the_java_client() {
 }
 
 #[test]
-fn a_message_without_its_beginning_is_reported() {
+fn a_message_without_its_first_chunk_is_reported() {
     let mut decoder = decoder(0, 9, 10);
     decoder.push(&mut at(&[(3, chunk("a", 1)), (4, chunk("a", 2)), (5, batched_entry(1))]));
-    assert!(decoder.next_batch(true).unwrap().is_none(), "it waits, and all behind it");
+    assert!(decoder.next_batch(true).unwrap().is_none(), "the message and all later messages wait");
     let missing = decoder.missing_chunks().unwrap();
     assert_eq!((missing.at.entry, missing.chunks), (4, 3));
     assert!(!decoder.look_back(&mut at(&[(3, chunk("a", 1))]), true).unwrap());
@@ -181,7 +183,7 @@ fn a_message_without_its_beginning_is_reported() {
     assert_eq!(rows(&drain(&mut decoder).unwrap()), [(5, "m0".to_owned())]);
     let lost = decoder.take_lost();
     assert_eq!((lost[0].at.entry, lost[0].has_first, lost[0].uuid.as_str()), (4, false, "a"));
-    assert!(decoder.take_lost().is_empty(), "told once");
+    assert!(decoder.take_lost().is_empty(), "a lost message is reported once");
 }
 
 #[test]
@@ -197,7 +199,7 @@ fn a_waiting_message_flushes_no_short_batch() {
 }
 
 #[test]
-fn entries_outside_the_range_may_be_damaged_unless_they_are_needed() {
+fn damage_outside_the_range_is_an_error_only_in_needed_chunks() {
     let broken = |mut bytes: Vec<u8>| {
         *bytes.last_mut().unwrap() ^= 1;
         bytes
@@ -220,14 +222,14 @@ fn entries_outside_the_range_may_be_damaged_unless_they_are_needed() {
 }
 
 #[test]
-fn compression_is_over_the_whole_message() {
+fn chunks_are_decompressed_as_one_message() {
     let text = "the same words over and over ".repeat(50);
     let packed = _kernel::compression::Compressor::new(_kernel::compression::Codec::Zstd)
         .compress(text.as_bytes())
         .unwrap()
         .to_vec();
     let (left, right) = packed.split_at(packed.len() / 2);
-    let of = |id: u64, piece: &[u8]| {
+    let compressed_chunk = |id: u64, piece: &[u8]| {
         let mut md = metadata();
         put_number(&mut md, 8, 3);
         put_number(&mut md, 9, text.len() as u64);
@@ -237,12 +239,12 @@ fn compression_is_over_the_whole_message() {
         put_number(&mut md, 29, id);
         entry(&md, piece)
     };
-    let (rows, _, _) = read(&[of(0, left), of(1, right)], 0, 2, 10);
+    let (rows, _, _) = read(&[compressed_chunk(0, left), compressed_chunk(1, right)], 0, 2, 10);
     assert_eq!(rows, [(1, text)]);
 }
 
 #[test]
-fn chunks_that_contradict_themselves_do_not_decode() {
+fn contradictory_chunks_do_not_decode() {
     let mut batch = metadata();
     put_number(&mut batch, 11, 1);
     put_bytes(&mut batch, 26, b"a");
@@ -274,11 +276,11 @@ fn a_message_of_one_chunk_is_a_plain_message() {
 }
 
 #[test]
-fn the_next_range_begins_without_chunks() {
+fn the_next_range_starts_without_chunks() {
     let mut decoder = decoder(0, 9, 10);
     decoder.push(&mut at(&[(0, chunk("a", 0)), (1, chunk("a", 1))]));
     assert!(drain(&mut decoder).unwrap().is_empty());
-    // Another partition, whose producer gives out the same names.
+    // The producer of another partition may assign the same uuids.
     decoder.rewind(4, Range::default()).unwrap();
     decoder.push(&mut at(&[(5, chunk("a", 2))]));
     assert!(drain(&mut decoder).unwrap().is_empty());
@@ -286,7 +288,7 @@ fn the_next_range_begins_without_chunks() {
 }
 
 #[test]
-fn messages_whose_chunks_are_still_to_come_are_told_with_their_first_chunk() {
+fn incomplete_messages_are_reported_with_their_first_chunk() {
     let topic = [
         chunk("a", 0),
         chunk("b", 0),
@@ -303,6 +305,6 @@ fn messages_whose_chunks_are_still_to_come_are_told_with_their_first_chunk() {
     let messages = decoder.chunked_messages();
     let open: Vec<_> = messages.iter().filter_map(|message| message.open_since).collect();
     assert_eq!(open.iter().map(|first| (first.ledger, first.entry)).collect::<Vec<_>>(), [(7, 1)]);
-    // One that has ended; of one that began before the range nothing is known until it ends.
+    // "a" has ended and "b" is open. "c" began before the range, so it is unknown until it ends.
     assert_eq!(messages.len(), 2);
 }

@@ -1,5 +1,6 @@
-//! Damaged input gives an error or wrong data without a checksum, but never a panic, a hang or a huge
-//! allocation.
+//! Damaged input, which never causes a panic, a hang or a huge allocation.
+//!
+//! An entry with a checksum is an error. An entry without a checksum is an error or has wrong data.
 
 use std::sync::Arc;
 
@@ -69,11 +70,11 @@ fn decode(value_type: &str, bytes: &[u8]) -> Result<usize, ErrorKind> {
 const CODECS: [&str; 5] = ["NONE", "LZ4", "ZLIB", "ZSTD", "SNAPPY"];
 
 #[test]
-fn every_bit_flip_behind_the_checksum_is_an_error() {
+fn every_bit_flip_under_the_checksum_is_an_error() {
     for codec in CODECS {
         let sample = sample("avro", codec);
         assert_eq!(decode("avro", &sample), Ok(3));
-        // From the checksum on: a flip in the magic makes it an entry without a checksum.
+        // The flips start at the checksum, because a flip in the magic makes an entry without a checksum.
         for bit in 16..sample.len() * 8 {
             let mut damaged = sample.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
@@ -83,7 +84,7 @@ fn every_bit_flip_behind_the_checksum_is_an_error() {
 }
 
 #[test]
-fn no_bit_flip_without_checksum_panics() {
+fn bit_flips_without_a_checksum_do_not_panic() {
     for value_type in ["avro", "json"] {
         for codec in CODECS {
             let sample = sample(value_type, codec).split_off(6);
@@ -104,7 +105,7 @@ fn every_truncation_is_an_error() {
             for sample in [sample(value_type, codec), sample(value_type, codec).split_off(6)] {
                 for length in 0..sample.len() {
                     let decoded = decode(value_type, &sample[..length]);
-                    // The tail of a zlib stream holds no data, and Java does not write it.
+                    // The tail of a zlib stream contains no data, and Java does not write it.
                     let tail = codec == "ZLIB" && sample.len() - length <= 6 && decoded == Ok(3);
                     assert!(decoded.is_err() || tail, "{value_type} {codec} {length}");
                 }
@@ -115,7 +116,7 @@ fn every_truncation_is_an_error() {
 
 #[test]
 fn random_payloads_do_not_panic() {
-    // A fixed linear congruence: the same bytes in every run.
+    // A linear congruential generator with a fixed seed returns the same bytes in every run.
     let mut state = 0x2545_f491_4f6c_dd1du64;
     let mut next = move || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -132,7 +133,7 @@ fn random_payloads_do_not_panic() {
 }
 
 #[test]
-fn codecs_refuse_a_wrong_size() {
+fn codecs_refuse_a_wrong_uncompressed_size() {
     let data = b"some text, some text, some text, some text".repeat(3);
     for codec in [Codec::Lz4, Codec::Zlib, Codec::Zstd, Codec::Snappy] {
         let packed = Compressor::new(codec).compress(&data).unwrap().to_vec();

@@ -1,4 +1,4 @@
-//! The digest of rows: the same however they are ordered, divided and sent; another one for any other row.
+//! The digest of rows. Order, partitions and batching of the rows do not change it, and any other row does.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use arrow_schema::SchemaRef;
 
 const TOPIC: &str = "persistent://public/default/orders";
 
-/// One message of a topic of strings.
+/// A message of a topic of strings.
 #[derive(Clone, Debug)]
 struct Row {
     value: Option<String>,
@@ -65,7 +65,11 @@ fn batch(rows: &[Row]) -> RecordBatch {
     .unwrap()
 }
 
-fn made(schema: SchemaRef, topic: &str, options: impl Fn(EncoderOptions) -> EncoderOptions) -> Encoder {
+fn digesting_encoder(
+    schema: SchemaRef,
+    topic: &str,
+    options: impl Fn(EncoderOptions) -> EncoderOptions,
+) -> Encoder {
     let mut encoder = encoder(&options(encoder_options(schema, "string")));
     encoder.start_digest(topic);
     encoder
@@ -73,24 +77,24 @@ fn made(schema: SchemaRef, topic: &str, options: impl Fn(EncoderOptions) -> Enco
 
 fn digest_of(rows: &[Row], topic: &str) -> (u64, u64) {
     let batch = batch(rows);
-    let mut encoder = made(batch.schema(), topic, |options| options);
+    let mut encoder = digesting_encoder(batch.schema(), topic, |options| options);
     encoder.digest(&batch).unwrap();
-    told(&encoder)
+    digest_parts(&encoder)
 }
 
-fn told(encoder: &Encoder) -> (u64, u64) {
+fn digest_parts(encoder: &Encoder) -> (u64, u64) {
     encoder.row_digest().map(|digest| (digest.rows, digest.sum)).unwrap()
 }
 
 #[test]
-fn however_rows_are_sent() {
+fn the_digest_does_not_depend_on_order_and_batching() {
     let mut rows: Vec<Row> = (0..500).map(|number| row(&number.to_string())).collect();
     let plain = digest_of(&rows, TOPIC);
     assert_eq!(plain.0, 500);
     rows.reverse();
     rows.iter_mut().enumerate().for_each(|(number, row)| row.partition = number as i32 % 3);
     let schema = batch(&rows).schema();
-    let mut encoder = made(schema, TOPIC, |options| EncoderOptions {
+    let mut encoder = digesting_encoder(schema, TOPIC, |options| EncoderOptions {
         partitions: 3,
         compression: "LZ4".to_owned(),
         batching_max_messages: 7,
@@ -101,11 +105,11 @@ fn however_rows_are_sent() {
     for part in rows.chunks(90) {
         encoder.encode(&batch(part), 1).unwrap();
     }
-    assert_eq!(told(&encoder), plain);
+    assert_eq!(digest_parts(&encoder), plain);
 }
 
 #[test]
-fn parts_add_up() {
+fn digests_of_parts_add_up() {
     let rows: Vec<Row> = (0..100).map(|number| row(&number.to_string())).collect();
     let (one, other) = (digest_of(&rows[..30], TOPIC), digest_of(&rows[30..], TOPIC));
     let whole = digest_of(&rows, TOPIC);
@@ -113,7 +117,7 @@ fn parts_add_up() {
 }
 
 #[test]
-fn whatever_differs_in_a_row() {
+fn every_difference_in_a_row_changes_the_digest() {
     let plain = row("value");
     let others = [
         row("valuf"),
@@ -138,22 +142,22 @@ fn whatever_differs_in_a_row() {
     let mut apart = sums.clone();
     apart.sort_unstable();
     apart.dedup();
-    // A null value and a tombstone are the same message.
+    // A null value and a tombstone are the same message, so their digests are equal.
     assert_eq!(apart.len(), sums.len() - 1, "{sums:x?}");
 }
 
 #[test]
-fn what_fails_is_not_in_it() {
+fn a_failed_batch_is_not_in_the_digest() {
     let rows = [row("1"), Row { time: Some(-1), ..row("2") }];
     let batch = batch(&rows);
-    let mut encoder = made(batch.schema(), TOPIC, |options| options);
+    let mut encoder = digesting_encoder(batch.schema(), TOPIC, |options| options);
     encoder.encode(&batch, 1).unwrap_err();
     encoder.digest(&batch).unwrap_err();
-    assert_eq!(told(&encoder), (0, 0));
+    assert_eq!(digest_parts(&encoder), (0, 0));
 }
 
-/// Journals hold digests, so they must not change.
+/// Journals contain digests, so the digest of a row must not change between versions.
 #[test]
-fn as_journals_have_it() {
+fn the_digest_of_a_row_is_stable() {
     assert_eq!(digest_of(&[row("value")], TOPIC), (1, 7_291_767_893_804_852_947));
 }

@@ -1,4 +1,4 @@
-//! Encrypted entries: made here with AES-GCM, and by the Java client's own MessageCryptoBc.
+//! Encrypted entries, from AES-GCM in these tests and from `MessageCryptoBc` of the Java client.
 
 use crate::common::*;
 use _kernel::decode::{BadRows, Decoder, IntakeOptions};
@@ -15,7 +15,7 @@ use arrow_schema::{DataType, Field};
 const KEY: [u8; 32] = [7; 32];
 const NONCE: [u8; 12] = [9; 12];
 
-/// Encryption fields for `names`; the data key is "wrapped" as `wrapped-NAME`.
+/// Return metadata with encryption fields for the keys `names`. The wrapped data key is the text `wrapped-NAME`.
 fn sealed_metadata(names: &[&str]) -> Vec<u8> {
     let mut out = metadata();
     for name in names {
@@ -46,11 +46,11 @@ fn decoder(on_failure: OnFailure, value_type: &str) -> Decoder {
     Decoder::new(options).unwrap()
 }
 
-/// Decode; `answer` is asked for each wanted data key.
+/// Decode `data`, and call `unwrap_key` for each data key that the decoder needs.
 fn decode(
     decoder: &mut Decoder,
     data: &[Vec<u8>],
-    mut answer: impl FnMut(&str) -> std::result::Result<Vec<u8>, String>,
+    mut unwrap_key: impl FnMut(&str) -> std::result::Result<Vec<u8>, String>,
 ) -> Result<Vec<RecordBatch>> {
     decoder.push(&mut entries(data));
     let mut out = Vec::new();
@@ -61,7 +61,7 @@ fn decode(
             return Ok(out);
         }
         for key in wanted {
-            match answer(&key.name) {
+            match unwrap_key(&key.name) {
                 Ok(data_key) => decoder.add_data_key(&key.wrapped, &data_key),
                 Err(why) => decoder.refuse_data_key(&key.wrapped, &why),
             }
@@ -74,17 +74,17 @@ fn no_key(name: &str) -> std::result::Result<Vec<u8>, String> {
 }
 
 #[test]
-fn a_key_is_asked_for_once() {
-    let mut asked = Vec::new();
+fn a_key_is_requested_once() {
+    let mut requested_keys = Vec::new();
     let data = [sealed_batch(&["k"], 2), batched_entry(1), sealed_batch(&["k"], 1)];
     let batches = decode(&mut decoder(OnFailure::Fail, "string"), &data, |name| {
-        asked.push(name.to_owned());
+        requested_keys.push(name.to_owned());
         Ok(KEY.to_vec())
     })
     .unwrap();
     let expected: Vec<_> = ["m0", "m1", "m0", "m0"].map(|v| Some(v.to_owned())).into();
     assert_eq!(strings(&batches[0], "value"), expected);
-    assert_eq!(asked, ["k"]);
+    assert_eq!(requested_keys, ["k"]);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn one_key_of_several_is_enough() {
 }
 
 #[test]
-fn fail_names_the_message_the_keys_and_the_reason() {
+fn the_error_names_the_message_the_keys_and_the_reason() {
     let cases: [(&[u8], &str); 3] =
         [(b"", "no private key for a"), (&[1; 32], "does not authenticate"), (&[1; 5], "5 bytes")];
     for (key, reason) in cases {
@@ -113,7 +113,7 @@ fn fail_names_the_message_the_keys_and_the_reason() {
 }
 
 #[test]
-fn discard_gives_no_row_and_counts() {
+fn discard_returns_no_row_and_counts_the_message() {
     let mut decoder = decoder(OnFailure::Discard, "string");
     let data = [sealed_batch(&["a"], 2), batched_entry(1), sealed_batch(&["a"], 3)];
     let batches = decode(&mut decoder, &data, no_key).unwrap();
@@ -122,7 +122,7 @@ fn discard_gives_no_row_and_counts() {
 }
 
 #[test]
-fn consume_gives_the_encrypted_entry_as_one_row() {
+fn consume_returns_the_encrypted_entry_as_one_row() {
     let batch =
         &decode(&mut decoder(OnFailure::Consume, "bytes"), &[sealed_batch(&["a"], 2)], no_key).unwrap()[0];
     assert_eq!(batch.num_rows(), 1);
@@ -139,7 +139,7 @@ fn consume_gives_the_encrypted_entry_as_one_row() {
 }
 
 #[test]
-fn consume_gives_no_value_but_bytes() {
+fn consume_refuses_values_that_are_not_bytes() {
     let error =
         decode(&mut decoder(OnFailure::Consume, "string"), &[sealed_batch(&["a"], 1)], no_key).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Payload, "a bad row");
@@ -150,7 +150,7 @@ fn consume_gives_no_value_but_bytes() {
 }
 
 #[test]
-fn a_consumed_batch_lies_where_its_first_message_lies() {
+fn a_consumed_batch_has_the_position_of_its_first_message() {
     for (start, end, expected) in
         [((7, 0, 1), (7, 9, 0), 0), ((7, 0, 0), (7, 0, 1), 1), ((7, 0, 0), (7, 0, 0), 0)]
     {
@@ -173,7 +173,7 @@ fn sealed_chunk(id: u64, piece: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn each_chunk_is_encrypted_by_itself() {
+fn each_chunk_is_decrypted_separately() {
     let data = [sealed_chunk(0, b"abc"), sealed_chunk(1, b"def")];
     let batches = decode(&mut decoder(OnFailure::Fail, "string"), &data, |_| Ok(KEY.to_vec())).unwrap();
     assert_eq!(strings(&batches[0], "value"), [Some("abcdef".to_owned())]);
@@ -183,7 +183,7 @@ fn each_chunk_is_encrypted_by_itself() {
 }
 
 #[test]
-fn looked_back_chunks_may_need_a_key_too() {
+fn chunks_before_the_range_may_need_a_key() {
     let mut options = string_options();
     options.range = Range { start: Some((7, 1, 0)), end: None };
     let mut decoder = Decoder::new(options).unwrap();
@@ -204,7 +204,7 @@ fn looked_back_chunks_may_need_a_key_too() {
 }
 
 #[test]
-fn keys_of_128_bits_and_nonces_of_other_lengths() {
+fn keys_of_128_bits_decrypt_and_short_nonces_are_refused() {
     let undecryptable = Aes128Gcm::new_from_slice(&KEY[..16]).unwrap();
     let payload = undecryptable.encrypt(&Nonce::from(NONCE), b"x".as_slice()).unwrap();
     let data = [entry(&sealed_metadata(&["a"]), &payload)];
@@ -236,9 +236,9 @@ fn unhex(text: &str) -> Vec<u8> {
     (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
 }
 
-/// Entries that the Java client's classes encrypted; their data key was unwrapped by Java too.
+/// The Java client's classes encrypted these entries, and unwrapped their data keys.
 #[test]
-fn reads_what_java_encrypted() {
+fn entries_that_java_encrypted_decrypt() {
     let golden = include_str!("data/java_encrypted.tsv");
     let lines: Vec<Vec<&str>> = golden.lines().map(|line| line.split('\t').collect()).collect();
     let of_kind = |kind: &str| -> Vec<Vec<u8>> {
@@ -285,7 +285,7 @@ fn a_consumed_message_without_a_bytes_value_is_a_bad_row() {
 }
 
 #[test]
-fn the_next_range_begins_without_keys() {
+fn the_next_range_starts_without_keys() {
     let mut decoder = decoder(OnFailure::Discard, "string");
     let data = [sealed_batch(&["a"], 2)];
     assert_eq!(decode(&mut decoder, &data, |_| Ok(KEY.to_vec())).unwrap()[0].num_rows(), 2);
@@ -297,27 +297,27 @@ fn the_next_range_begins_without_keys() {
 }
 
 #[test]
-fn a_key_that_does_not_fit_is_not_asked_for_again() {
-    // As Python does: one key is unwrapped at a time, and the entry is tried again.
+fn a_wrong_key_is_not_requested_again() {
+    // As in Python, one key is unwrapped at a time, and then the entry is decoded again.
     let mut decoder = decoder(OnFailure::Fail, "string");
     decoder.push(&mut entries(&[sealed_batch(&["a", "b", "c"], 1)]));
-    let mut asked = Vec::new();
+    let mut requested_keys = Vec::new();
     let error = loop {
         match decoder.next_batch(true) {
             Err(error) => break error,
             Ok(batch) => assert!(batch.is_none()),
         }
-        let key = decoder.needed_data_keys().first().cloned().expect("an answer or a wanted key");
-        asked.push(key.name.clone());
-        assert!(asked.len() <= 3, "asked for {asked:?}");
+        let key = decoder.needed_data_keys().first().cloned().expect("an error or a needed key");
+        requested_keys.push(key.name.clone());
+        assert!(requested_keys.len() <= 3, "expected at most 3 requests, got {requested_keys:?}");
         decoder.add_data_key(&key.wrapped, &[1; 32]);
     };
-    assert_eq!(asked, ["a", "b", "c"]);
+    assert_eq!(requested_keys, ["a", "b", "c"]);
     assert!(error.message.contains("does not authenticate"), "{error}");
 }
 
 #[test]
-fn an_entry_of_countless_keys_cannot_be_decrypted() {
+fn an_entry_with_too_many_keys_is_not_decrypted() {
     let names: Vec<String> = (0..1001).map(|i| i.to_string()).collect();
     let data = [sealed_batch(&names.iter().map(String::as_str).collect::<Vec<_>>(), 1)];
     let error = decode(&mut decoder(OnFailure::Fail, "string"), &data, no_key).unwrap_err();

@@ -36,10 +36,8 @@ fn hex(text: &str) -> Vec<u8> {
     (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
 }
 
-/// Entries made by Pulsar's own Java classes, each codec, batched and not; every type is compared in
-/// tests/unit/codec/test_golden.py.
 #[test]
-fn gaps_are_where_ids_are_missing() {
+fn missing_entry_ids_are_gaps() {
     let batch = |ids: &[(i64, i64)]| {
         let mut batch = EntryBatch::default();
         ids.iter().for_each(|&(ledger, entry)| batch.push(Entry::new(ledger, entry, vec![])));
@@ -48,15 +46,17 @@ fn gaps_are_where_ids_are_missing() {
     assert_eq!(batch(&[]).gaps((1, 0)), []);
     assert_eq!(batch(&[(1, 0), (1, 1)]).gaps((1, 0)), []);
     assert_eq!(batch(&[(1, 5), (1, 6)]).gaps((-1, -1)), []);
-    // What comes twice, and what lies before.
+    // Entries that arrive twice, and entries before the start, leave no gap.
     assert_eq!(batch(&[(1, 3), (1, 4), (1, 3), (1, 4), (1, 5)]).gaps((1, 4)), []);
     let found = batch(&[(1, 2), (1, 4), (2, 0), (2, 1), (4, 7)]).gaps((1, 0));
     assert_eq!(found, [((1, 0), (1, 2)), ((1, 3), (1, 4)), ((1, 5), (2, 0)), ((2, 2), (4, 7))]);
     assert_eq!(batch(&[(i64::MAX, i64::MAX)]).gaps((0, 0)), [((0, 0), (i64::MAX, i64::MAX))]);
 }
 
+/// Pulsar's Java classes wrote these entries with each codec, batched and not batched.
+/// `tests/unit/codec/test_golden.py` compares every type.
 #[test]
-fn reads_what_java_wrote() {
+fn entries_that_java_wrote_decode() {
     let lines = include_str!("data/golden.jsonl").lines();
     let parsed = lines.map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     let golden: Vec<Value> = parsed.filter(|line| line["name"] == "STRING").collect();
@@ -86,7 +86,7 @@ fn reads_what_java_wrote() {
 }
 
 #[test]
-fn broker_entry_metadata_and_missing_checksum() {
+fn entries_may_have_broker_metadata_or_no_checksum() {
     let plain = batched_entry(2);
     let mut with_broker = vec![0x0e, 0x02, 0, 0, 0, 2, 8, 1];
     with_broker.extend_from_slice(&plain);
@@ -110,7 +110,7 @@ fn checksum_mismatch_names_the_entry() {
 }
 
 #[test]
-fn markers_and_compacted_out_give_no_row() {
+fn markers_and_compacted_messages_return_no_row() {
     let mut marker = metadata();
     put_number(&mut marker, 20, 21);
     let mut md = metadata();
@@ -133,7 +133,7 @@ fn markers_and_compacted_out_give_no_row() {
 }
 
 #[test]
-fn unbatched_null_empty_and_defaults() {
+fn null_and_empty_messages_outside_a_batch_differ() {
     let mut null = metadata();
     put_number(&mut null, 25, 1);
     let mut empty_lz4 = metadata();
@@ -147,7 +147,7 @@ fn unbatched_null_empty_and_defaults() {
 }
 
 #[test]
-fn bytes_behind_a_batch_are_corrupt() {
+fn bytes_after_a_batch_are_corrupt() {
     let mut md = metadata();
     put_number(&mut md, 11, 1);
     let error = decode_all(string_options(), &[entry(&md, &batch_payload(2))]).unwrap_err();
@@ -159,7 +159,7 @@ fn bytes_behind_a_batch_are_corrupt() {
 }
 
 #[test]
-fn ranges_are_exact() {
+fn ranges_include_their_start_and_exclude_their_end() {
     let data = [batched_entry(3), entry(&metadata(), b"single"), batched_entry(3)];
     let all: Vec<(i64, i64, i32)> =
         vec![(7, 0, 0), (7, 0, 1), (7, 0, 2), (7, 1, 0), (7, 2, 0), (7, 2, 1), (7, 2, 2)];
@@ -177,7 +177,7 @@ fn ranges_are_exact() {
 }
 
 #[test]
-fn entries_outside_the_range_are_not_even_verified() {
+fn entries_outside_the_range_are_not_verified() {
     let mut broken = batched_entry(3);
     *broken.last_mut().unwrap() ^= 1;
     let mut options = string_options();
@@ -187,7 +187,7 @@ fn entries_outside_the_range_are_not_even_verified() {
 }
 
 #[test]
-fn an_entry_is_cut_across_batches() {
+fn an_entry_can_span_record_batches() {
     for batch_rows in 1..=7 {
         let mut options = string_options();
         options.batch_rows = batch_rows;
@@ -213,7 +213,7 @@ fn an_error_is_repeated() {
     assert_eq!(decoder.next_batch(true).unwrap_err(), first);
 }
 
-/// `BrokerEntryMetadata` before an entry.
+/// Return `entry` with `BrokerEntryMetadata` in front of it.
 fn from_broker(fields: &[(u32, u64)], entry: &[u8]) -> Vec<u8> {
     let mut metadata = Vec::new();
     fields.iter().for_each(|&(field, value)| put_number(&mut metadata, field, value));
@@ -225,7 +225,7 @@ fn from_broker(fields: &[(u32, u64)], entry: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_message_has_the_index_and_time_that_the_broker_gave_it() {
+fn a_message_has_the_index_and_time_that_the_broker_assigned() {
     let mut replicated = metadata();
     put_bytes(&mut replicated, 5, b"east");
     let data = [
@@ -238,7 +238,7 @@ fn a_message_has_the_index_and_time_that_the_broker_gave_it() {
     let batches = decode_all(string_options(), &data).unwrap();
     let batch = &batches[0];
     let (none, at) = (None, Some(1_700_000_000_001_000));
-    // The last entry's index cannot be: there is no index below 0.
+    // The last entry has two messages and the index 0. Its first message has no index, because none is below 0.
     let indexes = [none, none, Some(38), Some(39), Some(40), Some(41), none, none, Some(0)];
     assert_eq!(numbers(batch, "__index"), indexes);
     let published = [none, none, at, at, at, none, Some(5_000), none, none];
@@ -249,7 +249,7 @@ fn a_message_has_the_index_and_time_that_the_broker_gave_it() {
 }
 
 #[test]
-fn an_entry_tells_where_it_was_produced() {
+fn an_entry_contains_the_position_of_its_source() {
     let with_source = |positions: &[&str], cluster: Option<&[u8]>| {
         let mut metadata = metadata();
         for position in positions {
@@ -264,25 +264,25 @@ fn an_entry_tells_where_it_was_produced() {
     let east = Some(&b"east"[..]);
     let data = [
         with_source(&["7:12"], east),
-        // What was read elsewhere and written again here.
+        // A message without the source cluster was read in one cluster and written again here.
         with_source(&["7:12"], None),
         with_source(&["7:12", "9:0"], east),
         with_source(&["7"], east),
         with_source(&[], east),
         b"\x0e\x01".to_vec(),
     ];
-    let told: Vec<_> = origins(&entries(&data)).into_iter().map(|o| (o.cluster, o.source)).collect();
+    let found_origins: Vec<_> = origins(&entries(&data)).into_iter().map(|o| (o.cluster, o.source)).collect();
     let east = || Some("east".to_owned());
     let expected =
         [(east(), Some((7, 12))), (None, None), (east(), Some((9, 0))), (east(), None), (east(), None)];
-    assert_eq!(told[..5], expected);
-    assert_eq!(told[5], (None, None));
+    assert_eq!(found_origins[..5], expected);
+    assert_eq!(found_origins[5], (None, None));
     let at: Vec<_> = origins(&entries(&data)).into_iter().map(|o| (o.at, o.published.is_some())).collect();
     assert!(at[..5].iter().all(|(_, is_known)| *is_known) && !at[5].1);
 }
 
 #[test]
-fn broken_metadata_of_a_broker_is_damage() {
+fn damaged_broker_metadata_is_corrupt() {
     let broken = from_broker(&[], &batched_entry(1));
     let mut wrong = vec![0x0e, 0x02, 0, 0, 0, 2, 0x08, 0x80];
     wrong.extend_from_slice(&batched_entry(1));

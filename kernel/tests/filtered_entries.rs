@@ -1,4 +1,4 @@
-//! Filters over entries that hold a part of a message, or that stay encrypted.
+//! Filters over entries that contain a part of a message, or that stay encrypted.
 
 use crate::common::*;
 use crate::filtering::*;
@@ -18,7 +18,7 @@ fn chunk(time: u64, id: u64, of: u64) -> Vec<u8> {
     entry(&md, id.to_string().as_bytes())
 }
 
-/// Rows of `topic`, looking back in it for chunks; and how often that was needed.
+/// Decode `topic`, and look back in it for chunks. Returns the rows and the number of times that it looked back.
 fn chunked(filter: RowFilter, topic: &[Vec<u8>]) -> (Vec<String>, usize) {
     let mut decoder = Decoder::new(filtered(filter)).unwrap();
     decoder.push(&mut entries(topic));
@@ -35,7 +35,7 @@ fn chunked(filter: RowFilter, topic: &[Vec<u8>]) -> (Vec<String>, usize) {
 }
 
 #[test]
-fn a_chunked_message_is_taken_by_its_last_chunk() {
+fn a_chunked_message_is_filtered_by_its_last_chunk() {
     let inside = [chunk(1, 0, 3), chunk(5, 1, 3), chunk(5, 2, 3)];
     assert_eq!(chunked(time(5, 9), &inside), (vec!["012".to_owned()], 1));
     let gap = [chunk(5, 0, 3), chunk(1, 1, 3), chunk(5, 2, 3)];
@@ -47,7 +47,7 @@ fn a_chunked_message_is_taken_by_its_last_chunk() {
 }
 
 #[test]
-fn a_chunk_that_fails_is_no_fault_of_a_message_that_is_not_wanted() {
+fn a_bad_chunk_of_a_filtered_message_is_no_error() {
     let bad = |id, last| {
         let mut md = published(5);
         put_bytes(&mut md, 26, b"u");
@@ -79,7 +79,7 @@ fn encrypted(mut md: Vec<u8>, batched: bool) -> Vec<u8> {
 }
 
 #[test]
-fn entries_that_stay_encrypted_are_taken_by_what_their_row_shows() {
+fn encrypted_entries_are_filtered_by_the_columns_of_their_row() {
     let with_key = |key: &[u8], batched| {
         let mut md = published(5);
         put_bytes(&mut md, 6, key);
@@ -108,7 +108,7 @@ fn entries_that_stay_encrypted_are_taken_by_what_their_row_shows() {
     };
     let wanted = || RowFilter { published_from: Some(2), ..keys(&["a"]) };
     assert_eq!(read(OnFailure::Consume, wanted()).unwrap(), (2, 0));
-    // Nobody knows the keys inside the batches.
+    // The message keys inside an encrypted batch are unknown, so the filter keeps the batch.
     assert_eq!(read(OnFailure::Discard, wanted()).unwrap(), (0, 3));
     assert_eq!(read(OnFailure::Fail, wanted()).unwrap_err().kind, ErrorKind::Encrypted);
     assert_eq!(read(OnFailure::Fail, time(6, 9)).unwrap(), (0, 0));

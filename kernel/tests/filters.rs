@@ -1,4 +1,4 @@
-//! Messages that a filter does not want, by time: dropped unopened, never an error; and what is verified all the same.
+//! Messages that a filter drops, by time. Their payload is not opened and causes no error, but checksums are verified.
 
 use crate::common::*;
 use crate::filtering::*;
@@ -11,7 +11,7 @@ use _kernel::wire::put_bytes;
 use arrow_schema::{DataType, Field};
 
 #[test]
-fn the_time_is_inclusive_and_exclusive() {
+fn the_start_time_is_inclusive_and_the_end_time_exclusive() {
     let data: Vec<_> = (9..13).map(|t| entry(&published(t), t.to_string().as_bytes())).collect();
     assert_eq!(values(time(10, 12), &data), ["10", "11"]);
     assert_eq!(values(time(i64::MIN, 0), &data), [""; 0]);
@@ -20,10 +20,10 @@ fn the_time_is_inclusive_and_exclusive() {
 }
 
 #[test]
-fn event_times_are_those_of_messages_and_none_is_before_every_end() {
+fn event_times_belong_to_messages_and_no_time_is_before_every_end() {
     let data = [
         entry(&happened(5), b"5"),
-        // The metadata of a batch has the event time of its first message, or anything.
+        // A batch's own event time is not reliable: it is the event time of the first message, or any other time.
         happened_batch(9, &[4, 5, 0, 6]),
         entry(&happened(0), b"none"),
         entry(&happened(8), b"8"),
@@ -41,14 +41,14 @@ fn event_times_are_those_of_messages_and_none_is_before_every_end() {
 }
 
 #[test]
-fn an_event_time_outside_leaves_a_message_unopened() {
+fn a_message_with_an_event_time_outside_is_not_opened() {
     let data = [unreadable(happened(5)), entry(&happened(4), b"4"), unreadable(happened(6))];
     assert_eq!(values(event_before(5), &data), ["4"]);
     assert!(decode_all(filtered(event_from(5)), &data).is_err());
 }
 
 #[test]
-fn entries_tell_when_they_were_published() {
+fn entry_batches_have_the_range_of_publish_times() {
     let mut batch = EntryBatch::default();
     assert_eq!(batch.published(), None);
     for (number, time) in [7, 3, 5].into_iter().enumerate() {
@@ -59,7 +59,7 @@ fn entries_tell_when_they_were_published() {
 }
 
 #[test]
-fn what_is_filtered_is_not_opened() {
+fn filtered_messages_are_not_opened() {
     let mut other = published(1);
     put_bytes(&mut other, 6, b"b");
     let data = [unreadable(published(5)), unreadable(other), keyed(1, "a", b"a")];
@@ -69,7 +69,7 @@ fn what_is_filtered_is_not_opened() {
 }
 
 #[test]
-fn values_that_do_not_decode_are_no_fault_when_filtered() {
+fn filtered_values_that_do_not_decode_are_no_error() {
     let mut options = options("int32", vec![Field::new("value", DataType::Int32, true)]);
     options.filter = keys(&["four"]);
     let data = [batch(1, &["no", "four", "number"]), keyed(1, "x", b"short")];
@@ -79,7 +79,7 @@ fn values_that_do_not_decode_are_no_fault_when_filtered() {
 }
 
 #[test]
-fn damage_is_an_error_even_where_it_would_be_filtered() {
+fn damage_is_an_error_even_in_filtered_messages() {
     let mut damaged = entry(&published(1), b"x");
     *damaged.last_mut().unwrap() ^= 1;
     let error = decode_all(filtered(time(5, 9)), &[damaged]).unwrap_err();
@@ -87,8 +87,8 @@ fn damage_is_an_error_even_where_it_would_be_filtered() {
 }
 
 #[test]
-fn filtered_entries_ask_for_no_schema_version() {
-    let of = |time, version: &[u8]| {
+fn filtered_entries_need_no_schema_version() {
+    let versioned_entry = |time, version: &[u8]| {
         let mut md = published(time);
         put_bytes(&mut md, 16, version);
         entry(&md, b"\x02")
@@ -100,7 +100,11 @@ fn filtered_entries_ask_for_no_schema_version() {
         Some(std::sync::Arc::new(arrow_schema::Schema::new(vec![Field::new("f", DataType::Int32, true)])));
     options.filter = time(5, 9);
     let mut decoder = Decoder::new(options).unwrap();
-    let mut batch = entries(&[of(1, b"version1"), of(5, b"version5"), of(9, b"version9")]);
+    let mut batch = entries(&[
+        versioned_entry(1, b"version1"),
+        versioned_entry(5, b"version5"),
+        versioned_entry(9, b"version9"),
+    ]);
     assert_eq!(decoder.unknown_versions(&mut batch).unwrap(), [b"version5".to_vec()]);
     decoder.refuse_version(b"version5", "it is gone");
     decoder.push(&mut batch);
@@ -109,7 +113,7 @@ fn filtered_entries_ask_for_no_schema_version() {
 }
 
 #[test]
-fn the_next_range_brings_its_own_filter() {
+fn the_next_range_has_its_own_filter() {
     let mut decoder = Decoder::new(filtered(keys(&["a"]))).unwrap();
     let topic = [keyed(1, "a", b"A"), keyed(2, "b", b"B")];
     let read = |decoder: &mut Decoder| {

@@ -1,4 +1,4 @@
-//! Splitting a broker's byte stream.
+//! Splitting of a broker's byte stream into frames.
 
 use crate::common;
 use _kernel::ErrorKind;
@@ -63,7 +63,7 @@ fn check(decoder: &mut FrameDecoder, commands: &[Vec<u8>]) {
 }
 
 #[test]
-fn any_cut_gives_the_same_frames() {
+fn any_cut_returns_the_same_frames() {
     let stream = stream();
     for cut in 0..=stream.len() {
         let mut decoder = decoder();
@@ -74,7 +74,7 @@ fn any_cut_gives_the_same_frames() {
 }
 
 #[test]
-fn byte_by_byte() {
+fn single_bytes_return_the_same_frames() {
     let mut decoder = decoder();
     let mut commands = Vec::new();
     for byte in stream() {
@@ -84,7 +84,7 @@ fn byte_by_byte() {
 }
 
 #[test]
-fn a_dropped_consumer_gets_nothing() {
+fn a_dropped_consumer_receives_nothing() {
     let mut decoder = decoder();
     let stream = stream();
     decoder.feed(&stream[..stream.len() / 2]).unwrap();
@@ -95,7 +95,7 @@ fn a_dropped_consumer_gets_nothing() {
     assert!(decoder.take_entries(6).is_some());
 }
 
-/// A connection lives for months while consumers come and go.
+/// A connection can stay open for months, and opens and closes many consumers in this time.
 #[test]
 fn ids_of_dropped_consumers_are_forgotten() {
     let mut decoder = FrameDecoder::new(1 << 20);
@@ -103,7 +103,7 @@ fn ids_of_dropped_consumers_are_forgotten() {
         decoder.add_consumer(consumer);
         decoder.feed(&frame(&message_command(consumer, 7, 300), &common::batched_entry(1))).unwrap();
         decoder.drop_consumer(consumer);
-        // What the broker had sent before it closed the consumer.
+        // The broker sent this message before it closed the consumer.
         decoder.feed(&frame(&message_command(consumer, 7, 301), &common::batched_entry(1))).unwrap();
     }
     assert_eq!(decoder.consumers(), 0);
@@ -121,7 +121,7 @@ fn impossible_lengths_are_corrupt() {
 }
 
 #[test]
-fn no_bit_flip_panics() {
+fn bit_flips_do_not_panic() {
     let stream = stream();
     for bit in 0..stream.len() * 8 {
         let mut damaged = stream.clone();

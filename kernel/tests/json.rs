@@ -1,4 +1,4 @@
-//! JSON text to columns: what counts, what is skipped and what is refused.
+//! JSON text to columns: values, skipped members and refused texts.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ fn json_options(fields: Vec<Field>) -> DecoderOptions {
     options
 }
 
-/// The columns of one message behind another one.
+/// Return the columns of a message that is decoded after another message.
 fn columns(fields: Vec<Field>, text: &[u8]) -> Result<Vec<ArrayRef>, KernelError> {
     let before = br#"{"n": 1, "t": "before", "list": [{"x": 1}], "map": {"k": {"y": "v"}}, "raw": "AAE="}"#;
     let mut decoder = Decoder::new(json_options(fields))?;
@@ -49,18 +49,18 @@ fn columns(fields: Vec<Field>, text: &[u8]) -> Result<Vec<ArrayRef>, KernelError
     Ok(batches[0].columns().iter().map(|column| column.slice(1, 1)).collect())
 }
 
-/// The value of a column, as text; empty is null.
-fn one(name: &str, text: &str) -> Result<String, KernelError> {
+/// Return the value of column `name` as text. An empty text is null.
+fn column_text(name: &str, text: &str) -> Result<String, KernelError> {
     let index = fields().iter().position(|field| field.name() == name).unwrap();
     let column = columns(fields(), text.as_bytes())?.remove(index);
     Ok(ArrayFormatter::try_new(&column, &FormatOptions::default()).unwrap().value(0).to_string())
 }
 
-fn is(name: &str, text: &str, expected: &str) {
-    assert_eq!(one(name, text).expect(text), expected, "{text}");
+fn assert_value(name: &str, text: &str, expected: &str) {
+    assert_eq!(column_text(name, text).expect(text), expected, "{text}");
 }
 
-fn refused(text: &str, why: &str) {
+fn assert_refused(text: &str, why: &str) {
     let error = columns(fields(), text.as_bytes()).expect_err(text);
     assert_eq!(error.kind, ErrorKind::Payload, "{text}");
     assert_eq!(error.at.map(|at| at.entry), Some(1), "{text}");
@@ -69,31 +69,35 @@ fn refused(text: &str, why: &str) {
 
 #[test]
 fn the_last_of_equal_keys_counts() {
-    is("n", r#"{"n": 5, "n": 7}"#, "7");
-    is("n", r#"{"n": 5, "n": null}"#, "");
-    is("b", r#"{"b": true, "b": false}"#, "false");
-    is("t", r#"{"t": "long before", "d": 1, "t": "after", "t": "x"}"#, "x");
-    is("raw", r#"{"raw": "AAAA", "raw": "//8="}"#, "ffff");
-    is("list", r#"{"list": [{"x": 1}, {"x": 2}], "list": [{"x": 3}]}"#, "[{x: 3, y: }]");
-    is("map", r#"{"map": {"a": {}, "b": {}}, "map": {"c": {"y": "z"}}}"#, "{c: {x: , y: z}}");
-    is("map", r#"{"map": {"a": {"x": 1}, "b": null, "a": {"x": 2}}}"#, "{b: , a: {x: 2, y: }}");
-    is("map", r#"{"map": {"a": {}, "a": {}}, "map": {"a": {"x": 1}}}"#, "{a: {x: 1, y: }}");
-    is("map", r#"{"map": {"a": {}, "\u0061": {"x": 3}}}"#, "{a: {x: 3, y: }}");
+    assert_value("n", r#"{"n": 5, "n": 7}"#, "7");
+    assert_value("n", r#"{"n": 5, "n": null}"#, "");
+    assert_value("b", r#"{"b": true, "b": false}"#, "false");
+    assert_value("t", r#"{"t": "long before", "d": 1, "t": "after", "t": "x"}"#, "x");
+    assert_value("raw", r#"{"raw": "AAAA", "raw": "//8="}"#, "ffff");
+    assert_value("list", r#"{"list": [{"x": 1}, {"x": 2}], "list": [{"x": 3}]}"#, "[{x: 3, y: }]");
+    assert_value("map", r#"{"map": {"a": {}, "b": {}}, "map": {"c": {"y": "z"}}}"#, "{c: {x: , y: z}}");
+    assert_value("map", r#"{"map": {"a": {"x": 1}, "b": null, "a": {"x": 2}}}"#, "{b: , a: {x: 2, y: }}");
+    assert_value("map", r#"{"map": {"a": {}, "a": {}}, "map": {"a": {"x": 1}}}"#, "{a: {x: 1, y: }}");
+    assert_value("map", r#"{"map": {"a": {}, "\u0061": {"x": 3}}}"#, "{a: {x: 3, y: }}");
     let many: Vec<String> = (0..50).map(|i| format!(r#""k{}": {{"x": {i}}}"#, i % 2)).collect();
-    is("map", &format!(r#"{{"map": {{{}}}}}"#, many.join(",")), "{k0: {x: 48, y: }, k1: {x: 49, y: }}");
-    is("point", r#"{"point": {"x": 1, "y": "a"}, "point": {"x": 2, "x": 3}}"#, "{x: 3, y: }");
-    is("point", r#"{"point": null, "point": {"x": 4}}"#, "{x: 4, y: }");
+    assert_value(
+        "map",
+        &format!(r#"{{"map": {{{}}}}}"#, many.join(",")),
+        "{k0: {x: 48, y: }, k1: {x: 49, y: }}",
+    );
+    assert_value("point", r#"{"point": {"x": 1, "y": "a"}, "point": {"x": 2, "x": 3}}"#, "{x: 3, y: }");
+    assert_value("point", r#"{"point": null, "point": {"x": 4}}"#, "{x: 4, y: }");
 }
 
 #[test]
-fn fields_in_any_order_or_not_at_all() {
-    is("n", r#"{"point": {"y": "a", "x": 1}, "t": "x", "n": 5}"#, "5");
-    is("t", "{}", "");
-    is("n", "\r\n\t {\"n\" :\t5 ,\n\"t\": \"x\" } \n", "5");
-    is("n", r#"{"N": 1, "nn": 2, "": 3}"#, "");
-    is("n", r#"{"other": {"n": [1, {"n": "}"}, true, null, -1.5e-3]}, "n": 6}"#, "6");
-    is("ü\"", r#"{"ü\"": 1}"#, "1");
-    is("ü\"", "{\"\\u00fc\\u0022\": 2}", "2");
+fn fields_may_be_in_any_order_or_missing() {
+    assert_value("n", r#"{"point": {"y": "a", "x": 1}, "t": "x", "n": 5}"#, "5");
+    assert_value("t", "{}", "");
+    assert_value("n", "\r\n\t {\"n\" :\t5 ,\n\"t\": \"x\" } \n", "5");
+    assert_value("n", r#"{"N": 1, "nn": 2, "": 3}"#, "");
+    assert_value("n", r#"{"other": {"n": [1, {"n": "}"}, true, null, -1.5e-3]}, "n": 6}"#, "6");
+    assert_value("ü\"", r#"{"ü\"": 1}"#, "1");
+    assert_value("ü\"", "{\"\\u00fc\\u0022\": 2}", "2");
     let many: Vec<Field> = (0..40).map(|i| Field::new(format!("f{i}"), DataType::Int64, true)).collect();
     let text: Vec<String> = (0..40).rev().map(|i| format!("\"f{i}\": {i}")).collect();
     for (i, column) in
@@ -104,28 +108,28 @@ fn fields_in_any_order_or_not_at_all() {
 }
 
 #[test]
-fn texts() {
-    is("t", r#"{"t": "\"\\\/\b\f\n\r\t"}"#, "\"\\/\u{8}\u{c}\n\r\t");
-    is("t", "{\"t\": \"a\\u00e9\\u0000\\ud83d\\uDE00z\"}", "aé\0😀z");
-    is("t", "{\"t\": \"aé😀\"}", "aé😀");
+fn texts_are_unescaped() {
+    assert_value("t", r#"{"t": "\"\\\/\b\f\n\r\t"}"#, "\"\\/\u{8}\u{c}\n\r\t");
+    assert_value("t", "{\"t\": \"a\\u00e9\\u0000\\ud83d\\uDE00z\"}", "aé\0😀z");
+    assert_value("t", "{\"t\": \"aé😀\"}", "aé😀");
     for length in 0..70 {
         let text = "x".repeat(length);
-        is("t", &format!(r#"{{"t": "{text}"}}"#), &text);
-        is("t", &format!(r#"{{"t": "{text}\n{text}"}}"#), &format!("{text}\n{text}"));
+        assert_value("t", &format!(r#"{{"t": "{text}"}}"#), &text);
+        assert_value("t", &format!(r#"{{"t": "{text}\n{text}"}}"#), &format!("{text}\n{text}"));
     }
     for bad in
         [r"\ud83d", r"\ude00", r"\ud83d\n", r"\ud83dA", r"\ud83d\ud83d", r"\u12", r"\u+123", r"\x", r"\u12é"]
     {
-        refused(&format!(r#"{{"t": "{bad}"}}"#), "not JSON");
-        refused(&format!(r#"{{"unknown": "{bad}"}}"#), "not JSON");
+        assert_refused(&format!(r#"{{"t": "{bad}"}}"#), "not JSON");
+        assert_refused(&format!(r#"{{"unknown": "{bad}"}}"#), "not JSON");
     }
     let error = columns(fields(), b"{\"unknown\": \"\xff\"}").unwrap_err();
     assert!(error.message.contains("at byte 13: expected UTF-8"), "{}", error.message);
 }
 
 #[test]
-fn two_halves_of_a_character_are_no_text() {
-    // Joined they would be one: each text counts for itself, wherever in it the half is.
+fn a_character_that_two_texts_share_is_not_text() {
+    // The two halves form a character only if the texts are joined. Each text is checked separately.
     let payload = [b"{\"t\": \"", [b'x'; 40].as_slice(), b"\xc3\", \"point\": {\"y\": \"\xa9\"}}"].concat();
     let error = columns(fields(), &payload).unwrap_err();
     let why =
@@ -135,7 +139,7 @@ fn two_halves_of_a_character_are_no_text() {
 }
 
 #[test]
-fn keys_of_every_length_are_told_apart() {
+fn keys_of_every_length_are_distinguished() {
     for length in 1..40 {
         let name = "k".repeat(length);
         let other = format!("{}x", &name[1..]);
@@ -158,7 +162,7 @@ fn keys_of_every_length_are_told_apart() {
 }
 
 #[test]
-fn integers() {
+fn integers_are_read_exactly_or_refused() {
     for (text, value) in [
         ("0", 0),
         ("-0", 0),
@@ -170,13 +174,13 @@ fn integers() {
         ("-12.50e1", -125),
         ("\"42\"", 42),
         ("\" +42.0 \"", 42),
-        // More than a double holds.
+        // These numbers need more digits than a double has.
         ("9007199254740993.0", 9_007_199_254_740_993),
         ("9.223372036854775807e18", i64::MAX),
         ("-9223372036854775808.000", i64::MIN),
         ("\"9007199254740993.0\"", 9_007_199_254_740_993),
     ] {
-        is("n", &format!(r#"{{"n": {text}}}"#), &value.to_string());
+        assert_value("n", &format!(r#"{{"n": {text}}}"#), &value.to_string());
     }
     for bad in [
         "9223372036854775808",
@@ -193,17 +197,17 @@ fn integers() {
         "\"0x10\"",
         "true",
     ] {
-        refused(&format!(r#"{{"n": {bad}}}"#), "does not fit its schema in field n, at byte 6");
+        assert_refused(&format!(r#"{{"n": {bad}}}"#), "does not fit its schema in field n, at byte 6");
     }
     for bad in ["01", "-", "+1", ".5", "1.", "1e", "1e+", "-a", "0x1", "1_0", "NaN", "--1", "00"] {
-        refused(&format!(r#"{{"n": {bad}}}"#), "not JSON");
-        refused(&format!(r#"{{"d": {bad}}}"#), "not JSON");
-        refused(&format!(r#"{{"unknown": {bad}}}"#), "not JSON");
+        assert_refused(&format!(r#"{{"n": {bad}}}"#), "not JSON");
+        assert_refused(&format!(r#"{{"d": {bad}}}"#), "not JSON");
+        assert_refused(&format!(r#"{{"unknown": {bad}}}"#), "not JSON");
     }
 }
 
 #[test]
-fn doubles_are_the_nearest() {
+fn doubles_are_the_nearest_to_their_text() {
     let mut state = 1u64;
     let mut texts: Vec<String> = Vec::new();
     for round in 0..2000u32 {
@@ -225,18 +229,18 @@ fn doubles_are_the_nearest() {
         assert_eq!(got.to_bits(), text.parse::<f64>().unwrap().to_bits(), "{text}");
     }
     for (text, expected) in [("NaN", "NaN"), ("Infinity", "inf"), ("-Infinity", "-inf"), ("1.5", "1.5")] {
-        is("d", &format!(r#"{{"d": "{text}"}}"#), expected);
+        assert_value("d", &format!(r#"{{"d": "{text}"}}"#), expected);
     }
     for bad in ["1e400", "-1e400", "\"1e400\"", "\"x\"", "\"nan\"", "\"infinity\"", "\"\"", "true", "[]"] {
-        refused(&format!(r#"{{"d": {bad}}}"#), "expected a number");
+        assert_refused(&format!(r#"{{"d": {bad}}}"#), "expected a number");
     }
-    is("d", r#"{"d": " 1.5e3 "}"#, "1500.0");
+    assert_value("d", r#"{"d": " 1.5e3 "}"#, "1500.0");
 }
 
 #[test]
-fn what_is_no_single_object_is_refused() {
+fn text_that_is_not_one_object_is_refused() {
     for bad in ["", " ", "[]", "1", "null", "\"{}\"", "[{}]", "x", "\u{feff}{}"] {
-        refused(bad, "");
+        assert_refused(bad, "");
     }
     for bad in [
         "{",
@@ -263,45 +267,52 @@ fn what_is_no_single_object_is_refused() {
         "{\"t\":\"",
         "{}\u{0}",
     ] {
-        refused(bad, "");
+        assert_refused(bad, "");
     }
-    refused("{} {}", "exactly one JSON object");
+    assert_refused("{} {}", "exactly one JSON object");
     let whole = r#"{"n": -1.0e1, "t": "a\u00e9", "list": [{"x": 1}, null], "map": {"k": {}}, "u": [true, {"a": null}]}"#;
-    one("n", whole).unwrap();
+    column_text("n", whole).unwrap();
     for end in 0..whole.len() {
-        refused(&whole[..end], "");
+        assert_refused(&whole[..end], "");
     }
 }
 
 #[test]
-fn faults_name_field_and_place() {
-    refused(
+fn errors_name_the_field_and_the_byte() {
+    assert_refused(
         r#"{"list": [{"x": 1}, {"x": "a"}]}"#,
         "in field list[].x, at byte 26: expected an integer of 32 bits",
     );
-    refused(r#"{"map": {"k": {"y": 1}}}"#, "in field map.k.y, at byte 20: expected a text, got \"1}}}\"");
-    refused(r#"{"point": []}"#, "in field point, at byte 10: expected an object");
-    refused(r#"{"list": {}}"#, "expected an array");
-    refused(r#"{"b": 1}"#, "expected a boolean");
+    assert_refused(
+        r#"{"map": {"k": {"y": 1}}}"#,
+        "in field map.k.y, at byte 20: expected a text, got \"1}}}\"",
+    );
+    assert_refused(r#"{"point": []}"#, "in field point, at byte 10: expected an object");
+    assert_refused(r#"{"list": {}}"#, "expected an array");
+    assert_refused(r#"{"b": 1}"#, "expected a boolean");
     for bad in ["€", "abc", "plain text", "AAE", "AAE=\\n", "-_8="] {
-        refused(&format!(r#"{{"raw": "{bad}"}}"#), "expected bytes as base64 text");
+        assert_refused(&format!(r#"{{"raw": "{bad}"}}"#), "expected bytes as base64 text");
     }
-    refused(r#"{"point": {"x": 2147483648}}"#, "32 bits");
+    assert_refused(r#"{"point": {"x": 2147483648}}"#, "32 bits");
 }
 
 #[test]
-fn depth_is_bounded() {
+fn nesting_is_limited() {
     let nested = |depth: usize| format!(r#"{{"u": {}{}}}"#, "[".repeat(depth), "]".repeat(depth));
-    is("n", &nested(1000), "");
-    refused(&nested(1002), "at most 1000 nested arrays and objects");
-    refused(&format!(r#"{{"u": {}"#, "[".repeat(1_000_000)), "at most 1000 nested arrays and objects");
-    refused(&format!(r#"{{"u": {}"#, "{\"a\":".repeat(1_000_000)), "at most 1000 nested arrays and objects");
+    assert_value("n", &nested(1000), "");
+    assert_refused(&nested(1002), "at most 1000 nested arrays and objects");
+    assert_refused(&format!(r#"{{"u": {}"#, "[".repeat(1_000_000)), "at most 1000 nested arrays and objects");
+    assert_refused(
+        &format!(r#"{{"u": {}"#, "{\"a\":".repeat(1_000_000)),
+        "at most 1000 nested arrays and objects",
+    );
 }
 
-/// Keys come in an order of their own in each object, some twice, some never, some unknown, some with escapes or spaces;
-/// what the objects before had must not matter.
+/// Each object has its keys in a random order: some are repeated, missing, unknown, escaped or followed by spaces.
+///
+/// The keys of earlier objects must not affect the values.
 #[test]
-fn any_order_of_keys_behind_any_other() {
+fn any_order_of_keys_may_follow_any_other() {
     for seed in 1..=20u64 {
         let mut state = seed;
         let mut below = |end: u64| {

@@ -1,4 +1,4 @@
-//! Numbers and texts of JSON against serde_json, which writes each as short as it gets.
+//! JSON numbers and texts, compared with `serde_json`, which writes the shortest form of each.
 
 use _kernel::encode::json::text::{Token, put_bool, put_double, put_float, put_long, put_text, put_text_at};
 
@@ -8,7 +8,7 @@ fn written(write: impl FnOnce(&mut Vec<u8>)) -> String {
     String::from_utf8(out).unwrap().strip_prefix("before ").unwrap().to_owned()
 }
 
-/// The same numbers in every run (splitmix64).
+/// Return numbers that are the same in every run (splitmix64).
 fn numbers() -> impl Iterator<Item = u64> {
     (1..200_000u64).map(|n| {
         let mut z = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -19,7 +19,7 @@ fn numbers() -> impl Iterator<Item = u64> {
 }
 
 #[test]
-fn whole_numbers_of_every_length() {
+fn integers_of_every_length_are_written() {
     let check = |value: i64| assert_eq!(written(|out| put_long(out, value)), value.to_string());
     for edge in (0..19).map(|power| 10i64.pow(power)).chain([0, i64::MAX, i64::MIN + 1]) {
         for near in [edge - 1, edge, edge.saturating_add(1)] {
@@ -33,7 +33,7 @@ fn whole_numbers_of_every_length() {
 }
 
 #[test]
-fn doubles_as_short_as_they_get() {
+fn doubles_have_their_shortest_form() {
     let check = |value: f64| {
         let expected = serde_json::to_string(&value).unwrap();
         assert_eq!(written(|out| put_double(out, value)), expected, "{value:e}");
@@ -51,7 +51,7 @@ fn doubles_as_short_as_they_get() {
         if any.is_finite() {
             check(any);
         }
-        // Decimals of a few places, and what lies beside them.
+        // Decimals with a few digits after the point, and the doubles next to them.
         for place in [1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6] {
             let decimal = (bits >> (12 + bits % 50)) as f64 / place;
             [decimal.next_up(), decimal, decimal.next_down().abs()].into_iter().for_each(check);
@@ -60,14 +60,14 @@ fn doubles_as_short_as_they_get() {
 }
 
 #[test]
-fn floats_as_short_as_they_get() {
+fn floats_have_their_shortest_form() {
     for value in numbers().map(|bits| f32::from_bits(bits as u32)).filter(|value| value.is_finite()) {
         assert_eq!(written(|out| put_float(out, value)), serde_json::to_string(&value).unwrap());
     }
 }
 
 #[test]
-fn what_is_no_number_is_a_name() {
+fn infinity_and_not_a_number_are_written_by_name() {
     for (value, name) in [(f64::NAN, "NaN"), (f64::INFINITY, "Infinity"), (f64::NEG_INFINITY, "-Infinity")] {
         assert_eq!(written(|out| put_double(out, value)), format!("{name:?}"));
         assert_eq!(written(|out| put_float(out, value as f32)), format!("{name:?}"));
@@ -76,10 +76,9 @@ fn what_is_no_number_is_a_name() {
     assert_eq!(written(|out| put_bool(out, false)), "false");
 }
 
-/// Texts of every length around a block's, with each kind of byte at each place, at the end of a buffer and with
-/// more behind them.
+/// The lengths are around the size of a block. Each kind of byte is at each position, and bytes may follow the text.
 #[test]
-fn texts_of_every_length() {
+fn texts_of_every_length_are_escaped() {
     for length in 0..70 {
         let plain: String = "añ漢0123456789/\u{7f}".chars().cycle().take(length).collect();
         let mut texts = vec![plain.clone()];
@@ -91,8 +90,8 @@ fn texts_of_every_length() {
             let expected = serde_json::to_string(&text).unwrap();
             assert_eq!(written(|out| put_text(out, &text)), expected);
             assert_eq!(written(|out| Token::key(&text).put(out)), format!(",{expected}:"));
-            for behind in ["", "x", "\"", &"y".repeat(40), &"\n".repeat(40)] {
-                let data = format!("..{text}{behind}");
+            for suffix in ["", "x", "\"", &"y".repeat(40), &"\n".repeat(40)] {
+                let data = format!("..{text}{suffix}");
                 assert_eq!(written(|out| put_text_at(out, data.as_bytes(), 2, text.len())), expected);
             }
         }

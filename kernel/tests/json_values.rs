@@ -55,7 +55,7 @@ fn json_payloads_must_be_one_object() {
 }
 
 #[test]
-fn json_values_as_pulsar_means_them() {
+fn json_values_have_their_meaning_in_pulsar() {
     let batch = json("\n {\"unknown\": [{}], \"a\": 2.0, \"raw\": \"AAE=\", \"price\": 12.5} \n").unwrap();
     let expected = [
         Arc::new(Int32Array::from(vec![1, 2])) as ArrayRef,
@@ -67,16 +67,16 @@ fn json_values_as_pulsar_means_them() {
     assert_eq!(unscaled.column(2), &expected[2]);
 }
 
-/// The unscaled price, 10 digits with 2 behind the point.
+/// Return the unscaled price of a decimal with 10 digits, 2 of them after the point.
 fn price(value: &str) -> Result<i128, KernelError> {
     let batch = json(&format!("{{\"price\": {value}}}"))?;
     Ok(batch.column(2).as_primitive::<Decimal128Type>().value(1))
 }
 
 #[test]
-fn text_that_is_a_number_is_a_number() {
+fn text_with_a_number_is_read_as_a_number() {
     for (value, unscaled) in [
-        // Base64 as well, of -2658824 and others.
+        // These texts are also valid base64, for example of -2658824.
         (r#""1234""#, 123_400),
         (r#""99999999""#, 9_999_999_900),
         (r#""1e10""#, 0),
@@ -87,13 +87,13 @@ fn text_that_is_a_number_is_a_number() {
         ("12.500000000000000000000000000000000000000000000000", 1250),
         ("1.25E+1", 1250),
         ("0e99", 0),
-        // Of unscaled values, as Kafka Connect writes them.
+        // Kafka Connect writes the unscaled value as base64.
         (r#""BOI=""#, 1250),
         (r#""/w==""#, -1),
         (r#""AAAAAAAAAAAAAAAAAAAAAQ==""#, 1),
     ] {
         match (price(value), unscaled) {
-            // A number, though too large.
+            // The text is a number, but a number that is too large.
             (Err(error), 0) if value.contains("1e10") => assert_eq!(error.kind, ErrorKind::Payload),
             (found, unscaled) => assert_eq!(found.expect(value), unscaled, "{value}"),
         }
@@ -132,7 +132,7 @@ fn decimals_are_never_rounded() {
     }
 }
 
-/// The columns of one message, by a schema.
+/// Decode one message with the Avro schema `definition`, and return its columns as text.
 fn by_definition(definition: &str, fields: Vec<Field>, payload: &str) -> Result<String, KernelError> {
     let mut options = options("json", fields.clone());
     options.value.value_schema = Some(Arc::new(Schema::new(fields.clone())));
@@ -146,7 +146,7 @@ fn by_definition(definition: &str, fields: Vec<Field>, payload: &str) -> Result<
 }
 
 #[test]
-fn a_required_field_is_there_or_has_its_default() {
+fn a_required_field_needs_a_value_or_a_default() {
     let definition = r#"{"type":"record","name":"R","fields":[
       {"name":"id","type":"int"},
       {"name":"note","type":["null","string"],"default":null},
@@ -175,7 +175,7 @@ fn a_required_field_is_there_or_has_its_default() {
         );
         assert!(error.message.contains(why), "{bad}: {error}");
     }
-    // What is not asked for is not looked for.
+    // A required field that is not requested may be missing.
     let mut options = options("json", fields[1..2].to_vec());
     options.value.value_schema = Some(Arc::new(Schema::new(fields)));
     options.value.definition = Some(definition.to_owned());
@@ -183,7 +183,7 @@ fn a_required_field_is_there_or_has_its_default() {
 }
 
 #[test]
-fn nulls_inside_of_what_allows_none() {
+fn nested_nulls_are_refused_where_the_schema_has_no_null() {
     let definition = r#"{"type":"record","name":"R","fields":[
       {"name":"list","type":["null",{"type":"array","items":"int"}]},
       {"name":"some","type":["null",{"type":"array","items":["null","int"]}]},
@@ -224,7 +224,7 @@ fn nulls_inside_of_what_allows_none() {
 }
 
 #[test]
-fn defaults_of_every_kind() {
+fn missing_fields_have_defaults_of_every_kind() {
     let definition = r#"{"type":"record","name":"R","fields":[
       {"name":"raw","type":"bytes","default":"\u0000\u00ff"},
       {"name":"price","type":{"type":"bytes","logicalType":"decimal","precision":10,"scale":2},"default":"\u0004\u00e2"},
@@ -251,7 +251,7 @@ fn defaults_of_every_kind() {
 }
 
 #[test]
-fn numbers_go_to_the_branch_of_a_union_that_holds_them() {
+fn a_number_is_in_the_union_branch_that_can_hold_it() {
     let definition = r#"{"type":"record","name":"R","fields":[
       {"name":"u","type":["int",{"type":"bytes","logicalType":"decimal","precision":4,"scale":2},"long","double"]},
       {"name":"t","type":["null","bytes","string"]}]}"#;

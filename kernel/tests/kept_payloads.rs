@@ -1,4 +1,4 @@
-//! Payloads that are kept because the columns do not tell all that they say.
+//! Kept payloads: the original bytes of messages whose columns do not determine them.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ fn plain(payload: &[u8]) -> Vec<u8> {
     entry(&metadata(), payload)
 }
 
-fn of_version(version: u8, payload: &[u8]) -> Vec<u8> {
+fn versioned(version: u8, payload: &[u8]) -> Vec<u8> {
     let mut metadata = metadata();
     put_bytes(&mut metadata, 16, &[0, 0, 0, 0, 0, 0, 0, version]);
     entry(&metadata, payload)
@@ -64,7 +64,7 @@ fn column(batches: &[RecordBatch], name: &str) -> Vec<Option<Vec<u8>>> {
     batches.iter().flat_map(rows).collect()
 }
 
-/// Which of the payloads are kept; of those that are, all bytes are there.
+/// Return for each payload whether it is kept, and check that all its bytes are kept.
 fn kept(value: &PayloadSchema, fields: &[Field], payloads: &[&[u8]]) -> Vec<bool> {
     let whole = |batch_rows| {
         let mut decoder = Decoder::new(keeping(value.clone(), fields.to_vec(), batch_rows)).unwrap();
@@ -82,7 +82,7 @@ fn kept(value: &PayloadSchema, fields: &[Field], payloads: &[&[u8]]) -> Vec<bool
 }
 
 #[test]
-fn json_with_members_that_no_column_holds() {
+fn json_with_members_without_a_column_is_kept() {
     let cases: [(&[u8], bool); 23] = [
         (br#"{"a": 1}"#, false),
         (br#"{"s": "t", "a": 1}"#, false),
@@ -93,10 +93,10 @@ fn json_with_members_that_no_column_holds() {
         (br#"{"b": null, "a": 1}"#, true),
         (br#"{"a": 1, "in": {"x": 2, "y": 3}}"#, true),
         (br#"{"a": 1, "list": [{"x": 2}, {"x": 3, "y": 4}]}"#, true),
-        // A default stands for the member that is not there.
+        // The column has the default of a missing member.
         (br#"{"a": 1, "in": {}}"#, true),
         (br#"{"a": 1, "list": [{"x": 2}, {}]}"#, true),
-        // Names are told apart by capitals, and read without escapes.
+        // Names are case-sensitive, and their escapes are decoded.
         (br#"{"A": 2, "a": 1}"#, true),
         (br#"{"\u0061": 1}"#, false),
         // Another schema may read a number as text, or as a fraction.
@@ -105,7 +105,7 @@ fn json_with_members_that_no_column_holds() {
         (br#"{"a": 1.0}"#, true),
         (br#"{"a": 1e1}"#, true),
         (br#"{"a": -0}"#, true),
-        // Of members with one name the last counts.
+        // The last of the members with one name counts.
         (br#"{"a": 1, "a": 2}"#, true),
         (br#"{"a": 1, "list": [{"x": 2, "x": 3}]}"#, true),
         // Bad rows.
@@ -119,7 +119,7 @@ fn json_with_members_that_no_column_holds() {
 }
 
 #[test]
-fn objects_of_unions() {
+fn objects_in_unions_are_kept() {
     let definition = r#"{"type": "record", "name": "R", "fields": [
       {"name": "u", "type": ["null", "int", {"type": "map", "values": "int"}]}]}"#;
     let map = map_between(DataType::Utf8, DataType::Int32);
@@ -137,7 +137,7 @@ fn objects_of_unions() {
 }
 
 #[test]
-fn json_of_types_that_lose_something() {
+fn json_that_columns_do_not_determine_is_kept() {
     let definition = r#"{"type": "record", "name": "R", "fields": [
       {"name": "e", "type": ["null", {"type": "enum", "name": "E", "symbols": ["A", "B"]}]},
       {"name": "m", "type": ["null", {"type": "map", "values": "int"}]},
@@ -167,7 +167,7 @@ fn json_of_types_that_lose_something() {
         (br#"{"empty": null, "nulls": null}"#, false),
         (br#"{"empty": {}}"#, false),
         (br#"{"nulls": {}}"#, false),
-        // Only another fraction reads a fraction.
+        // Any schema that can read a double has a type with fractions, so the text of the number does not matter.
         (br#"{"d": "1.50"}"#, false),
         (br#"{"d": 1e0}"#, false),
     ];
@@ -177,37 +177,37 @@ fn json_of_types_that_lose_something() {
 }
 
 fn protobuf(payloads: &[&[u8]]) -> Vec<bool> {
-    // Without the field whose absence stands for a default of the writer's choice.
+    // The plan omits the default of a field that the writer chose, because it has a test of its own.
     let plan = message::PLAN
         .replace(r#""type": 0, "shape": "optional", "absent": "2""#, r#""type": 0, "shape": "optional""#);
     kept(&message::schema(&plan), &message::columns(), payloads)
 }
 
 #[test]
-fn protobuf_with_fields_that_no_column_holds() {
+fn protobuf_with_fields_without_a_column_is_kept() {
     let cases: [(&[u8], bool); 17] = [
-        // Nothing is set, as in the columns of a null value.
+        // No field is set, so the columns equal the columns of a null value.
         (b"", true),
         (b"\x08\x05", false),
-        // Field 17, at the top, in a message, in an item of a map.
+        // The unknown field 17 is at the top level, in a message, and in a value of a map.
         (b"\x88\x01\x01", true),
         (b"\x22\x05\x08\x05\x88\x01\x01", true),
         (b"\x22\x02\x08\x05", false),
         (b"\x2a\x07\x0a\x01k\x12\x02\x08\x05", false),
         (b"\x2a\x0a\x0a\x01k\x12\x05\x08\x05\x88\x01\x01", true),
-        // Entries of maps have empty keys, too.
+        // A key of a map may be empty.
         (b"\x2a\x06\x0a\x00\x12\x02\x08\x05", false),
-        // The field `id` does not tell 0 and nothing apart.
+        // The column of `id` is 0 both for the value 0 and for a missing field.
         (b"\x08\x00", true),
-        // `text` does.
+        // The column of `text` is null for a missing field.
         (b"\x12\x00", false),
-        // Microseconds, and what is finer.
+        // A time in whole microseconds, and a more precise time.
         (b"\x5a\x05\x08\x05\x10\xe8\x07", false),
         (b"\x5a\x05\x08\x05\x10\xe9\x07", true),
-        // Packed numbers and single ones.
+        // Packed numbers, and packed numbers that a single number follows.
         (b"\x1a\x02\x01\x02", false),
         (b"\x1a\x02\x01\x02\x18\x03", true),
-        // A wrapper with its value left out, and with one that says the same.
+        // A wrapper without a value, and a wrapper with the default value.
         (b"\x6a\x00", false),
         (b"\x6a\x02\x0a\x00", true),
         (b"\x08", true),
@@ -221,44 +221,44 @@ fn protobuf_with_fields_that_no_column_holds() {
 }
 
 #[test]
-fn protobuf_that_the_encoder_writes_otherwise() {
+fn protobuf_that_the_encoder_writes_differently_is_kept() {
     let cases: [(&[u8], bool); 29] = [
         (b"\x08\x05\x12\x01x", false),
-        // Another order, and a field twice: another schema may have both in one oneof.
+        // Fields in another order, or repeated: in another schema they may be members of one oneof.
         (b"\x12\x01x\x08\x05", true),
         (b"\x08\x05\x08\x06", true),
         (b"\x22\x02\x08\x05\x22\x02\x08\x06", true),
-        // Two members of a oneof, of which the last counts.
+        // One member of a oneof, and two members: the last of them counts.
         (b"\x3d\x01\x00\x00\x00", false),
         (b"\x3d\x01\x00\x00\x00\x42\x02\x08\x05", true),
-        // Numbers of 32 bits in more, and the sign of a negative one in less.
+        // The encoder writes a negative int32 with 64 bits, and no number that needs more than 32 bits.
         (b"\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", false),
         (b"\x08\xff\xff\xff\xff\x0f", true),
         (b"\x08\x80\x80\x80\x80\x10", true),
-        // A boolean that is not 1, a longer form of a number, a tag and a length.
+        // A boolean that is not 1, and longer forms of a number, a tag and a length.
         (b"\x80\x01\x01", false),
         (b"\x80\x01\x02", true),
         (b"\x08\x85\x00", true),
         (b"\x88\x00\x05", true),
         (b"\x12\x81\x00x", true),
-        // An open enum holds any number of 32 bits.
+        // An open enum can have any number of 32 bits.
         (b"\x30\x07", false),
         (b"\x30\x80\x80\x80\x80\x10", true),
-        // Lists of messages; packed lists that are empty, or come twice.
+        // A list of messages, an empty packed list, and a packed list in two parts.
         (b"\x6a\x03\x0a\x01a\x6a\x03\x0a\x01b", false),
         (b"\x1a\x00", true),
         (b"\x1a\x01\x02\x1a\x01\x02", true),
-        // A list that is packed in its schema, sent otherwise, and the other way around.
+        // A packed list with single numbers, and a list of single numbers that is packed.
         (b"\x18\x02", true),
         (b"\x78\x01\x78\x02", false),
         (b"\x7a\x02\x01\x02", true),
-        // Maps: a key twice, no key, no value, value before key.
+        // Maps with two keys, a repeated key, no key, no value, and a value before its key.
         (b"\x2a\x07\x0a\x01k\x12\x02\x08\x05\x2a\x07\x0a\x01l\x12\x02\x08\x05", false),
         (b"\x2a\x07\x0a\x01k\x12\x02\x08\x05\x2a\x07\x0a\x01k\x12\x02\x08\x05", true),
         (b"\x2a\x04\x12\x02\x08\x05", true),
         (b"\x2a\x03\x0a\x01k", true),
         (b"\x2a\x07\x12\x02\x08\x05\x0a\x01k", true),
-        // A duration whose parts have two signs; a negative one.
+        // A duration whose parts have different signs, and a negative duration.
         (b"\x62\x0e\x08\x01\x10\x98\xf8\xff\xff\xff\xff\xff\xff\xff\x01", true),
         (b"\x62\x0b\x10\x98\xf8\xff\xff\xff\xff\xff\xff\xff\x01", false),
     ];
@@ -268,14 +268,14 @@ fn protobuf_that_the_encoder_writes_otherwise() {
 }
 
 #[test]
-fn a_default_of_the_writers_choice() {
-    // The column has the default in both; the encoder writes it.
+fn a_missing_field_with_a_default_of_the_writer_is_kept() {
+    // The column has the default for both payloads, and the encoder writes the default.
     let payloads: [&[u8]; 2] = [b"\x08\x05", b"\x08\x05\x30\x02"];
     assert_eq!(kept(&message::schema(message::PLAN), &message::columns(), &payloads), [true, false]);
 }
 
 #[test]
-fn numbers_that_a_closed_enum_does_not_have() {
+fn numbers_outside_a_closed_enum_are_kept() {
     let plan = r#"{"messages": [{"name": "M", "oneofs": [], "fields": [
         {"name": "e", "number": 1, "kind": "enum", "type": 0, "shape": "optional"}]}],
       "enums": [{"closed": true, "values": [["A", 0], ["B", 2]]}]}"#;
@@ -287,7 +287,7 @@ fn numbers_that_a_closed_enum_does_not_have() {
 }
 
 #[test]
-fn messages_without_fields_are_told_by_their_presence() {
+fn messages_without_fields_are_determined_by_their_presence() {
     let plan = r#"{"messages": [
       {"name": "M", "oneofs": ["o"], "fields": [
         {"name": "x", "number": 1, "kind": "int32", "shape": "optional"},
@@ -333,7 +333,7 @@ fn messages_without_fields_are_told_by_their_presence() {
 }
 
 #[test]
-fn versions_of_which_columns_do_not_tell_all() {
+fn a_version_whose_columns_lose_data_is_kept() {
     let mut decoder = Decoder::new(keeping(record("avro"), record_fields(), 100)).unwrap();
     for version in [1, 2] {
         decoder.add_writer_schema(&[0, 0, 0, 0, 0, 0, 0, version], &avro(RECORD)).unwrap();
@@ -343,7 +343,7 @@ fn versions_of_which_columns_do_not_tell_all() {
     let mut null = metadata();
     put_bytes(&mut null, 16, &[0, 0, 0, 0, 0, 0, 0, 2]);
     _kernel::wire::put_number(&mut null, 25, 1);
-    let data = [of_version(1, payload), of_version(2, payload), of_version(1, b"\x02"), entry(&null, b"")];
+    let data = [versioned(1, payload), versioned(2, payload), versioned(1, b"\x02"), entry(&null, b"")];
     decoder.push(&mut entries(&data));
     let batches = drain(&mut decoder).unwrap();
     let some = |bytes: &[u8]| Some(bytes.to_vec());
@@ -352,19 +352,19 @@ fn versions_of_which_columns_do_not_tell_all() {
 }
 
 #[test]
-fn avro_without_bytes() {
+fn an_avro_payload_without_bytes_is_kept() {
     let definition = r#"{"type": "record", "name": "R", "fields": [{"name": "n", "type": "null"}]}"#;
     let fields = nullable([("n", DataType::Null)]);
     let value =
         PayloadSchema { value_schema: Some(Arc::new(Schema::new(fields.clone()))), ..avro(definition) };
     assert_eq!(kept(&value, &fields, &[b""]), [true]);
-    // Bytes and texts without bytes have a value in their column.
+    // Empty bytes and texts have a value in their column.
     let column = nullable([("value", DataType::Utf8)]);
     assert_eq!(kept(&PayloadSchema::of_type("string"), &column, &[b""]), [false]);
 }
 
 #[test]
-fn avro_in_odd_forms() {
+fn avro_in_unusual_forms_is_kept() {
     let definition = r#"{"type": "record", "name": "R", "fields": [
       {"name": "d", "type": ["null", {"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": 0}]},
       {"name": "m", "type": {"type": "array", "items": {"type": "map", "values": "int"}}}]}"#;
@@ -377,11 +377,11 @@ fn avro_in_odd_forms() {
         (b"\x02\x02\x05\x00", false),
         (b"\x02\x04\x00\x80\x00", false),
         (b"\x02\x04\xff\x7f\x00", false),
-        // More bytes than the number needs, and none.
+        // Decimals with more bytes than the number needs, and without bytes.
         (b"\x02\x04\x00\x05\x00", true),
         (b"\x02\x04\xff\x80\x00", true),
         (b"\x02\x00\x00", true),
-        // Two maps with one key each; one with two; a key twice, also in two blocks.
+        // Two maps with one key each, a map with two keys, and a repeated key in one block and in two blocks.
         (b"\x00\x04\x02\x02k\x02\x00\x02\x02k\x02\x00\x00", false),
         (b"\x00\x02\x04\x02k\x02\x02l\x02\x00\x00", false),
         (b"\x00\x02\x04\x02k\x02\x02k\x04\x00\x00", true),
@@ -408,7 +408,7 @@ fn pairs_keep_the_payload_of_the_message() {
 }
 
 #[test]
-fn sides_without_fields() {
+fn pairs_with_two_nulls_are_kept() {
     let empty = DataType::Struct(nullable([]).into());
     let fields = nullable([("key", DataType::Utf8), ("value", empty)]);
     let record = PayloadSchema {
@@ -426,7 +426,7 @@ fn sides_without_fields() {
     };
     let payloads: [&[u8]; 3] = [
         b"\0\0\0\x01k\0\0\0\x02{}",
-        // Null, which the column tells; two nulls, which look like a null value.
+        // A null value is null in its column. Two nulls have the same columns as a message with a null value.
         b"\0\0\0\x01k\xff\xff\xff\xff",
         b"\xff\xff\xff\xff\xff\xff\xff\xff",
     ];

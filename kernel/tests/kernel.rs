@@ -1,5 +1,6 @@
-//! The tests of what the kernel offers, in one program: as many programs would each be linked for themselves, and compile
-//! for themselves what of the kernel is generic.
+//! The tests of the kernel's public interface, in one program.
+//!
+//! With a program for each file, each program is linked separately and compiles the kernel's generic code again.
 
 mod common;
 #[path = "common/filters.rs"]

@@ -1,4 +1,4 @@
-//! Messages that a filter wants by their keys, or by the hash slots of these.
+//! Filters of messages by key, or by the hash slot of the key.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use _kernel::selection::row_filter::RowFilter;
 use _kernel::wire::{put_bytes, put_number};
 
 #[test]
-fn keys_are_those_of_messages_not_of_their_batch() {
+fn a_filter_compares_keys_of_messages_not_of_batches() {
     let mut md = published(1);
     put_bytes(&mut md, 6, b"a");
     put_number(&mut md, 11, 2);
@@ -47,7 +47,7 @@ fn a_key_that_is_not_base64_is_compared_by_its_text() {
 }
 
 #[test]
-fn slots_are_those_of_the_ordering_key_the_key_or_the_sequence_id() {
+fn the_slot_depends_on_the_ordering_key_the_key_or_the_sequence_id() {
     let mut ordered = published(1);
     put_bytes(&mut ordered, 6, b"a");
     put_bytes(&mut ordered, 18, b"c");
@@ -77,7 +77,7 @@ fn an_entry_of_another_slot_is_not_opened_but_a_batch_is() {
     let mut other = published(1);
     put_bytes(&mut other, 6, b"b");
     assert_eq!(values(wanted(), &[unreadable(other.clone()), keyed(1, "a", b"A")]), ["A"]);
-    // A batch carries the key of its first message, whatever the keys of the others.
+    // The key of a batch is the key of its first message. Other messages may have other keys.
     put_number(&mut other, 11, 2);
     let mut payload = Vec::new();
     for key in ["b", "a"] {

@@ -1,4 +1,4 @@
-//! Key-value messages: what Java's KeyValue schemas wrote, and what comes back of what we wrote.
+//! Key-value messages: decoding pairs of Java's KeyValue schemas, and decoding pairs of this kernel's encoder.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ fn string_and_order(separated: bool) -> PayloadSchema {
     pair(PayloadSchema::of_type("string"), avro_order(), separated)
 }
 
-/// Entries by case and encoding: each pair alone, then all in one batch.
+/// Return entries by case and encoding: each pair in an entry of its own, then all pairs in one batch.
 fn golden() -> HashMap<(&'static str, bool), Vec<Vec<u8>>> {
     let mut found: HashMap<_, Vec<_>> = HashMap::new();
     for line in include_str!("data/java_key_values.tsv").lines() {
@@ -63,7 +63,7 @@ fn golden() -> HashMap<(&'static str, bool), Vec<Vec<u8>>> {
     found
 }
 
-fn decoder_for(schema: &PayloadSchema, fields: Vec<Field>) -> Decoder {
+fn pair_decoder(schema: &PayloadSchema, fields: Vec<Field>) -> Decoder {
     let options = DecoderOptions { value: schema.clone(), ..options("key_value", fields) };
     let mut decoder = Decoder::new(options).expect("decoder");
     for version in [&[0; 8][..], &[]] {
@@ -73,7 +73,7 @@ fn decoder_for(schema: &PayloadSchema, fields: Vec<Field>) -> Decoder {
 }
 
 fn decode(schema: &PayloadSchema, fields: Vec<Field>, data: &[Vec<u8>]) -> Result<RecordBatch, KernelError> {
-    let mut decoder = decoder_for(schema, fields);
+    let mut decoder = pair_decoder(schema, fields);
     decoder.push(&mut entries(data));
     drain(&mut decoder).map(|mut batches| batches.remove(0))
 }
@@ -83,7 +83,7 @@ fn int_and_string_fields() -> Vec<Field> {
 }
 
 #[test]
-fn primitives_of_java() {
+fn pairs_of_primitives_from_java_decode() {
     let keys = [Some(7), Some(-1), None, Some(7), None];
     let values = [Some("tea"), Some(""), Some("tea"), None, None];
     for separated in [false, true] {
@@ -102,7 +102,7 @@ fn primitives_of_java() {
 }
 
 #[test]
-fn records_of_java() {
+fn pairs_with_records_from_java_decode() {
     let fields = vec![
         Field::new("key", DataType::Utf8, true),
         Field::new("value", DataType::Struct(order_fields()), true),
@@ -127,7 +127,7 @@ fn records_of_java() {
 }
 
 #[test]
-fn sides_are_pruned_and_in_the_order_of_the_output() {
+fn only_requested_columns_of_pairs_are_decoded_in_output_order() {
     let data = golden()[&("string_avro", false)][5..].to_vec();
     let amount = DataType::Struct(vec![order_fields()[0].clone()].into());
     let fields = vec![Field::new("value", amount, true), Field::new("key", DataType::Utf8, true)];
@@ -138,7 +138,7 @@ fn sides_are_pruned_and_in_the_order_of_the_output() {
         &Float64Array::from(vec![Some(2.5), None, Some(2.5), None, None]) as &dyn Array
     );
     assert_eq!(batch.column(1).len(), 5);
-    // The key is no int64: nobody asked for it.
+    // The key is not an int64. The decoder does not read the key, because the output has no column for it.
     let other = pair(PayloadSchema::of_type("int64"), avro_order(), false);
     let batch = decode(&other, fields[..1].to_vec(), &data).unwrap();
     assert_eq!(batch.column(0).as_struct(), value);
@@ -159,7 +159,7 @@ fn versioned(version: u8, key: Option<&[u8]>, payload: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn versions_have_their_own_schemas_and_encoding() {
+fn each_version_has_its_own_schemas_and_encoding() {
     let record = |definition: &str, fields: Vec<Field>| PayloadSchema {
         value_schema: Some(Arc::new(Schema::new(fields))),
         definition: Some(definition.to_owned()),
@@ -204,12 +204,12 @@ fn versions_have_their_own_schemas_and_encoding() {
     assert_eq!(decoder.next_batch(true).unwrap_err().kind, ErrorKind::Schema);
 }
 
-fn encoder_for(batch: &RecordBatch, schema: &PayloadSchema) -> EncoderOptions {
+fn pair_encoder_options(batch: &RecordBatch, schema: &PayloadSchema) -> EncoderOptions {
     EncoderOptions { value: schema.clone(), ..encoder_options(batch.schema(), "key_value") }
 }
 
 #[test]
-fn what_is_written_comes_back() {
+fn encoded_pairs_decode_to_the_same_columns() {
     let items: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), None, Some("c")]));
     let amounts: ArrayRef = Arc::new(Float64Array::from(vec![Some(1.5), None, None]));
     let fields: Fields = vec![order_fields()[0].clone(), order_fields()[1].clone()].into();
@@ -220,7 +220,7 @@ fn what_is_written_comes_back() {
         RecordBatch::try_from_iter_with_nullable([("key", key, true), ("value", value, true)]).unwrap();
     for separated in [false, true] {
         let schema = string_and_order(separated);
-        let frames = encoder(&encoder_for(&batch, &schema)).encode(&batch, PUBLISH_TIME).unwrap();
+        let frames = encoder(&pair_encoder_options(&batch, &schema)).encode(&batch, PUBLISH_TIME).unwrap();
         let fields = batch.schema().fields().iter().map(|f| f.as_ref().clone()).collect();
         let back = decode(&schema, fields, &entries_of(&frames[0])).unwrap();
         assert_eq!(back.columns()[..2], batch.columns()[..2], "separated: {separated}");
@@ -228,7 +228,7 @@ fn what_is_written_comes_back() {
 }
 
 #[test]
-fn columns_that_are_no_pair_are_refused() {
+fn columns_that_are_not_a_pair_are_refused() {
     let text: ArrayRef = Arc::new(StringArray::from(vec!["x"]));
     let batch =
         |names: &[&str]| RecordBatch::try_from_iter(names.iter().map(|name| (*name, text.clone()))).unwrap();
@@ -239,13 +239,13 @@ fn columns_that_are_no_pair_are_refused() {
         (&["key", "value", "more"], "more"),
         (&["key", "value", "__key"], "__key"),
     ] {
-        let error = Encoder::new(&encoder_for(&batch(names), &schema)).unwrap_err();
+        let error = Encoder::new(&pair_encoder_options(&batch(names), &schema)).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Schema);
         assert!(error.message.contains(fault), "{error}");
     }
     let bare = PayloadSchema::of_type("key_value");
     assert_eq!(
-        Encoder::new(&encoder_for(&batch(&["key", "value"]), &bare)).unwrap_err().kind,
+        Encoder::new(&pair_encoder_options(&batch(&["key", "value"]), &bare)).unwrap_err().kind,
         ErrorKind::Schema
     );
     for fields in [vec![Field::new("other", DataType::Utf8, true)], int_and_string_fields()] {
@@ -275,7 +275,7 @@ fn damaged_pairs_never_panic() {
         let schema = string_and_order(separated);
         let samples = &golden()[&("string_avro", separated)];
         for round in 0..5_000 {
-            // Without its checksum, so that the damage is met by what comes behind it.
+            // The checksum is removed, so that the decoders after the checksum read the damaged bytes.
             let mut sample = samples[round % samples.len()].clone().split_off(6);
             for _ in 0..=random(2) {
                 let at = random(sample.len());
@@ -284,14 +284,14 @@ fn damaged_pairs_never_panic() {
             if random(4) == 0 {
                 sample.truncate(random(sample.len()));
             }
-            let _ = decode_quietly(&schema, fields.clone(), sample);
+            let _ = decode_damaged(&schema, fields.clone(), sample);
         }
     }
 }
 
-/// Whatever comes of it, an error or rows.
-fn decode_quietly(schema: &PayloadSchema, fields: Vec<Field>, sample: Vec<u8>) -> Result<usize, KernelError> {
-    let mut decoder = decoder_for(schema, fields);
+/// Decode a damaged sample, and return the number of rows or the error.
+fn decode_damaged(schema: &PayloadSchema, fields: Vec<Field>, sample: Vec<u8>) -> Result<usize, KernelError> {
+    let mut decoder = pair_decoder(schema, fields);
     decoder.push(&mut entries(&[sample]));
     Ok(drain(&mut decoder)?.iter().map(RecordBatch::num_rows).sum())
 }

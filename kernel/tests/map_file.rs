@@ -1,4 +1,4 @@
-//! Ledgers in a file system, in every cut of their bytes.
+//! Ledgers that were offloaded to a file system, read in pieces of every size.
 
 use crate::common;
 use crate::common::tiered::{bytes_writable, map_file, sequence_file};
@@ -40,7 +40,7 @@ fn opened(data: &[u8], index: &[u8]) -> MapFile {
 }
 
 #[test]
-fn every_range_in_any_cut() {
+fn every_range_is_read_in_pieces_of_any_size() {
     for (compression, group) in ALL.into_iter().flat_map(|each| [1, 4, 100].map(|group| (each, group))) {
         let (data, index) = map_file(compression, 15, group, entry);
         let file = opened(&data, &index);
@@ -64,13 +64,14 @@ fn the_index_leads_to_the_blocks_of_the_range() {
     assert_eq!(file.compression(), Compression::Block);
     assert_eq!((file.positions.len(), file.positions[0].0), (11, -1));
     let entries = file.entries(13, 14).unwrap();
-    // Keys -1 to 2, 3 to 6, 7 to 10, 11 to 14, 15 to 18; an index may name a later key of a block than its first.
+    // The blocks have the keys -1 to 2, 3 to 6, 7 to 10, 11 to 14, and 15 to 18.
+    // The range ends one block later, because an index may name a later key of a block than the first key.
     assert_eq!((entries.start, entries.end), (file.positions[3].1, Some(file.positions[5].1)));
     assert_eq!(file.entries(0, 39).unwrap().end, None);
 }
 
 #[test]
-fn what_unpacks_to_much_comes_out_in_parts() {
+fn large_uncompressed_blocks_are_returned_in_parts() {
     let metadata = common::metadata();
     let large = |_: i64| common::entry(&metadata, &vec![b'x'; 3 << 20]);
     let (data, index) = map_file("BLOCK", 20, 3, large);
@@ -92,7 +93,7 @@ fn what_unpacks_to_much_comes_out_in_parts() {
 }
 
 #[test]
-fn an_index_may_name_keys_inside_of_blocks() {
+fn an_index_may_name_keys_inside_blocks() {
     let (data, _) = map_file("BLOCK", 12, 4, entry);
     let blocks = opened(&data, &map_file("BLOCK", 12, 4, entry).1).positions.clone();
     let named = |key: i64, at: usize| (key, blocks[at].1.to_be_bytes().to_vec());
@@ -106,7 +107,7 @@ fn an_index_may_name_keys_inside_of_blocks() {
 }
 
 #[test]
-fn gaps_are_noticed_also_before_the_range() {
+fn gaps_before_the_range_are_detected() {
     for compression in ALL {
         let records: Vec<_> = [-1, 0, 1, 2, 4, 5, 6, 7]
             .map(|id| (id, if id < 0 { bytes_writable(b"") } else { bytes_writable(&entry(id)) }))
@@ -124,7 +125,7 @@ fn gaps_are_noticed_also_before_the_range() {
 }
 
 #[test]
-fn damage_is_noticed_where_it_is() {
+fn damage_is_reported_at_its_entry() {
     for compression in ALL {
         let (data, index) = map_file(compression, 6, 3, entry);
         let file = opened(&data, &index);
@@ -136,8 +137,8 @@ fn damage_is_noticed_where_it_is() {
             assert_eq!(ids, (0..ids.len() as i64).collect::<Vec<_>>());
             noticed += usize::from(error.is_some());
             let place = format!("message 7:{}: ", ids.len());
-            let said = error.map_or(place.clone(), |error| error.message);
-            assert!(said.starts_with(&place), "{compression}: {place} {said}");
+            let error_text = error.map_or(place.clone(), |error| error.message);
+            assert!(error_text.starts_with(&place), "{compression}: {place} {error_text}");
         }
         let bits = (data.len() - file.positions[0].1 as usize) * 8;
         assert!(noticed > bits * 9 / 10, "{compression}: {noticed} of {bits}");
@@ -148,7 +149,7 @@ fn damage_is_noticed_where_it_is() {
 }
 
 #[test]
-fn headers_and_indexes_that_do_not_fit_are_refused() {
+fn invalid_headers_and_indexes_are_refused() {
     let (data, index) = map_file("BLOCK", 15, 4, entry);
     let refused = |data: &[u8], index: &[u8]| MapFile::parse(7, data, index).unwrap_err();
     let header = opened(&data, &index).positions[0].1 as usize;

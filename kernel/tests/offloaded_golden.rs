@@ -1,5 +1,7 @@
-//! Ledgers as Pulsar 4.0.8 offloaded them: to S3 (`object`, `object-index`; `lossy-index` is that of a ledger whose entry
-//! 3 fits no block) and to a file system as the server's own settings say (`map-data`, `map-index`).
+//! Ledgers that Pulsar 4.0.8 offloaded to S3 and to a file system.
+//!
+//! The files `object` and `object-index` are from S3. `lossy-index` is the index of a ledger whose entry 3 is larger
+//! than a block. The files `map-data` and `map-index` are from a file system with the server's own settings.
 
 use _kernel::entry::EntryBatch;
 use _kernel::tiered::StoredEntries;
@@ -23,7 +25,7 @@ fn read(mut entries: StoredEntries, bytes: &[u8], step: usize) -> Vec<EntryBatch
     out
 }
 
-/// All of `count` entries of three messages each, as long together as the broker said.
+/// Check that `batches` contain `count` entries of three messages, and `size` bytes as the broker reported.
 fn check(batches: &[EntryBatch], count: usize, size: usize) {
     let ids: Vec<_> = batches.iter().flat_map(|batch| batch.entries.iter().map(|each| each.entry)).collect();
     assert_eq!(ids, (0..count as i64).collect::<Vec<_>>());
@@ -32,7 +34,7 @@ fn check(batches: &[EntryBatch], count: usize, size: usize) {
 }
 
 #[test]
-fn an_object_of_the_offloader() {
+fn an_offloaded_object_is_read() {
     let index = ObjectIndex::parse(784, stored!("object-index")).unwrap();
     let data = stored!("object");
     assert_eq!((index.last_entry, index.data_length), (11, data.len() as u64));
@@ -42,7 +44,7 @@ fn an_object_of_the_offloader() {
 }
 
 #[test]
-fn a_map_file_of_the_offloader() {
+fn an_offloaded_map_file_is_read() {
     let data = stored!("map-data");
     let file = MapFile::parse(792, data, stored!("map-index")).unwrap();
     assert_eq!(
@@ -55,7 +57,7 @@ fn a_map_file_of_the_offloader() {
 }
 
 #[test]
-fn an_index_of_an_offloader_that_lost_entries() {
+fn an_index_without_an_entry_reports_the_first_missing_entry() {
     let index = ObjectIndex::parse(776, stored!("lossy-index")).unwrap();
     assert_eq!((index.first_missing, index.last_entry, index.data_length), (Some(3), 6, 5_242_880));
 }

@@ -1,4 +1,4 @@
-//! Whole messages that say odd things: each is a value or a bad row, as documented, and never damaged bytes.
+//! Undamaged messages with odd metadata: each is a value or a bad row, as documented, and never counts as damage.
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ fn property(key: &[u8], value: &[u8]) -> Vec<u8> {
     pair
 }
 
-/// The same message outside of a batch, and in one between two others.
-fn both(change: impl Fn(&mut Vec<u8>), single: SingleMetadata<'_>) -> [(Vec<u8>, usize); 2] {
+/// Return an entry and the index of its odd message: once outside a batch, and once between two messages of a batch.
+fn single_and_batched(change: impl Fn(&mut Vec<u8>), single: SingleMetadata<'_>) -> [(Vec<u8>, usize); 2] {
     let mut payload = Vec::new();
     put_message(&mut payload, &SingleMetadata { payload_size: 1, ..SingleMetadata::default() }, b"a");
     put_message(&mut payload, &SingleMetadata { payload_size: 1, ..single }, b"x");
@@ -31,7 +31,7 @@ fn both(change: impl Fn(&mut Vec<u8>), single: SingleMetadata<'_>) -> [(Vec<u8>,
     [(entry(&with(change), b"x"), 0), (batched, 1)]
 }
 
-/// The row of the message that is odd.
+/// Decode an entry, and return the row at `index`.
 fn row_of(mode: BadRows, data: &[u8], index: usize) -> Result<RecordBatch, KernelError> {
     let rows = decode_all(text_options(mode), &[data.to_vec()])?;
     Ok(rows[0].slice(index, 1))
@@ -46,8 +46,8 @@ fn key(batch: &RecordBatch) -> Vec<u8> {
     batch.column_by_name("__key").unwrap().as_binary::<i32>().value(0).to_vec()
 }
 
-/// The message is an error in mode `Fail`; else only what `column` holds is unknown, besides the value.
-fn is_bad(samples: &[(Vec<u8>, usize)], column: &str, why: &str) {
+/// Check that the message is an error in mode `Fail`. In mode `Null` only the value and `column` are null.
+fn assert_bad_row(samples: &[(Vec<u8>, usize)], column: &str, why: &str) {
     for (data, index) in samples {
         let error = row_of(BadRows::Fail, data, *index).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Payload, "{error}");
@@ -62,13 +62,13 @@ fn is_bad(samples: &[(Vec<u8>, usize)], column: &str, why: &str) {
         }
         let rows = decode_all(text_options(BadRows::Drop), std::slice::from_ref(data)).unwrap();
         assert_eq!(rows.iter().map(RecordBatch::num_rows).sum::<usize>(), 2 * index);
-        // Who does not ask for the column does not see it.
+        // A reader that does not request the column gets no error.
         let mut options = text_options(BadRows::Fail);
         let other =
             fields.fields().iter().filter(|field| field.name() != column).cloned().collect::<Vec<_>>();
         options.output_schema = Arc::new(Schema::new(other));
         assert_eq!(decode_all(options, std::slice::from_ref(data)).unwrap()[0].num_rows(), 1 + 2 * index);
-        // Without values, too.
+        // The message is also a bad row if only metadata is requested.
         for (mode, rows) in [(BadRows::Null, 1 + 2 * index), (BadRows::Drop, 2 * index)] {
             let mut options = text_options(mode);
             options.output_schema = Arc::new(Schema::new(metadata_fields()));
@@ -83,10 +83,10 @@ fn is_bad(samples: &[(Vec<u8>, usize)], column: &str, why: &str) {
 }
 
 #[test]
-fn times_before_1970_are_times() {
+fn times_before_1970_are_valid() {
     for millis in [-1i64, -1_000_000, i64::MIN / 1000] {
         let single = SingleMetadata { event_time: millis as u64, ..SingleMetadata::default() };
-        for (data, index) in both(|out| put_number(out, 12, millis as u64), single) {
+        for (data, index) in single_and_batched(|out| put_number(out, 12, millis as u64), single) {
             for mode in MODES {
                 let row = row_of(mode, &data, index).unwrap();
                 assert_eq!(micros(&row, "__eventTime"), Some(millis * 1000));
@@ -103,15 +103,15 @@ fn times_before_1970_are_times() {
 fn times_that_spark_cannot_hold_are_bad_rows() {
     for millis in [i64::MAX, i64::MIN, i64::MAX / 1000 + 1, i64::MIN / 1000 - 1] {
         let single = SingleMetadata { event_time: millis as u64, ..SingleMetadata::default() };
-        let samples = both(|out| put_number(out, 12, millis as u64), single);
-        is_bad(&samples, "__eventTime", "event time: expected a time in Spark's range");
+        let samples = single_and_batched(|out| put_number(out, 12, millis as u64), single);
+        assert_bad_row(&samples, "__eventTime", "event time: expected a time in Spark's range");
         let published = entry(&with(|out| put_number(out, 3, millis as u64)), b"x");
-        is_bad(&[(published, 0)], "__publishTime", "publish time: expected a time in Spark's range");
+        assert_bad_row(&[(published, 0)], "__publishTime", "publish time: expected a time in Spark's range");
     }
 }
 
 #[test]
-fn text_that_is_no_utf_8_is_a_bad_row() {
+fn text_that_is_not_utf_8_is_a_bad_row() {
     let pairs = [(&b"k\xff"[..], &b"v"[..]), (b"k", b"\xc3"), (b"\xed\xa0\x80", b""), (b"\xc3", b"\xa9")];
     for pair in pairs {
         let single = SingleMetadata { properties: vec![(b"a", b"b"), pair], ..SingleMetadata::default() };
@@ -119,14 +119,14 @@ fn text_that_is_no_utf_8_is_a_bad_row() {
             put_bytes(out, 4, &property(b"a", b"b"));
             put_bytes(out, 4, &property(pair.0, pair.1));
         };
-        is_bad(&both(properties, single), "__messageProperties", "expected UTF-8");
+        assert_bad_row(&single_and_batched(properties, single), "__messageProperties", "expected UTF-8");
     }
     let named = entry(&with(|out| put_bytes(out, 1, b"p\xff")), b"x");
-    is_bad(&[(named, 0)], "__producerName", "producer name: expected UTF-8");
+    assert_bad_row(&[(named, 0)], "__producerName", "producer name: expected UTF-8");
 }
 
 #[test]
-fn of_several_odd_columns_the_first_is_named_in_each_message() {
+fn the_error_names_the_first_bad_column_of_a_message() {
     let late = i64::MAX as u64;
     let mut payload = Vec::new();
     for event_time in [0, late] {
@@ -158,7 +158,11 @@ fn of_several_odd_columns_the_first_is_named_in_each_message() {
 fn a_schema_version_of_odd_length_is_a_bad_row() {
     for length in [1, 7, 9, 200] {
         let data = entry(&with(|out| put_bytes(out, 16, &vec![1; length])), b"x");
-        is_bad(&[(data, 0)], "__schemaVersion", &format!("schema version: expected 8 bytes, got {length}"));
+        assert_bad_row(
+            &[(data, 0)],
+            "__schemaVersion",
+            &format!("schema version: expected 8 bytes, got {length}"),
+        );
     }
     let none = entry(&with(|out| put_bytes(out, 16, b"")), b"x");
     let row = row_of(BadRows::Fail, &none, 0).unwrap();
@@ -166,8 +170,8 @@ fn a_schema_version_of_odd_length_is_a_bad_row() {
 }
 
 #[test]
-fn keys_that_are_not_base64_are_their_text() {
-    // What `java.util.Base64` decodes is decoded: without padding, and with last bits that say nothing.
+fn keys_that_are_not_base64_are_read_as_text() {
+    // `java.util.Base64` also decodes text without padding, and text with unused bits at its end.
     for (text, bytes) in [
         ("no base64!", "no base64!"),
         ("YQ==", "a"),
@@ -186,7 +190,7 @@ fn keys_that_are_not_base64_are_their_text() {
             put_bytes(out, 6, text.as_bytes());
             put_number(out, 17, 1);
         };
-        for (data, index) in both(keyed, single) {
+        for (data, index) in single_and_batched(keyed, single) {
             for mode in MODES {
                 let row = row_of(mode, &data, index).unwrap();
                 assert_eq!((key(&row), bad(&row)), (bytes.as_bytes().to_vec(), None));
@@ -199,7 +203,7 @@ fn keys_that_are_not_base64_are_their_text() {
 }
 
 #[test]
-fn of_equal_property_keys_the_last_counts() {
+fn the_last_of_equal_property_keys_counts() {
     for count in [2usize, 3, 16, 17, 100] {
         let texts: Vec<_> = (0..count).map(|i| (format!("k{}", i % 2), i.to_string())).collect();
         let pairs = texts.iter().map(|(k, v)| (k.as_bytes(), v.as_bytes())).collect();
@@ -207,7 +211,7 @@ fn of_equal_property_keys_the_last_counts() {
         let properties = |out: &mut Vec<u8>| {
             texts.iter().for_each(|(k, v)| put_bytes(out, 4, &property(k.as_bytes(), v.as_bytes())));
         };
-        for (data, index) in both(properties, single.clone()) {
+        for (data, index) in single_and_batched(properties, single.clone()) {
             let row = row_of(BadRows::Fail, &data, index).unwrap();
             let map = row.column_by_name("__messageProperties").unwrap().as_map().value(0);
             let column = |at: usize| map.column(at).as_string::<i32>().iter().flatten().map(str::to_owned);

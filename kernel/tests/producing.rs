@@ -1,4 +1,4 @@
-//! How messages become entries: by key, one by one, in chunks, encrypted.
+//! Encoding of messages as entries: batched by key, one by one, in chunks, and encrypted.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -26,13 +26,13 @@ fn rows(values: &[&str], keys: &[Option<&str>]) -> RecordBatch {
     .unwrap()
 }
 
-fn made(batch: &RecordBatch, partitions: usize, most: usize) -> Encoder {
+fn encoder_for(batch: &RecordBatch, partitions: usize, most: usize) -> Encoder {
     let options =
         EncoderOptions { partitions, max_message_bytes: most, ..encoder_options(batch.schema(), "string") };
     encoder(&options)
 }
 
-/// The entries as a broker stores them, with their partition.
+/// Return the entries as a broker stores them, with their partition.
 fn stored(sent: &[SendFrames]) -> Vec<(usize, Entry)> {
     let all =
         sent.iter().flat_map(|frames| entries_of(frames).into_iter().map(|data| (frames.partition, data)));
@@ -44,10 +44,10 @@ fn count(metadata: &MessageMetadata<'_>) -> i32 {
 }
 
 #[test]
-fn an_entry_has_one_key_and_names_it() {
+fn entries_batched_by_key_have_one_key() {
     let keys = [Some("a"), Some("b"), None, Some("a"), Some("b"), None, Some("a")];
     let batch = rows(&["0", "1", "2", "3", "4", "5", "6"], &keys);
-    let mut encoder = made(&batch, 1, 5_242_880);
+    let mut encoder = encoder_for(&batch, 1, 5_242_880);
     encoder.set_producing(Producing { batching: Batching::ByKey, ..Producing::default() });
     let sent = encoder.encode(&batch, 1).unwrap();
     let entries = stored(&sent);
@@ -58,7 +58,7 @@ fn an_entry_has_one_key_and_names_it() {
             (metadata.partition_key.map(<[u8]>::to_vec), count(&metadata), metadata.sequence_id)
         })
         .collect();
-    // Sequence ids rise from entry to entry, or deduplication would drop some.
+    // Sequence ids must rise from entry to entry, because deduplication drops an entry with a lower id.
     assert_eq!(found, [(Some(b"a".to_vec()), 3, 10), (Some(b"b".to_vec()), 2, 13), (None, 2, 15)]);
     let data: Vec<_> = sent.iter().flat_map(entries_of).collect();
     let batches = decode_all(string_options(), &data).unwrap();
@@ -67,11 +67,11 @@ fn an_entry_has_one_key_and_names_it() {
 }
 
 #[test]
-fn chunks_are_no_larger_than_said_and_come_back() {
+fn chunks_respect_their_maximum_size_and_decode() {
     let long: String = (0..20_000u32).map(|i| char::from(b'a' + (i * i % 26) as u8)).collect();
     let batch = rows(&["first", &long, "last"], &[None, Some("k"), None]);
     for (most, chunk_bytes) in [(1_000, Some(usize::MAX)), (5_242_880, Some(700))] {
-        let mut encoder = made(&batch, 1, most);
+        let mut encoder = encoder_for(&batch, 1, most);
         encoder.set_data_key(&[7; 32], &[("k".to_owned(), vec![1; 256])]).unwrap();
         encoder.set_producing(Producing { chunk_bytes, ..Producing::default() });
         let sent = encoder.encode(&batch, 1).unwrap();
@@ -87,7 +87,7 @@ fn chunks_are_no_larger_than_said_and_come_back() {
             }
         }
         let total = chunks.len() as u64;
-        // A broker that finds the first chunk again must not take the last one for a duplicate of it.
+        // Each chunk has its own sequence id. Otherwise a broker drops the later chunks as duplicates of the first.
         assert_eq!(chunks, (0..total).map(|id| (id, total, 11 + id)).collect::<Vec<_>>());
         assert_eq!(sent[0].sequence_ids, (10..12 + total).collect::<Vec<_>>());
         assert_eq!(sent[0].chunked, [(1, 1 + total as usize)]);
@@ -98,18 +98,18 @@ fn chunks_are_no_larger_than_said_and_come_back() {
 }
 
 #[test]
-fn without_room_for_a_chunk_it_is_too_large() {
+fn a_message_without_room_for_a_chunk_is_too_large() {
     let batch = rows(&["0123456789012345678901234567890123456789"], &[Some("k")]);
-    let mut encoder = made(&batch, 1, 5_242_880);
+    let mut encoder = encoder_for(&batch, 1, 5_242_880);
     encoder.set_producing(Producing { chunk_bytes: Some(20), ..Producing::default() });
     assert_eq!(encoder.encode(&batch, 1).unwrap_err().kind, ErrorKind::TooLarge);
-    let mut encoder = made(&batch, 1, 60);
+    let mut encoder = encoder_for(&batch, 1, 60);
     encoder.set_producing(Producing { batching: Batching::None, ..Producing::default() });
     assert_eq!(encoder.encode(&batch, 1).unwrap_err().kind, ErrorKind::TooLarge);
 }
 
 #[test]
-fn rows_choose_partition_time_and_tombstone() {
+fn rows_can_set_partition_delivery_time_and_tombstone() {
     let batch = RecordBatch::try_from_iter_with_nullable(vec![
         ("value", Arc::new(StringArray::from(vec!["a", "b", "c", "d"])) as _, true),
         ("__key", Arc::new(StringArray::from(vec![Some("k"), Some("k"), None, Some("k")])) as _, true),
@@ -122,23 +122,23 @@ fn rows_choose_partition_time_and_tombstone() {
         ("__tombstone", Arc::new(BooleanArray::from(vec![Some(true), Some(false), None, None])) as _, true),
     ])
     .unwrap();
-    let sent = made(&batch, 3, 5_242_880).encode(&batch, 1).unwrap();
+    let sent = encoder_for(&batch, 3, 5_242_880).encode(&batch, 1).unwrap();
     let mut found = Vec::new();
     for (partition, entry) in stored(&sent) {
         let metadata = entry.parts().unwrap().metadata;
         found.push((partition, count(&metadata)));
     }
-    // "k".hashCode() is 107, 2 of 3.
+    // "k".hashCode() is 107, so the partition is 107 % 3 = 2.
     assert_eq!(found, [(1, -1), (2, 3)]);
     let data: Vec<_> = sent.iter().flat_map(entries_of).collect();
     let batches = decode_all(string_options(), &data).unwrap();
     let values: Vec<_> = batches.iter().flat_map(|batch| strings(batch, "value")).collect();
     assert_eq!(values, [Some("c".to_owned()), None, Some("b".to_owned()), Some("d".to_owned())]);
-    let beyond = made(&batch, 2, 5_242_880).encode(&batch, 1).unwrap_err();
+    let beyond = encoder_for(&batch, 2, 5_242_880).encode(&batch, 1).unwrap_err();
     assert_eq!((beyond.kind, beyond.row), (ErrorKind::Payload, Some(0)));
 }
 
-/// Whether a message can be sent depends on its size alone, not on what shares its entry or how well it compresses.
+/// The size of a message alone decides if it can be sent. Compression and other messages of the entry do not matter.
 #[test]
 fn keys_and_properties_have_room_in_every_entry_or_are_refused() {
     let most = 5_242_880;
@@ -166,11 +166,13 @@ fn keys_and_properties_have_room_in_every_entry_or_are_refused() {
         let properties = Arc::new(properties.finish()) as ArrayRef;
         RecordBatch::try_from_iter([("value", value), ("__messageProperties", properties)]).unwrap()
     };
-    let made = |length: usize| [key(length), ordering(length), property(length)];
+    let with_length = |length: usize| [key(length), ordering(length), property(length)];
     let batchings = [Batching::InOrder, Batching::ByKey, Batching::None];
-    // Batches by key have the key twice.
-    for (batch, fits) in
-        made(most / 2 - 300).into_iter().map(|b| (b, true)).chain(made(6 << 20).map(|b| (b, false)))
+    // A batch by key contains the key twice, so a key may have half of the maximum size.
+    for (batch, fits) in with_length(most / 2 - 300)
+        .into_iter()
+        .map(|b| (b, true))
+        .chain(with_length(6 << 20).map(|b| (b, false)))
     {
         for compression in ["NONE", "LZ4", "ZSTD"] {
             let variants =
@@ -197,23 +199,23 @@ fn keys_and_properties_have_room_in_every_entry_or_are_refused() {
     }
 }
 
-/// To Pulsar an event time of 0 is none: the row would come back without it.
+/// An event time of 0 means no event time in Pulsar, so a reader would return the row without its time.
 #[test]
-fn an_event_time_that_would_be_none_is_refused() {
-    let made = |micros: Option<i64>| {
+fn an_event_time_that_pulsar_reads_as_none_is_refused() {
+    let row_at = |micros: Option<i64>| {
         let value = Arc::new(StringArray::from(vec!["v"])) as ArrayRef;
         let time = Arc::new(TimestampMicrosecondArray::from(vec![micros])) as ArrayRef;
         RecordBatch::try_from_iter_with_nullable([("value", value, true), ("__eventTime", time, true)])
             .unwrap()
     };
     for micros in [0, 1, 500, 999, -1, -500, -1_000_000] {
-        let batch = made(Some(micros));
+        let batch = row_at(Some(micros));
         let error = encoder(&encoder_options(batch.schema(), "string")).encode(&batch, 1).unwrap_err();
         assert_eq!((error.kind, error.row), (ErrorKind::Payload, Some(0)), "{micros}");
         assert!(error.message.contains("1970-01-01 00:00:00.001"), "{error}");
     }
     for (micros, back) in [(None, None), (Some(1000), Some(1000)), (Some(1999), Some(1000))] {
-        let batch = made(micros);
+        let batch = row_at(micros);
         let sent = encoder(&encoder_options(batch.schema(), "string")).encode(&batch, 1).unwrap();
         let rows = decode_all(string_options(), &entries_of(&sent[0])).unwrap().remove(0);
         let times = rows.column_by_name("__eventTime").unwrap().as_primitive::<TimestampMicrosecondType>();
@@ -222,15 +224,15 @@ fn an_event_time_that_would_be_none_is_refused() {
 }
 
 #[test]
-fn chunks_that_are_sent_again_are_another_message() {
+fn chunks_that_are_sent_again_have_a_new_uuid() {
     let long: String = (0..3_000u32).map(|i| char::from(b'a' + (i * i % 26) as u8)).collect();
     let batch = rows(&["first", &long, "last"], &[None, Some("k"), None]);
-    let mut encoder = made(&batch, 1, 5_242_880);
+    let mut encoder = encoder_for(&batch, 1, 5_242_880);
     encoder.set_data_key(&[7; 32], &[("k".to_owned(), vec![1; 256])]).unwrap();
     encoder.set_producing(Producing { chunk_bytes: Some(1_000), ..Producing::default() });
     let sent = encoder.encode(&batch, 1).unwrap().remove(0);
-    let (first, behind) = sent.chunked[0];
-    let chunks = &sent.frames[sent.ends[first - 1]..sent.ends[behind - 1]];
+    let (first, end) = sent.chunked[0];
+    let chunks = &sent.frames[sent.ends[first - 1]..sent.ends[end - 1]];
     let renewed = renew_chunks(chunks, 0x1f).unwrap();
     assert_eq!(renewed.len(), chunks.len());
     assert_eq!(renew_chunks(&renewed, 0).unwrap(), chunks);
@@ -245,7 +247,7 @@ fn chunks_that_are_sent_again_are_another_message() {
         uuids.collect::<Vec<_>>()
     };
     let (before, after) = (uuids(chunks), uuids(&renewed));
-    assert_eq!(before.len(), behind - first);
+    assert_eq!(before.len(), end - first);
     for ((old, payload), (new, again)) in before.iter().zip(&after) {
         assert_eq!((old.as_str(), new.as_str()), ("producer-0-11-00000000", "producer-0-11-0000001f"));
         assert_eq!(payload, again);
@@ -278,9 +280,9 @@ fn with_column(name: &str, column: ArrayRef) -> RecordBatch {
 }
 
 #[test]
-fn rows_name_their_sequence_ids() {
+fn rows_can_set_their_sequence_ids() {
     let batch = with_column("__sequenceId", Arc::new(Int64Array::from(vec![10, 11, 500])));
-    let mut encoder = made(&batch, 1, 5_242_880);
+    let mut encoder = encoder_for(&batch, 1, 5_242_880);
     let sent = encoder.encode(&batch, 1).unwrap();
     let found: Vec<_> = stored(&sent)
         .iter()
@@ -291,7 +293,7 @@ fn rows_name_their_sequence_ids() {
         .collect();
     assert_eq!(found, [(10, -1), (11, -1), (500, -1)]);
     assert_eq!((sent[0].num_messages, sent[0].sequence_ids.as_slice()), (3, &[10, 11, 500][..]));
-    // Over the calls too; what fails changes nothing.
+    // Sequence ids must rise across calls too. A call that fails does not change the last id.
     for (ids, row) in [(vec![Some(500)], 0), (vec![Some(600), Some(600)], 1), (vec![Some(601), None], 1)] {
         let next = with_column("__sequenceId", Arc::new(Int64Array::from(ids)));
         let error = encoder.encode(&next, 1).unwrap_err();
@@ -304,14 +306,14 @@ fn rows_name_their_sequence_ids() {
 }
 
 #[test]
-fn rows_name_the_clusters_that_they_go_to() {
+fn rows_can_set_their_replication_clusters() {
     let mut clusters = ListBuilder::new(StringBuilder::new());
     clusters.append_value([Some("east"), Some("west")]);
     clusters.append_null();
     clusters.append_null();
     clusters.append(true);
     let batch = with_column("__replicationClusters", Arc::new(clusters.finish()));
-    let sent = made(&batch, 1, 5_242_880).encode(&batch, 1).unwrap();
+    let sent = encoder_for(&batch, 1, 5_242_880).encode(&batch, 1).unwrap();
     let replicate_to = |entry: &Entry| {
         let (_, rest) = split_u32(&entry.data[6..]).unwrap();
         let length = u32::from_be_bytes(entry.data[6..10].try_into().unwrap()) as usize;
@@ -331,7 +333,7 @@ fn rows_name_the_clusters_that_they_go_to() {
         let mut clusters = ListBuilder::new(StringBuilder::new());
         clusters.append_value([Some("east"), wrong]);
         let batch = with_column("__replicationClusters", Arc::new(clusters.finish()));
-        let error = made(&batch, 1, 5_242_880).encode(&batch, 1).unwrap_err();
+        let error = encoder_for(&batch, 1, 5_242_880).encode(&batch, 1).unwrap_err();
         assert_eq!((error.kind, error.row), (ErrorKind::Payload, Some(0)));
     }
 }

@@ -1,4 +1,4 @@
-//! Protobuf: the rules of the wire, what does not fit, and bytes that are anything.
+//! Decoding of Protobuf: rules of the wire format, values that do not fit, and random bytes.
 
 use crate::message::*;
 use _kernel::decode::DecoderOptions;
@@ -12,7 +12,7 @@ fn texts(array: &ArrayRef) -> Vec<Option<&str>> {
 }
 
 #[test]
-fn absent_fields() {
+fn absent_fields_have_their_default_or_are_null() {
     let batch = row(b"");
     assert_eq!(batch["id"].as_primitive::<Int32Type>().values(), &[0]);
     assert_eq!(texts(&batch["level"]), [Some("HIGH")]);
@@ -25,7 +25,7 @@ fn absent_fields() {
 
 #[test]
 fn the_last_scalar_wins_and_messages_merge() {
-    // id twice, inner in two pieces, blobs in two pieces.
+    // The payload has `id` twice, `inner` in two parts, and `blobs` in two parts.
     let batch =
         row(b"\x08\x01\x22\x02\x08\x05\x22\x03\x12\x01a\x08\x02\x22\x03\x12\x01b\xa2\x38\x01x\xa2\x38\x01y");
     assert_eq!(batch["id"].as_primitive::<Int32Type>().value(0), 2);
@@ -36,19 +36,19 @@ fn the_last_scalar_wins_and_messages_merge() {
 }
 
 #[test]
-fn lists_packed_or_not_and_in_pieces() {
+fn lists_may_be_packed_or_not_and_in_parts() {
     let batch = row(b"\x1a\x02\x01\x02\x08\x07\x18\x03\x1a\x00\x18\x04");
     assert_eq!(batch["list"].as_list::<i32>().value(0).as_primitive::<Int64Type>().values(), &[-1, 1, -2, 2]);
 }
 
 #[test]
 fn the_last_member_of_a_oneof_counts() {
-    // right {x: 1, names: [a]}, left 5, right {names: [b]}: nothing of the first right is left.
+    // The payload has right {x: 1, names: [a]}, left 5, and right {names: [b]}. The first `right` is discarded.
     let batch = row(b"\x42\x05\x08\x01\x12\x01a\x3d\x05\0\0\0\x42\x03\x12\x01b");
     let right = batch["right"].as_struct();
     assert!(batch["left"].is_null(0) && right["x"].is_null(0));
     assert_eq!(texts(&right["names"].as_list::<i32>().value(0)), [Some("b")]);
-    // A member that nobody asked for counts as well.
+    // A member without a column also replaces earlier members.
     let payload: &[u8] = b"\x42\x02\x08\x01\x3d\x05\0\0\0";
     let batch = decode(options_of(&["right"]), &[payload]).unwrap();
     assert!(batch["right"].is_null(0));
@@ -60,7 +60,7 @@ fn the_last_entry_of_a_key_counts() {
     for keys in [2u8, 40] {
         let mut payload: Vec<u8> = (0..keys).flat_map(|key| entry(key, 1)).collect();
         payload.extend(entry(0, 9));
-        // No key and no value: "" and an empty message.
+        // An entry without key and value has the key "" and an empty message.
         payload.extend([0x2a, 0]);
         let batch = decode(options_of(&[]), &[b"\x2a\x03\x0a\x01z", &payload, b""]).unwrap();
         let map = batch["map"].as_map();
@@ -78,7 +78,7 @@ fn the_last_entry_of_a_key_counts() {
 }
 
 #[test]
-fn groups_enums_times_and_wrappers() {
+fn groups_enums_times_and_wrappers_decode() {
     let batch = row(b"\x53\x08\x07\x54\x53\x9b\x06\x9c\x06\x54\x30\x07");
     assert_eq!(
         batch["group"].as_list::<i32>().value(0).as_struct()["x"].as_primitive::<Int64Type>().len(),
@@ -102,7 +102,7 @@ fn groups_enums_times_and_wrappers() {
 }
 
 #[test]
-fn unknown_fields_are_passed_over() {
+fn unknown_fields_are_skipped() {
     let batch = row(
         b"\xa0\x06\x01\xa1\x06abcdefgh\xa2\x06\x02ab\xa5\x06abcd\xa3\x06\x0b\x08\x01\x0c\xa4\x06\x08\x05",
     );
@@ -110,7 +110,7 @@ fn unknown_fields_are_passed_over() {
 }
 
 #[test]
-fn what_does_not_fit_names_field_and_byte() {
+fn errors_name_the_field_and_the_byte() {
     let deep = [0xa3, 0x06].repeat(200);
     let cases: Vec<(&[u8], &str)> = vec![
         (b"\x08", "field id, byte 1: expected a whole number, got the end"),
@@ -152,7 +152,7 @@ fn what_does_not_fit_names_field_and_byte() {
     }
 }
 
-/// A few steps of xorshift: the same bytes in every run.
+/// A xorshift generator, which returns the same numbers in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -165,7 +165,7 @@ impl Dice {
 }
 
 #[test]
-fn a_hundred_thousand_damaged_messages() {
+fn damaged_messages_are_values_or_bad_payloads() {
     let valid: Vec<&[u8]> = vec![
         b"\x08\x01\x12\x03abc\x1a\x02\x01\x02\x22\x07\x08\x05\x12\x01a\x12\x00\x2a\x07\x0a\x01k\x12\x02\x08\x01\x30\x02",
         b"\x42\x05\x08\x01\x12\x01a\x3d\x05\0\0\0\x42\x03\x12\x01b\xa2\x38\x01x\x53\x08\x07\x54\x53\x12\x01q\x54",
@@ -205,7 +205,7 @@ fn a_hundred_thousand_damaged_messages() {
 }
 
 #[test]
-fn a_required_field_is_there() {
+fn a_required_field_needs_a_value() {
     let required = |field: &str| {
         let optional = format!(r#"{field}, "shape": "optional""#);
         assert!(PLAN.contains(&optional));

@@ -1,4 +1,4 @@
-//! Protobuf: what is written, and what cannot be.
+//! Encoding of Protobuf, and values that cannot be encoded.
 
 use std::sync::Arc;
 
@@ -22,12 +22,12 @@ fn options_of_bytes() -> DecoderOptions {
     options("bytes", vec![Field::new("value", DataType::Binary, true)])
 }
 
-fn one(name: &str, array: ArrayRef) -> RecordBatch {
+fn single_column(name: &str, array: ArrayRef) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable([(name, array, true)]).unwrap()
 }
 
 #[test]
-fn what_cannot_be_written_names_row_and_field() {
+fn errors_name_the_row_and_the_field() {
     let nulls: ArrayRef = {
         let items: ArrayRef = Arc::new(arrow_array::Int64Array::from(vec![Some(1), None]));
         let field = Arc::new(Field::new("element", DataType::Int64, true));
@@ -43,30 +43,30 @@ fn what_cannot_be_written_names_row_and_field() {
         ("right", right),
     ]);
     for (batch, path, why) in [
-        (one("list", nulls), "field list.[]", "Protobuf has no nulls in lists"),
-        (one("left", left), "field left", "from 0 to 4294967295, got 4294967296"),
+        (single_column("list", nulls), "field list.[]", "Protobuf has no nulls in lists"),
+        (single_column("left", left), "field left", "from 0 to 4294967295, got 4294967296"),
         (both.unwrap(), "", "at most one field of oneof pick"),
-        (one("level", Arc::new(StringArray::from(vec!["NO"]))), "field level", "BELOW, "),
+        (single_column("level", Arc::new(StringArray::from(vec!["NO"]))), "field level", "BELOW, "),
     ] {
         let error = encoded(&batch, PLAN).expect_err(why);
         assert_eq!((error.kind, error.row), (ErrorKind::Payload, Some(0)), "{error}");
         assert!(error.message.contains(path) && error.message.contains(why), "{error}");
     }
     let closed = PLAN.replace(r#""closed": false"#, r#""closed": true"#);
-    let number = one("level", Arc::new(StringArray::from(vec!["5"])));
+    let number = single_column("level", Arc::new(StringArray::from(vec!["5"])));
     assert_eq!(encoded(&number, PLAN).unwrap(), b"\x30\x05");
     assert!(encoded(&number, &closed).unwrap_err().message.contains("got \"5\""));
     let required = PLAN.replacen(r#""shape": "optional""#, r#""shape": "required""#, 1);
-    let null = one("text", Arc::new(StringArray::from(vec![None::<&str>])));
+    let null = single_column("text", Arc::new(StringArray::from(vec![None::<&str>])));
     assert!(encoded(&null, &required).unwrap_err().message.contains("field text"));
     assert_eq!(encoded(&number, &required).unwrap_err().kind, ErrorKind::Schema);
-    let unknown = one("other", null["text"].clone());
+    let unknown = single_column("other", null["text"].clone());
     let options = EncoderOptions { value: schema(PLAN), ..encoder_options(unknown.schema(), "protobuf") };
     assert_eq!(Encoder::new(&options).err().map(|e| e.kind), Some(ErrorKind::Schema));
 }
 
 #[test]
-fn lengths_of_every_size() {
+fn texts_and_messages_of_any_length_are_written() {
     for length in [0usize, 1, 127, 128, 16_383, 16_384, 300_000] {
         let text: ArrayRef = Arc::new(StringArray::from(vec!["x".repeat(length)]));
         let names: ArrayRef = Arc::new(ListArray::new(
@@ -79,7 +79,7 @@ fn lengths_of_every_size() {
             Arc::new(Field::new("names", list_of(DataType::Utf8), true)),
             names,
         )]));
-        let payload = encoded(&one("inner", inner), PLAN).unwrap();
+        let payload = encoded(&single_column("inner", inner), PLAN).unwrap();
         let batch = row(&payload);
         let read = batch["inner"].as_struct()["names"].as_list::<i32>().value(0);
         assert_eq!(read.as_string::<i32>().value(0).len(), length);

@@ -1,4 +1,4 @@
-//! Protobuf: which plans can be read, and which versions by them.
+//! Protobuf schema versions: readable plans, and versions that a plan can read.
 
 use crate::message::*;
 use _kernel::decode::{Decoder, DecoderOptions};
@@ -9,7 +9,7 @@ fn reads(from: &str, to: &str) -> Result<(), KernelError> {
 }
 
 #[test]
-fn versions_by_the_rules_of_protobuf() {
+fn versions_are_compatible_by_the_rules_of_protobuf() {
     let id = r#""number": 1, "kind": "int32", "shape": "implicit", "absent": "0""#;
     for kind in ["uint32", "int64", "uint64", "bool", "enum"] {
         reads(id, &format!(r#""number": 1, "kind": "{kind}", "shape": "optional""#)).expect(kind);
@@ -19,7 +19,7 @@ fn versions_by_the_rules_of_protobuf() {
     reads(r#""kind": "string", "shape": "optional""#, r#""kind": "bytes", "shape": "repeated""#)
         .expect("bytes");
     reads(r#""number": 4, "kind": "message", "type": 1"#, r#""number": 4, "kind": "bytes""#).expect("opaque");
-    // A type that contains itself is none of the reader's business.
+    // A writer's type may contain itself, because the reader does not read it.
     reads(r#"{"name": "names", "number": 2,"#, r#"{"name": "self", "number": 7, "kind": "message", "type": 1, "shape": "optional"}, {"name": "names", "number": 2,"#).expect("recursive");
     for (to, got) in [
         (r#""number": 1, "kind": "sint32", "shape": "optional""#, "sint32"),
@@ -39,7 +39,7 @@ fn versions_by_the_rules_of_protobuf() {
 }
 
 #[test]
-fn plans_that_make_no_sense_are_refused() {
+fn invalid_plans_are_refused() {
     for (from, to) in [
         (r#""number": 1,"#, r#""number": 0,"#),
         (r#""number": 1,"#, r#""number": 536870912,"#),

@@ -1,11 +1,12 @@
-//! Routing must equal the official Java client's. The hashes are those of
-//! `String.hashCode`.
+//! Routing of messages to partitions, which must equal the routing of the Java client.
+//!
+//! The hash of a key is `String.hashCode`.
 
 use _kernel::encode::route::{Hashing, java_string_hash, partition_of_key};
 use _kernel::selection::key_slot::murmur3_32;
 
 #[test]
-fn equals_java() {
+fn routing_equals_the_java_client() {
     let known = [
         ("", 0, 0),
         ("a", 97, 6),
@@ -22,9 +23,9 @@ fn equals_java() {
     }
 }
 
-/// Known answers of MurmurHash3_x86_32 with seed 0.
+/// The expected hashes are known results of MurmurHash3_x86_32 with seed 0.
 #[test]
-fn murmur3() {
+fn murmur3_hashes_equal_known_results() {
     let known = [
         ("", 0),
         ("a", 0x3c25_69b2),

@@ -1,4 +1,4 @@
-//! Ledgers in tiered storage, in every cut of their bytes.
+//! Ledgers in tiered storage, read in pieces of every size.
 
 use crate::common;
 use crate::common::tiered::{block, index, object};
@@ -12,7 +12,7 @@ fn entry(id: i64) -> Vec<u8> {
     common::batched_entry(1 + (id % 3) as usize)
 }
 
-/// Feed `bytes` from where the reader wants them, in pieces of `step`.
+/// Feed `bytes` to the reader from its start offset, in pieces of `step` bytes.
 fn read(mut entries: StoredEntries, bytes: &[u8], step: usize) -> Result<Vec<i64>, (Vec<i64>, String)> {
     let end = entries.end.map_or(bytes.len(), |end| bytes.len().min(end as usize));
     let mut ids = Vec::new();
@@ -42,7 +42,7 @@ fn failing(data: &[u8], index: &ObjectIndex, first: i64, last: i64) -> (Vec<i64>
 }
 
 #[test]
-fn every_range_in_any_cut() {
+fn every_range_is_read_in_pieces_of_any_size() {
     let (data, index) = object(20, BLOCK, entry);
     let index = ObjectIndex::parse(7, &index).unwrap();
     assert!(index.blocks.len() > 3, "{:?}", index.blocks);
@@ -70,7 +70,7 @@ fn only_the_blocks_of_the_range_are_fetched() {
 }
 
 #[test]
-fn an_entry_that_fits_no_block_is_missed_by_name() {
+fn the_error_names_an_entry_that_is_larger_than_a_block() {
     let (data, bytes) = object(10, BLOCK, |id| if id == 6 { vec![0; BLOCK] } else { entry(id) });
     let index = ObjectIndex::parse(7, &bytes).unwrap();
     assert_eq!((index.first_missing, index.last_entry), (Some(6), 9));
@@ -84,7 +84,7 @@ fn an_entry_that_fits_no_block_is_missed_by_name() {
 }
 
 #[test]
-fn a_block_of_padding_inside_the_data_is_noticed() {
+fn a_block_of_padding_inside_the_data_is_detected() {
     let blocks = [block(0, BLOCK, &[(0, entry(0))]), block(1, BLOCK, &[]), block(1, BLOCK, &[(1, entry(1))])];
     let data = blocks.concat();
     let index = ObjectIndex::parse(7, &index(1, data.len(), &[(0, 0), (1, BLOCK)])).unwrap();
@@ -96,7 +96,7 @@ fn a_block_of_padding_inside_the_data_is_noticed() {
 }
 
 #[test]
-fn gaps_repeats_and_strangers_are_noticed() {
+fn missing_repeated_and_foreign_entries_are_detected() {
     let check = |ids: &[i64], good: &[i64], text: &str| {
         let entries: Vec<_> = ids.iter().map(|id| (*id, entry(*id))).collect();
         let data = block(0, 1000, &entries);
@@ -117,7 +117,7 @@ fn gaps_repeats_and_strangers_are_noticed() {
 }
 
 #[test]
-fn damage_is_noticed_where_it_is() {
+fn damage_is_reported_at_its_entry() {
     let (data, bytes) = object(8, BLOCK, entry);
     let index = ObjectIndex::parse(7, &bytes).unwrap();
     let mut noticed = 0;
@@ -125,7 +125,7 @@ fn damage_is_noticed_where_it_is() {
         let mut damaged = data.clone();
         damaged[bit / 8] ^= 1 << (bit % 8);
         match read(index.entries(0, 7).unwrap(), &damaged, 97) {
-            // Padding is not looked at.
+            // A flipped bit in the padding changes nothing, because the padding is not read.
             Ok(ids) => assert_eq!(ids, (0..8).collect::<Vec<_>>()),
             Err((ids, error)) => {
                 assert_eq!(ids, (0..ids.len() as i64).collect::<Vec<_>>());

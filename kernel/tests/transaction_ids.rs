@@ -1,5 +1,6 @@
-//! A message belongs to a transaction when the command says so to the broker and the metadata to readers, whatever
-//! kind of entry it is in.
+//! Transaction ids of sent messages, in every kind of entry.
+//!
+//! The broker reads the transaction id from the command. Readers read the id from the metadata.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use arrow_array::{RecordBatch, StringArray, TimestampMillisecondArray};
 const MOST: u64 = 3 << 48;
 const LEAST: u64 = u64::MAX;
 
-/// Short, of 20,000 letters, and to be delivered later.
+/// Return a short row, a row of 20,000 letters, and a row with a delivery time.
 fn rows() -> RecordBatch {
     let long: String = (0..20_000u32).map(|i| char::from(b'a' + (i * i % 26) as u8)).collect();
     RecordBatch::try_from_iter_with_nullable(vec![
@@ -49,7 +50,7 @@ fn field(message: &[u8], wanted: u32) -> Option<WireValue<'_>> {
     None
 }
 
-/// Most and least significant bits in `CommandSend`, of each frame.
+/// Return the most and least significant bits of the transaction id in `CommandSend` of each frame.
 fn in_commands(frames: &[u8]) -> Vec<(Option<u64>, Option<u64>)> {
     let mut out = Vec::new();
     let mut rest = frames;
@@ -64,7 +65,7 @@ fn in_commands(frames: &[u8]) -> Vec<(Option<u64>, Option<u64>)> {
     out
 }
 
-/// What an entry is. `data` begins with a checksum, and the size of its metadata.
+/// Return the kind of an entry. `data` begins with a checksum and the size of the metadata.
 fn kind(metadata: &MessageMetadata<'_>, data: &[u8]) -> &'static str {
     let size = u32::from_be_bytes(data[6..10].try_into().unwrap()) as usize;
     if metadata.num_messages_in_batch.is_some() {
@@ -78,7 +79,7 @@ fn kind(metadata: &MessageMetadata<'_>, data: &[u8]) -> &'static str {
     }
 }
 
-/// The kinds of entries that are written, all of which must name the transaction.
+/// Encode rows, and return the kinds of the entries. Checks that each entry contains the transaction id.
 fn kinds(mut encoder: Encoder, transaction: Option<(u64, u64)>, encrypted: bool) -> BTreeSet<&'static str> {
     if encrypted {
         encoder.set_data_key(&[7; 32], &[("k".to_owned(), vec![1; 256])]).unwrap();
@@ -101,7 +102,7 @@ fn kinds(mut encoder: Encoder, transaction: Option<(u64, u64)>, encrypted: bool)
 }
 
 #[test]
-fn every_kind_of_entry_names_it() {
+fn every_kind_of_entry_contains_the_transaction_id() {
     let cases: [(Batching, Option<usize>, &[&str]); 4] = [
         (Batching::InOrder, None, &["batch", "late"]),
         (Batching::ByKey, None, &["batch", "late"]),

@@ -1,4 +1,4 @@
-//! Messages of transactions in entries that come from storage: those of aborted ones give no rows.
+//! Messages of transactions in entries from storage. Messages of aborted transactions return no rows.
 
 use crate::common::*;
 use _kernel::decode::{Decoder, DecoderOptions};
@@ -11,7 +11,7 @@ use arrow_array::RecordBatch;
 const COMMIT: u64 = 21;
 const ABORT: u64 = 22;
 
-fn of(transaction: u64) -> Vec<u8> {
+fn transaction_metadata(transaction: u64) -> Vec<u8> {
     let mut md = metadata();
     put_number(&mut md, 22, transaction);
     put_number(&mut md, 23, 1);
@@ -19,11 +19,11 @@ fn of(transaction: u64) -> Vec<u8> {
 }
 
 fn message(transaction: u64, text: &str) -> Vec<u8> {
-    entry(&of(transaction), text.as_bytes())
+    entry(&transaction_metadata(transaction), text.as_bytes())
 }
 
 fn marker(kind: u64, transaction: u64) -> Vec<u8> {
-    let mut md = of(transaction);
+    let mut md = transaction_metadata(transaction);
     put_number(&mut md, 20, kind);
     entry(&md, b"")
 }
@@ -46,7 +46,7 @@ fn texts(batches: &[RecordBatch]) -> Vec<String> {
 }
 
 #[test]
-fn entries_of_a_broker_need_no_answer() {
+fn entries_from_a_broker_need_no_transaction_results() {
     let mut decoder = Decoder::new(string_options()).unwrap();
     decoder.push(&mut entries(&[message(1, "a"), marker(ABORT, 2), message(2, "b"), marker(COMMIT, 1)]));
     assert_eq!(texts(&drain(&mut decoder).unwrap()), ["a", "b"]);
@@ -58,8 +58,12 @@ fn stored_entries_wait_until_their_transactions_are_known() {
     let mut decoder = Decoder::new(string_options()).unwrap();
     let data = [plain("0"), message(1, "1"), message(2, "2"), message(1, "3"), message(3, "4"), plain("5")];
     decoder.push(&mut stored(&data, 0));
-    assert!(decoder.next_batch(true).unwrap().is_none(), "rows before it wait for a full batch too");
-    assert_eq!(decoder.undecided_transactions(), [(1, 1), (1, 2), (1, 3)], "all that are there, at once");
+    assert!(decoder.next_batch(true).unwrap().is_none(), "earlier rows wait for a full batch too");
+    assert_eq!(
+        decoder.undecided_transactions(),
+        [(1, 1), (1, 2), (1, 3)],
+        "all transactions of the entries, at once"
+    );
     decoder.add_transaction((1, 1), false);
     assert!(decoder.next_batch(true).unwrap().is_none());
     assert_eq!(decoder.undecided_transactions(), [(1, 2), (1, 3)]);
@@ -68,7 +72,7 @@ fn stored_entries_wait_until_their_transactions_are_known() {
     assert_eq!(texts(&drain(&mut decoder).unwrap()), ["0", "1", "3", "5"]);
     decoder.push(&mut stored(&[plain("later"), message(2, "still aborted")], 0));
     assert_eq!(texts(&drain(&mut decoder).unwrap()), ["later"]);
-    // What is known of one range says nothing to the next, which may be read long after.
+    // The next range may be read much later, so results for an earlier range do not apply to it.
     decoder.rewind(3, Range::default()).unwrap();
     decoder.push(&mut stored(&data, 0));
     assert!(drain(&mut decoder).unwrap().is_empty());
@@ -76,7 +80,7 @@ fn stored_entries_wait_until_their_transactions_are_known() {
 }
 
 #[test]
-fn abort_markers_answer_and_commit_markers_do_not() {
+fn abort_markers_decide_a_transaction_and_commit_markers_do_not() {
     let mut decoder = Decoder::new(string_options()).unwrap();
     let data = [
         message(1, "aborted"),
@@ -96,9 +100,9 @@ fn abort_markers_answer_and_commit_markers_do_not() {
 }
 
 #[test]
-fn only_wanted_messages_ask() {
+fn only_messages_in_the_range_and_filter_need_transaction_results() {
     let late = |transaction| {
-        let mut md = of(transaction);
+        let mut md = transaction_metadata(transaction);
         put_number(&mut md, 3, 5);
         entry(&md, b"late")
     };
@@ -112,11 +116,14 @@ fn only_wanted_messages_ask() {
         [message(1, "before"), late(2), message(3, "in"), late(4), message(5, "behind"), marker(ABORT, 3)];
     decoder.push(&mut stored(&data, 0));
     assert!(drain(&mut decoder).unwrap().is_empty());
-    assert!(decoder.undecided_transactions().is_empty(), "the marker behind the range has told");
+    assert!(
+        decoder.undecided_transactions().is_empty(),
+        "the marker after the range decides the transaction"
+    );
 }
 
 #[test]
-fn damaged_entries_tell_nothing() {
+fn damaged_entries_decide_no_transaction() {
     let mut decoder = Decoder::new(string_options()).unwrap();
     let mut broken = marker(ABORT, 1);
     *broken.last_mut().unwrap() ^= 1;
@@ -130,17 +137,17 @@ fn damaged_entries_tell_nothing() {
 
 #[test]
 fn batches_chunks_and_sealed_entries_of_aborted_transactions_are_hidden() {
-    let mut batch = of(1);
+    let mut batch = transaction_metadata(1);
     put_number(&mut batch, 11, 2);
     let chunk = |id| {
-        let mut md = of(1);
+        let mut md = transaction_metadata(1);
         _kernel::wire::put_bytes(&mut md, 26, b"u");
         for (field, value) in [(27, 2), (28, 2), (29, id)] {
             put_number(&mut md, field, value);
         }
         entry(&md, b"c")
     };
-    let mut undecryptable = of(1);
+    let mut undecryptable = transaction_metadata(1);
     let mut wrapped = Vec::new();
     _kernel::wire::put_bytes(&mut wrapped, 1, b"name");
     _kernel::wire::put_bytes(&mut wrapped, 2, b"wrapped");
@@ -159,7 +166,7 @@ fn batches_chunks_and_sealed_entries_of_aborted_transactions_are_hidden() {
 }
 
 #[test]
-fn giving_up_says_where_another_source_goes_on() {
+fn giving_up_returns_where_another_source_continues() {
     let mut decoder = Decoder::new(string_options()).unwrap();
     assert_eq!(decoder.give_up_transactions(), None);
     let data = [plain("0"), message(1, "aborted"), message(2, "2"), plain("3")];

@@ -1,4 +1,4 @@
-//! Whole entries whose payload cannot be opened: each is one bad row, or an error that is not one of damage.
+//! Undamaged entries whose payload cannot be opened: each is one bad row, or an error of another kind than damage.
 
 use crate::common::*;
 use crate::odd::*;
@@ -10,8 +10,8 @@ use _kernel::wire::{put_bytes, put_number};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 
-/// An entry of `codec` that says it unpacks to `size` bytes.
-fn packed(codec: u64, size: u64, messages: Option<u64>, payload: &[u8]) -> Vec<u8> {
+/// Return an entry that is compressed with `codec` and has the uncompressed size `size` in its metadata.
+fn compressed_entry(codec: u64, size: u64, messages: Option<u64>, payload: &[u8]) -> Vec<u8> {
     let metadata = with(|out| {
         put_number(out, 8, codec);
         put_number(out, 9, size);
@@ -22,8 +22,8 @@ fn packed(codec: u64, size: u64, messages: Option<u64>, payload: &[u8]) -> Vec<u
 
 const CODECS: [Codec; 4] = [Codec::Lz4, Codec::Zlib, Codec::Zstd, Codec::Snappy];
 
-/// Entries between good ones: an error of `kind`, or one row with the bytes as stored, or none.
-fn is_unopened(data: Vec<u8>, stored: &[u8], kind: ErrorKind, why: &str, intake: IntakeOptions) {
+/// Check that an entry between good entries is an error of `kind`, one row with the stored bytes, or no row.
+fn assert_unopened(data: Vec<u8>, stored: &[u8], kind: ErrorKind, why: &str, intake: IntakeOptions) {
     let good = entry(&metadata(), b"good");
     for mode in MODES {
         let mut options = text_options(mode);
@@ -45,7 +45,7 @@ fn is_unopened(data: Vec<u8>, stored: &[u8], kind: ErrorKind, why: &str, intake:
             let place = id.column_by_name("batchIndex").unwrap().as_primitive::<Int32Type>();
             assert_eq!((place.value(1), id.column(1).as_primitive::<Int64Type>().value(1)), (-1, 1));
         }
-        // The row lies where the first message of the entry would: a range behind it has none.
+        // The row has the position of the entry's first message, so a range after this position has no row.
         let wanted = Selection::from(Range { start: Some((7, 1, 1)), end: None });
         options.range = wanted.range;
         let rest = decode_all(options, &[data.clone(), data.clone()]).unwrap();
@@ -56,63 +56,76 @@ fn is_unopened(data: Vec<u8>, stored: &[u8], kind: ErrorKind, why: &str, intake:
 #[test]
 fn an_entry_that_cannot_be_opened_is_one_bad_row() {
     let any = IntakeOptions::default();
-    is_unopened(packed(9, 4, None, b"abcd"), b"abcd", ErrorKind::Unsupported, "4 SNAPPY, got 9", any);
-    is_unopened(packed(9, 4, Some(2), b"abcd"), b"abcd", ErrorKind::Unsupported, "4 SNAPPY, got 9", any);
+    assert_unopened(
+        compressed_entry(9, 4, None, b"abcd"),
+        b"abcd",
+        ErrorKind::Unsupported,
+        "4 SNAPPY, got 9",
+        any,
+    );
+    assert_unopened(
+        compressed_entry(9, 4, Some(2), b"abcd"),
+        b"abcd",
+        ErrorKind::Unsupported,
+        "4 SNAPPY, got 9",
+        any,
+    );
     let text = b"some text, some text, some text, some text".repeat(3);
     for codec in CODECS {
         let stored = Compressor::new(codec).compress(&text).unwrap().to_vec();
         for size in [0, 1, text.len() - 1, text.len() + 1, 5000] {
-            let data = packed(codec.number(), size as u64, None, &stored);
-            is_unopened(data, &stored, ErrorKind::Payload, "cannot be decompressed", any);
+            let data = compressed_entry(codec.number(), size as u64, None, &stored);
+            assert_unopened(data, &stored, ErrorKind::Payload, "cannot be decompressed", any);
         }
-        let data = packed(codec.number(), 20, None, b"not compressed at all");
-        is_unopened(data, b"not compressed at all", ErrorKind::Payload, "cannot be decompressed", any);
-        // Where nothing proves the bytes, they may be damaged.
-        let unproven = packed(codec.number(), 20, None, b"not compressed at all").split_off(6);
+        let data = compressed_entry(codec.number(), 20, None, b"not compressed at all");
+        assert_unopened(data, b"not compressed at all", ErrorKind::Payload, "cannot be decompressed", any);
+        // An entry without a checksum may be damaged, so the error is one of damage.
+        let unproven = compressed_entry(codec.number(), 20, None, b"not compressed at all").split_off(6);
         let error = decode_all(text_options(BadRows::Null), &[unproven]).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Corrupt, "{codec:?} {error}");
     }
 }
 
 #[test]
-fn what_unpacks_to_too_much_is_not_unpacked() {
+fn an_entry_that_is_too_large_is_not_decompressed() {
     let zeros = vec![0; 2 << 20];
     let limit = 1 << 20;
     let intake = IntakeOptions { max_uncompressed: Some(limit), ..IntakeOptions::default() };
     for codec in CODECS {
         let stored = Compressor::new(codec).compress(&zeros).unwrap().to_vec();
         for messages in [None, Some(1), Some(2_147_483_647)] {
-            let data = packed(codec.number(), zeros.len() as u64, messages, &stored);
+            let data = compressed_entry(codec.number(), zeros.len() as u64, messages, &stored);
             let why = format!("at most {limit} bytes uncompressed");
-            is_unopened(data, &stored, ErrorKind::TooLarge, &why, intake);
+            assert_unopened(data, &stored, ErrorKind::TooLarge, &why, intake);
         }
-        // What says less than it is gets no more room than it says.
-        let data = packed(codec.number(), limit as u64, None, &stored);
-        is_unopened(data, &stored, ErrorKind::Payload, "cannot be decompressed", intake);
-        let data = packed(codec.number(), zeros.len() as u64, None, &stored);
+        // The decoder reserves only the size in the metadata, so an entry with a larger content is refused.
+        let data = compressed_entry(codec.number(), limit as u64, None, &stored);
+        assert_unopened(data, &stored, ErrorKind::Payload, "cannot be decompressed", intake);
+        let data = compressed_entry(codec.number(), zeros.len() as u64, None, &stored);
         assert_eq!(decode_all(text_options(BadRows::Fail), &[data]).unwrap()[0].num_rows(), 1);
     }
 }
 
 #[test]
-fn by_default_the_limit_is_in_proportion_to_what_brokers_take() {
+fn the_default_limit_depends_on_the_size_of_the_entry() {
     let limit = 80 << 20;
     let zeros = vec![0; limit + 1];
     let stored = Compressor::new(Codec::Zstd).compress(&zeros).unwrap().to_vec();
-    let data = packed(3, zeros.len() as u64, None, &stored);
+    let data = compressed_entry(3, zeros.len() as u64, None, &stored);
     let why = format!("at most {limit} bytes uncompressed, got {} bytes of Zstd for", stored.len());
-    is_unopened(data.clone(), &stored, ErrorKind::TooLarge, &why, IntakeOptions::default());
+    assert_unopened(data.clone(), &stored, ErrorKind::TooLarge, &why, IntakeOptions::default());
     let mut options = text_options(BadRows::Fail);
     options.intake.max_uncompressed = Some(zeros.len());
     assert_eq!(decode_all(options, &[data]).unwrap()[0].num_rows(), 1);
-    // Brokers that take larger messages let larger entries in.
+    // The limit is higher for a larger entry, because its broker accepts larger messages.
     let mut padded = stored.clone();
     padded.resize(6 << 20, 0);
-    let error = decode_all(text_options(BadRows::Fail), &[packed(3, zeros.len() as u64, None, &padded)]);
-    assert_eq!(error.unwrap_err().kind, ErrorKind::Payload, "it was unpacked");
+    let error =
+        decode_all(text_options(BadRows::Fail), &[compressed_entry(3, zeros.len() as u64, None, &padded)]);
+    assert_eq!(error.unwrap_err().kind, ErrorKind::Payload, "the entry was unpacked");
 }
 
-/// A message of one chunk too few says how large its chunks are together.
+/// Return chunk `id` of `chunks` chunks. `total` is the size of all chunks together.
 fn chunk(id: u64, chunks: u64, total: u64, piece: &[u8], compressed: Option<u64>) -> Vec<u8> {
     let metadata = with(|out| {
         compressed.into_iter().for_each(|size| {
@@ -147,15 +160,15 @@ fn a_chunked_message_is_bounded_by_its_chunks() {
 }
 
 #[test]
-fn chunks_that_contradict_each_other_are_bad_rows() {
-    let lies = [
+fn contradictory_chunks_are_bad_rows() {
+    let contradictions = [
         chunk(1, 3, 4, b"cd", None),
         chunk(1, 2, 3, b"cd", None),
         chunk(2, 2, 4, b"cd", None),
         chunk(1, 2, 1 << 40, b"cd", None),
     ];
-    for lie in lies {
-        let data = [chunk(0, 2, 4, b"ab", None), lie, entry(&metadata(), b"good")];
+    for contradictory in contradictions {
+        let data = [chunk(0, 2, 4, b"ab", None), contradictory, entry(&metadata(), b"good")];
         let error = decode_all(text_options(BadRows::Fail), &data).unwrap_err();
         assert_eq!((error.kind, error.at.unwrap().entry), (ErrorKind::Payload, 1), "{error}");
         let rows = decode_all(text_options(BadRows::Null), &data).unwrap().remove(0);

@@ -1,4 +1,4 @@
-//! Values: what is encoded comes back, what does not fit is named.
+//! Values: encoded values decode to the same columns, and errors name values that do not fit.
 
 use crate::common;
 use std::sync::Arc;
@@ -136,7 +136,7 @@ fn decoder_options(
 }
 
 #[test]
-fn records_come_back() {
+fn encoded_records_decode_to_the_same_columns() {
     let batch = record_batch();
     for value_type in ["json", "avro"] {
         for codec in ["NONE", "LZ4", "ZLIB", "ZSTD", "SNAPPY"] {
@@ -149,7 +149,7 @@ fn records_come_back() {
 }
 
 #[test]
-fn primitives_come_back() {
+fn encoded_primitives_decode_to_the_same_columns() {
     let columns: Vec<(&str, ArrayRef)> = vec![
         ("bytes", Arc::new(BinaryArray::from(vec![Some(&b"\xff"[..]), None, Some(b"")]))),
         ("string", Arc::new(StringArray::from(vec![Some("ü"), None, Some("")]))),
@@ -172,7 +172,7 @@ fn primitives_come_back() {
 }
 
 #[test]
-fn what_cannot_be_written_names_row_and_field() {
+fn errors_name_the_row_and_the_field() {
     let ids: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None]));
     let batch = RecordBatch::try_from_iter_with_nullable([("id", ids, true)]).unwrap();
     let definition = r#"{"type":"record","name":"R","fields":[{"name":"id","type":"long"}]}"#;

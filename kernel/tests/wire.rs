@@ -1,4 +1,4 @@
-//! Protobuf's numbers of every length, against the definition and as they are read back.
+//! Protobuf's variable-length numbers, compared with the definition of the format, written and read.
 
 use _kernel::wire::{WireFields, WireValue, put_number, put_varint};
 
@@ -13,7 +13,7 @@ fn one_by_one(mut value: u64) -> Vec<u8> {
 }
 
 #[test]
-fn numbers_of_every_length() {
+fn numbers_of_every_length_are_written_and_read() {
     let check = |value: u64| {
         let mut out = vec![0xaa];
         put_varint(&mut out, value);

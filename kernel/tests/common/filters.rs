@@ -1,5 +1,5 @@
-//! Entries that a filter tells apart, and what reads them.
-#![allow(dead_code, reason = "each test takes a part of it")]
+//! Entries that a filter distinguishes, and decoders with a filter.
+#![allow(dead_code, reason = "each test uses some of these helpers")]
 
 use std::collections::HashSet;
 
@@ -24,7 +24,7 @@ pub fn keyed(time: u64, key: &str, payload: &[u8]) -> Vec<u8> {
     entry(&md, payload)
 }
 
-/// A batched entry with a message for each key, which is its value as well; "" stands for no key.
+/// Return a batched entry with a message for each key. The value equals the key; "" is a message without a key.
 pub fn batch(time: u64, keys: &[&str]) -> Vec<u8> {
     let mut md = published(time);
     put_number(&mut md, 11, keys.len() as u64);
@@ -57,7 +57,7 @@ pub fn event_from(time: i64) -> RowFilter {
     RowFilter { event_from: Some(time), ..RowFilter::default() }
 }
 
-/// Metadata with an event time; 0 is none.
+/// Return metadata with an event time, or without one if `time` is 0.
 pub fn happened(time: i64) -> Vec<u8> {
     let mut md = published(1);
     if time != 0 {
@@ -66,7 +66,7 @@ pub fn happened(time: i64) -> Vec<u8> {
     md
 }
 
-/// A batched entry whose messages have these event times, which are their values as well.
+/// Return a batched entry whose messages have the event times `times`. The values equal the times.
 pub fn happened_batch(first: i64, times: &[i64]) -> Vec<u8> {
     let mut md = happened(first);
     put_number(&mut md, 11, times.len() as u64);
@@ -92,7 +92,7 @@ pub fn values(filter: RowFilter, data: &[Vec<u8>]) -> Vec<String> {
     batches.iter().flat_map(|batch| strings(batch, "value")).flatten().collect()
 }
 
-/// An entry that says it is compressed by a codec that there is not.
+/// Return an entry whose metadata names a compression codec that does not exist.
 pub fn unreadable(mut md: Vec<u8>) -> Vec<u8> {
     put_number(&mut md, 8, 99);
     put_number(&mut md, 9, 5);

@@ -1,5 +1,5 @@
-//! Entries made by hand and what reads them: shared by the tests and the fuzz targets.
-#![allow(dead_code, reason = "each user takes a part of it")]
+//! Builders of entries and decoders, shared by the tests and the fuzz targets.
+#![allow(dead_code, reason = "each test or target uses some of these helpers")]
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use arrow_schema::{DataType, Field, Fields, Schema, TimeUnit};
 
 pub const PUBLISH_TIME: u64 = 1_700_000_000_123;
 
-/// Required fields of MessageMetadata, to which others are appended.
+/// Return the required fields of `MessageMetadata`. Callers append other fields.
 pub fn metadata() -> Vec<u8> {
     let mut out = Vec::new();
     put_bytes(&mut out, 1, b"producer");
@@ -24,7 +24,7 @@ pub fn metadata() -> Vec<u8> {
     out
 }
 
-/// An entry without a checksum.
+/// Return an entry without a checksum.
 pub fn stored(metadata: &[u8], payload: &[u8]) -> Vec<u8> {
     let mut entry = (metadata.len() as u32).to_be_bytes().to_vec();
     entry.extend_from_slice(metadata);
@@ -32,12 +32,12 @@ pub fn stored(metadata: &[u8], payload: &[u8]) -> Vec<u8> {
     entry
 }
 
-/// Entries 0, 1, ... of ledger 7.
+/// Return a batch of the entries 0, 1, ... of ledger 7.
 pub fn entries(data: &[Vec<u8>]) -> EntryBatch {
     entries_from(0, data)
 }
 
-/// Entries `first` and those behind it of ledger 7.
+/// Return a batch of the entries `first`, `first` + 1, ... of ledger 7.
 pub fn entries_from(first: usize, data: &[Vec<u8>]) -> EntryBatch {
     let mut batch = EntryBatch::default();
     for (id, bytes) in (first as i64..).zip(data) {
@@ -50,23 +50,23 @@ pub fn utc_micros() -> DataType {
     DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
 }
 
-/// A map from `key`, which is never null.
+/// Return the type of a map whose keys are never null.
 pub fn map_between(key: DataType, value: DataType) -> DataType {
     let pair = Fields::from(vec![Field::new("key", key, false), Field::new("value", value, true)]);
     DataType::Map(Arc::new(Field::new("entries", DataType::Struct(pair), false)), false)
 }
 
-/// A list of what may be null.
+/// Return the type of a list whose items may be null.
 pub fn list_of(item: DataType) -> DataType {
     DataType::List(Arc::new(Field::new("element", item, true)))
 }
 
-/// Columns that may be null.
+/// Return columns that may be null.
 pub fn nullable<const N: usize>(columns: [(&str, DataType); N]) -> Vec<Field> {
     columns.into_iter().map(|(name, kind)| Field::new(name, kind, true)).collect()
 }
 
-/// Type of `__messageId`.
+/// Return the type of `__messageId`.
 pub fn message_id() -> DataType {
     let id = nullable([
         ("ledger", DataType::Int64),
@@ -77,7 +77,7 @@ pub fn message_id() -> DataType {
     DataType::Struct(id.into())
 }
 
-/// All metadata columns, as a reader asks for them.
+/// Return all metadata columns that a reader can request.
 pub fn metadata_fields() -> Vec<Field> {
     nullable([
         ("__key", DataType::Binary),
@@ -98,7 +98,7 @@ pub fn metadata_fields() -> Vec<Field> {
     ])
 }
 
-/// A decoder of `columns` for a whole topic partition.
+/// Return the options of a decoder that reads `columns` of a whole topic partition.
 pub fn decoder_of(value: PayloadSchema, columns: Vec<Field>) -> DecoderOptions {
     DecoderOptions {
         output_schema: Arc::new(Schema::new(columns)),
@@ -115,7 +115,7 @@ pub fn decoder_of(value: PayloadSchema, columns: Vec<Field>) -> DecoderOptions {
     }
 }
 
-/// Every batch that there is, each valid Arrow.
+/// Return all batches of the decoder, and check that each of them is valid Arrow.
 pub fn drain(decoder: &mut Decoder) -> Result<Vec<RecordBatch>> {
     let mut out = Vec::new();
     while let Some(batch) = decoder.next_batch(true)? {

@@ -1,5 +1,5 @@
-//! What the tests share: entries made by hand, a decoder with all columns, an encoder.
-#![allow(dead_code, unused_imports, reason = "each test takes a part of it")]
+//! Helpers that the tests share: builders of entries, a decoder with all columns, an encoder.
+#![allow(dead_code, unused_imports, reason = "each test uses some of these helpers")]
 
 mod handmade;
 pub mod tiered;
@@ -15,7 +15,7 @@ use arrow_schema::{DataType, Field, SchemaRef};
 
 pub use handmade::*;
 
-/// An entry with a checksum.
+/// Return an entry with a checksum.
 pub fn entry(metadata: &[u8], payload: &[u8]) -> Vec<u8> {
     let body = stored(metadata, payload);
     let mut out = vec![0x0e, 0x01];
@@ -24,7 +24,7 @@ pub fn entry(metadata: &[u8], payload: &[u8]) -> Vec<u8> {
     out
 }
 
-/// `count` messages "m0", "m1", ... as the uncompressed payload of a batched entry.
+/// Return the uncompressed payload of a batched entry with the `count` messages "m0", "m1", ...
 pub fn batch_payload(count: usize) -> Vec<u8> {
     let mut out = Vec::new();
     for i in 0..count {
@@ -43,7 +43,7 @@ pub fn put_message(out: &mut Vec<u8>, single: &SingleMetadata<'_>, payload: &[u8
     out.extend_from_slice(payload);
 }
 
-/// An uncompressed batched entry of `count` messages.
+/// Return an uncompressed batched entry of `count` messages.
 pub fn batched_entry(count: usize) -> Vec<u8> {
     let mut md = metadata();
     put_number(&mut md, 11, count as u64);
@@ -56,7 +56,7 @@ pub fn options(value_type: &str, value_fields: Vec<Field>) -> DecoderOptions {
     decoder_of(PayloadSchema::of_type(value_type), fields)
 }
 
-/// What messages of a version with this schema were written with.
+/// Return the writer schema of a version with the Avro schema `definition`.
 pub fn avro(definition: &str) -> PayloadSchema {
     PayloadSchema { definition: Some(definition.to_owned()), ..PayloadSchema::of_type("avro") }
 }
@@ -65,7 +65,7 @@ pub fn string_options() -> DecoderOptions {
     options("string", vec![Field::new("value", DataType::Utf8, true)])
 }
 
-/// Decode everything there is.
+/// Decode all entries of `data`.
 pub fn decode_all(options: DecoderOptions, data: &[Vec<u8>]) -> Result<Vec<RecordBatch>> {
     let mut decoder = Decoder::new(options)?;
     decoder.push(&mut entries(data));
@@ -78,7 +78,7 @@ pub fn strings(batch: &RecordBatch, column: &str) -> Vec<Option<String>> {
     array.iter().map(|v| v.map(str::to_owned)).collect()
 }
 
-/// Encoder options for one partition without compression.
+/// Return the options of an encoder for one partition without compression.
 pub fn encoder_options(schema: SchemaRef, value_type: &str) -> EncoderOptions {
     EncoderOptions {
         input_schema: schema,
@@ -106,7 +106,7 @@ pub fn encoder(options: &EncoderOptions) -> Encoder {
     encoder
 }
 
-/// The entries inside SEND frames.
+/// Return the entries inside SEND frames.
 pub fn entries_of(frames: &SendFrames) -> Vec<Vec<u8>> {
     let mut out = Vec::new();
     let mut rest = frames.frames.as_slice();

@@ -1,5 +1,5 @@
-//! What messages that say odd things have in common.
-#![allow(dead_code, reason = "each test takes a part of it")]
+//! Helpers for messages with odd but undamaged metadata.
+#![allow(dead_code, reason = "each test uses some of these helpers")]
 
 use _kernel::decode::{BadRows, DecoderOptions};
 use arrow_array::cast::AsArray;
@@ -10,7 +10,7 @@ use crate::common::*;
 
 pub const MODES: [BadRows; 3] = [BadRows::Fail, BadRows::Null, BadRows::Drop];
 
-/// Text and all metadata columns, with the bytes of bad rows in `bad`.
+/// Return options for text and all metadata columns, with the bytes of bad rows in column `bad`.
 pub fn text_options(mode: BadRows) -> DecoderOptions {
     let value = Field::new("value", DataType::Utf8, true);
     let mut options = options("string", vec![value, Field::new("bad", DataType::Binary, true)]);

@@ -1,5 +1,5 @@
-//! A message with fields of every kind, and what reads it.
-#![allow(dead_code, reason = "each test takes a part of it")]
+//! A Protobuf message with fields of every kind, and its decoder.
+#![allow(dead_code, reason = "each test uses some of these helpers")]
 
 use std::sync::Arc;
 

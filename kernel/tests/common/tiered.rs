@@ -1,4 +1,4 @@
-//! What the offloaders write, made by hand.
+//! Builders of the files and objects that Pulsar's offloaders write.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ const SYNC: [u8; 16] = *b"0123456789abcdef";
 const ENTRY_HEADER: usize = 12;
 const HEADER: usize = 128;
 
-/// A block of `length` bytes, padded; not cut when the entries need more.
+/// Return a block that is padded to `length` bytes. A block whose entries need more space is longer.
 pub fn block(first_entry: i64, length: usize, entries: &[(i64, Vec<u8>)]) -> Vec<u8> {
     let mut out = 0xfbdb_abcbu32.to_be_bytes().to_vec();
     out.extend_from_slice(&128i64.to_be_bytes());
@@ -27,7 +27,7 @@ pub fn block(first_entry: i64, length: usize, entries: &[(i64, Vec<u8>)]) -> Vec
     out
 }
 
-/// An index of blocks `(first entry, offset)`; without a last entry when that is negative.
+/// Return an index of the blocks `(first entry, offset)`. A negative `last_entry` is omitted.
 pub fn index(last_entry: i64, data_length: usize, blocks: &[(i64, usize)]) -> Vec<u8> {
     let mut metadata = Vec::new();
     put_number(&mut metadata, 1, 2);
@@ -52,8 +52,9 @@ pub fn index(last_entry: i64, data_length: usize, blocks: &[(i64, usize)]) -> Ve
     out
 }
 
-/// Data and index object of the entries 0 to `count` - 1 in blocks of at most `block_size`, as the offloader makes
-/// them, its mistake with entries that fit no block included.
+/// Return the data object and the index object of the entries 0 to `count` - 1, in blocks of at most `block_size`.
+///
+/// The objects are as the offloader writes them. Like the offloader, they lose an entry that is larger than a block.
 pub fn object(count: i64, block_size: usize, entry: impl Fn(i64) -> Vec<u8>) -> (Vec<u8>, Vec<u8>) {
     let (mut data, mut table) = (Vec::new(), Vec::new());
     let mut next = 0;
@@ -81,7 +82,7 @@ pub fn object(count: i64, block_size: usize, entry: impl Fn(i64) -> Vec<u8>) -> 
     (data, bytes)
 }
 
-/// A SequenceFile's values: as `BytesWritable` writes them.
+/// Return a value of a SequenceFile, as `BytesWritable` writes it.
 pub fn bytes_writable(data: &[u8]) -> Vec<u8> {
     [&(data.len() as u32).to_be_bytes(), data].concat()
 }
@@ -107,7 +108,9 @@ fn deflated(data: &[u8]) -> Vec<u8> {
     out.finish().unwrap()
 }
 
-/// A file of `records` with `group` records in a block, or between syncs; and the position of each group.
+/// Return a SequenceFile of `records`, and the position of each group.
+///
+/// A group of `group` records is a block, or the records between two sync markers.
 pub fn sequence_file(
     compression: &str,
     values: &str,
@@ -168,7 +171,7 @@ fn put_records(out: &mut Vec<u8>, compression: &str, records: &[(i64, Vec<u8>)])
     }
 }
 
-/// The files `data` and `index` of the entries 0 to `count` - 1.
+/// Return the files `data` and `index` of the entries 0 to `count` - 1.
 pub fn map_file(
     compression: &str,
     count: i64,

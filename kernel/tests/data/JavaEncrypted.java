@@ -1,4 +1,4 @@
-// Makes java_encrypted.tsv (kind, data key, entry; hexadecimal) with the classes of Pulsar 4.0.8 itself:
+// Writes java_encrypted.tsv (kind, data key, entry; hexadecimal) with the classes of Pulsar 4.0.8:
 //   java -cp "$PULSAR_HOME/lib/*" JavaEncrypted.java | grep ^entry | cut -f2- > java_encrypted.tsv
 import io.netty.buffer.*;
 import java.nio.ByteBuffer;

@@ -1,8 +1,11 @@
-// Makes java_key_values.tsv with the classes of Pulsar 4.0.8 itself, whose KeyValue schemas take messages apart:
+// Writes java_key_values.tsv with the classes of Pulsar 4.0.8. Its KeyValue schemas split messages into key and value.
+//
 //   java -cp "$PULSAR_HOME/lib/*" JavaKeyValues.java | grep -P "^(schema|entry|pair)\t" > java_key_values.tsv
-// Lines: schema, case, encoding, registry data in hex, properties as JSON;
-//        entry, case, encoding, batched or single, bytes in hex;
-//        pair, case, encoding, number, key and value as JSON, as Java's own schema decodes them again.
+//
+// Columns of the lines:
+// - `schema`: case, encoding, registry data in hex, properties as JSON
+// - `entry`: case, encoding, batched or single, bytes in hex
+// - `pair`: case, encoding, number, key and value as JSON that Java's own schema decodes
 import com.fasterxml.jackson.databind.*;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.netty.buffer.*;

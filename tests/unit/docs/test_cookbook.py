@@ -9,7 +9,7 @@ _DOCS = ROOT / "docs"
 _RECIPE = re.compile(r"^## (?P<title>.+?)\n(?P<text>.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _RUNS = re.compile(r"^<!-- run -->\n```python\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 _NO_RECIPES = {"Choose a writer", "Where to go next"}
-# Run by tests of their own, which look at the results.
+# These recipes have tests of their own, which check the results.
 _COMMANDS = {"<!-- run: cron -->": "tests/integration/package/test_cron.py"}
 
 RECIPES = [
