@@ -23,8 +23,8 @@ def map_concurrently(
         threads: The largest number of concurrent calls.
 
     Raises:
-        Exception: The first error of a call, in the order of the items. Calls that have not started by then never
-            start, and started calls are completed first.
+        Exception: The first error of a call, in the order of the items. Calls that have not started
+            before the error never start. Calls that are running are completed before the error is raised.
 
     """
     rest = list(items)

@@ -28,7 +28,7 @@ _FIRST_PAGE: Final = "index"
 
 
 def page(name: str, section: str | None = None) -> str:
-    """Return the address of a page, or words with its title if the documentation's address is unknown.
+    """Return the URL of a page, or a phrase with the page's title if the documentation's URL is unknown.
 
     Args:
         name: The name of the page's file without its ending; a key of `TITLES`.

@@ -109,7 +109,7 @@ def _split_by_scope(settings: Mapping[str, str]) -> tuple[dict[str, str], dict[s
 
 
 def _keys(scope: type[ConnectionOptions]) -> dict[str, str]:
-    """Return the option's key for every key and alias in lowercase."""
+    """Map each option key and alias, in lowercase, to the option's key."""
     return {
         key.lower(): option.key
         for name, option in option_fields(scope).items()

@@ -87,7 +87,7 @@ class Checkpoint:
                 logs = self.logs(deadline)
         if logs.index.owner != owner:
             logs.index.append(Kind.TAKEOVER, owner, deadline)
-        # Opening a producer creates the keeper, which must exist before the first chunk.
+        # Opening a producer creates the keeper subscription, which must exist before the first chunk.
         logs.content_writer.open(deadline)
         return logs
 
@@ -317,7 +317,10 @@ class Checkpoint:
         self._settle(logs, named if named is not None and at_target else path, outcome, owner)
 
     def upload(self, path: Path, owner: str | None, deadline: Deadline, *, if_absent: bool) -> Upload:
-        """Begin the upload of a file, which `finish` ends. Raises what `finish` raises, if that is certain already."""
+        """Begin the upload of a file; `finish` completes the upload.
+
+        Raises an error of `finish` early if the present state makes the error certain.
+        """
         logs = self.logs_for_change(owner, deadline)
         refused = logs.index.look(lambda state: _put_refused(state, path, if_absent=if_absent))
         if refused is not Outcome.DONE:

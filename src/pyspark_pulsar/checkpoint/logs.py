@@ -67,7 +67,8 @@ def open_logs(cluster: Cluster, name: CheckpointName, deadline: Deadline, *, cre
     content_writer = LogWriter(cluster.new_client(), content.name, CALL_SECONDS)
     if create:
         try:
-            # A producer creates a missing topic and its keeper before the first message that the keeper must keep.
+            # A producer creates a missing topic and its keeper subscription before the first message, which the
+            # keeper subscription must keep.
             content_writer.open(deadline)
             writer.open(deadline)
         except BaseException:

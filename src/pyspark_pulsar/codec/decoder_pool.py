@@ -4,10 +4,11 @@ Spark keeps its Python workers, and a worker of a stream reads splits of all par
 keeps its plan for every schema version, which serves all splits, and no data of a finished split. Decoders that failed,
 or whose split was not read to its end, are not kept.
 
-The schemas that a decoder knows are kept with it. The decoder serves another split only if the registry returns the
-same schemas for the same versions there. A topic that was deleted and created again has other schemas under the same
-versions. The comparison is cheap within the ledgers that the worker has read before (`read.task.schema_cache`). A
-decoder with many versions is not kept, because the next split would fetch the schemas of all of them.
+A decoder is kept together with the schemas that it knows. The decoder is reused for another split only if the
+registry returns the same schemas for the same versions in that split. A topic that was deleted and created
+again has other schemas under the same versions. The comparison is cheap within the ledgers that the worker
+has read before (`read.task.schema_cache`). A decoder with many versions is not kept, because the next split
+would fetch the schemas of all of them.
 """
 
 from __future__ import annotations

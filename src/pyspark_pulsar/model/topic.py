@@ -6,9 +6,10 @@ and `tenant/namespace/local` means the persistent topic of that name. Tenants an
 consist of ASCII letters, digits and `- = : . _`. A local name may contain all characters but a slash, also blanks,
 quotes, `%` and control characters. A partition of a topic is itself a topic named `<topic>-partition-<N>`.
 
-Pulsar 5 has two more domains. `topic://tenant/namespace/local` is a scalable topic. Its messages are in segments, each
-a topic named `segment://tenant/namespace/local/<first hash>-<last hash>-<id>`, with hashes in four hexadecimal digits.
-Most of this package does not support them, so the parser refuses their names unless the caller accepts them.
+Pulsar 5 has two more domains. `topic://tenant/namespace/local` is a scalable topic. Its messages are in
+segments, each a topic named `segment://tenant/namespace/local/<first hash>-<last hash>-<id>`, with hashes in
+four hexadecimal digits. Most modules do not support scalable topics and segments, so the parser refuses their
+names unless the caller allows them.
 
 This package refuses some names that brokers accept. Names of Pulsar 1 have a cluster between tenant and namespace. The
 admin REST API has no path for `.`, `..` and names with a zero byte.

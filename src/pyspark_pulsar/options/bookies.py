@@ -76,8 +76,8 @@ class BookieOptions(ConnectionOptions):
     bookie_auth_plugin: str | None = option(
         "bookkeeperClientAuthenticationPlugin",
         auth_plugin,
-        "Authentication to bookies: `sasl`, or the class name of BookKeeper's client. SASL uses a password "
-        "(DIGEST-MD5). TLS certificates need no plugin. Kerberos is not supported.",
+        "Authentication to bookies: `sasl`, or the class that BookKeeper's own client uses for SASL. SASL uses a "
+        "password (DIGEST-MD5). TLS certificates need no plugin. Kerberos is not supported.",
         default=None,
         unset="no authentication besides TLS",
     )

@@ -166,7 +166,8 @@ class SegmentOptions(BookieOptions):
     bookie_timeout_ms: int = option(
         "bookieTimeoutMs",
         whole(1, 600_000),
-        "Timeout of a bookie to connect or to answer, in milliseconds. Afterwards the read tries another replica.",
+        "How long to wait for a connection to a bookie, or for a bookie's answer, in milliseconds. Afterwards the read "
+        "tries another replica.",
         default=5_000,
     )
     tiered_storage_url: str | None = option(

@@ -214,7 +214,7 @@ class CursorRequests:
                 self._note(partition, fault, answers)
 
     def _first_position(self, start: Position | None) -> Position | None:
-        """Return the position for a new cursor; None means the end. Nothing before earliest can be removed."""
+        """Return the position for a new cursor; None means the end. Nothing before `earliest` can be removed."""
         if start is None or start.is_earliest or self._read_compacted:
             return FIRST if self._starts_at_first else None
         return start

@@ -9,9 +9,9 @@ a trigger are sent before the first answer is awaited.
     word       meaning
     present    a topic partition that exists on a broker
     log end    a broker's answer about a partition (`LogEnd`): the end E and the mark-delete position M
-    end        E, the position after the last message that consumers can see; earliest if they can see none
+    end        E, the position after the last message that consumers can see; `earliest` if they can see none
     stored     an entry in the topic's ledgers, whether consumers can see it or not
-    hidden     a topic partition with stored entries that may be messages, although its end is earliest
+    hidden     a topic partition with stored entries that may be messages, although its end is `earliest`
     start      S, the query's position: the next message that it reads, and so the start of its next range
 
     state of a partition   what happens                                     next state
@@ -133,8 +133,8 @@ class LogEnds:
 
         Args:
             partitions: All of them must be present.
-            is_repeated: Whether the query will read hidden messages later, when brokers show them. Then an end at
-                earliest is accepted without a further request.
+            is_repeated: Whether the query will read hidden messages later, when brokers show them. Then an end position
+                of `earliest` is accepted without another request.
 
         Raises:
             TopicNotFoundError, PermissionDenied, ConnectionFailed: A broker refused, or did not answer.

@@ -40,8 +40,10 @@ class Split:
     window: TimeWindow = ALL_TIMES
     """Only messages in this window are read."""
     from_earliest: bool = False
-    """Whether the whole range begins at earliest or at a time. If retention removed the first chunks of a message, the
-    message is then not lost."""
+    """Whether the whole range begins at `earliest` or at a time.
+
+    If retention removed the first chunks of a message, the message is then not lost.
+    """
     keys: frozenset[bytes] | None = None
     """Only messages with one of these values of `__key` are read. None means all messages."""
     slots: tuple[int, int] | None = None

@@ -102,8 +102,8 @@ def configure(
         **settings: Further options of the data source and settings of the catalog.
 
     Returns:
-        The same builder. If no setting names the Python of the workers, it is this program's (`spark.pyspark.python`).
-        On a cluster, set this option yourself; `check_workers(spark)` reports workers without this package.
+        The same builder. If nothing sets the Python of the workers, `spark.pyspark.python` is the Python of this
+        program. On a cluster, set this option yourself; `check_workers(spark)` reports workers without this package.
 
     Raises:
         SessionStarted: A session or its JVM runs without the jar or the extension, or has other settings of this

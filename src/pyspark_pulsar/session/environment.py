@@ -71,8 +71,8 @@ def refuse_without_catalog(
     setting = _session_settings()
     if setting is not None and extensions_class not in (setting("spark.sql.extensions") or "").split(","):
         raise SessionStarted(
-            f"a Spark session runs without the extension of the catalog {catalog}, and accepts no more jars or "
-            f"extensions: expected no session; {_INSTEAD}"
+            f"a Spark session runs without the extension of the catalog {catalog}: expected no running session, "
+            f"because a running session cannot add jars or extensions; {_INSTEAD}"
         )
     refuse_other_settings(own, catalog)
     if _has_jvm() and not _jvm_has(catalog_class):

@@ -16,7 +16,10 @@ from pyspark_pulsar.write.target import RowTargets, Target
 
 @hides_tracebacks
 class PulsarBatchWriter(Shipped, DataSourceArrowWriter):
-    """A writer of one job, which is one epoch of its delivery. `write` runs on executors, the rest on the driver."""
+    """A writer of one job, whose delivery has a single epoch.
+
+    `write` runs on executors, all other methods run on the driver.
+    """
 
     def __init__(self, delivery: Delivery, target: Target | RowTargets) -> None:
         self._delivery = delivery

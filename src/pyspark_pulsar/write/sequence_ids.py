@@ -1,9 +1,10 @@
 """Rows with their own sequence ids, for a producer with a name from the options.
 
-A broker's deduplication then drops rows that an earlier attempt, job or query has written under that name. A broker
-stores the highest id of each name in each topic partition, and drops rows whose ids are not above it. That loses no
-row only if one producer sends all rows of the name in the order of their ids. So one Spark task writes all rows. The
-order of two tasks would change from attempt to attempt, and the broker would drop rows that it has never stored.
+A broker's deduplication then drops rows that an earlier attempt, job or query has written under that producer
+name. A broker stores the highest id of each producer name in each topic partition, and drops rows whose ids
+are not above that id. Rows may be lost unless one producer sends all rows of a producer name in the order of
+their ids. So one Spark task writes all rows. The order of two tasks would change from attempt to attempt, and
+the broker would drop rows that it has never stored.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def refuse_rows(batches: Iterable[pa.RecordBatch], partition: int) -> None:
     for batch in batches:
         if batch.num_rows:
             raise SendError(
-                f"option '{_OPTION}': expected all rows in one task, the first, got rows in Spark partition "
-                f"{partition}. With several tasks the order of sequence ids is random, and a broker drops rows that "
-                f"follow a higher id; write with .coalesce(1), sorted by {SEQUENCE_ID}, or remove the option"
+                f"option '{_OPTION}': expected all rows in the first task (Spark partition 0), got rows in Spark "
+                f"partition {partition}. With several tasks the order of sequence ids is random, and a broker drops "
+                f"rows that follow a higher id; write with .coalesce(1), sorted by {SEQUENCE_ID}, or remove the option"
             )

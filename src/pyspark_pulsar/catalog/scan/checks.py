@@ -60,7 +60,7 @@ def topic_of(options: ReadOptions) -> TopicName:
 
 
 def _is_earliest(bound: OffsetBound | None) -> bool:
-    """Return whether the bound is earliest in every topic partition."""
+    """Return whether the bound is `earliest` in every topic partition."""
     if bound is None:
         return True
     return bound.others in (None, LogSide.EARLIEST) and all(

@@ -1,7 +1,7 @@
 """The data files of tables, as their manifests list them, kept between queries. One process, one thread.
 
-Reading the manifests of 10,000 files needs a second. Statistics of ten columns of these files need 10 MB. A state of a
-table never changes, and the next state shares most of its manifests.
+The manifests of 10,000 files are read in one second. Statistics of ten columns of these files need 10 MB. A
+state of a table never changes, and the next state shares most of its manifests.
 """
 
 from __future__ import annotations

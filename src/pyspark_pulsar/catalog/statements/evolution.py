@@ -262,7 +262,7 @@ class EditedRecord:
 
 
 def _node_of(node: Any) -> Node:
-    """Return a field of a parsed record as an object, for the type checker."""
+    """Return a field of a parsed record, typed as `Node` for the type checker."""
     record: Node = node
     return record
 

@@ -13,15 +13,16 @@ How missing records are detected
     a ledger. So at the end of a ledger, the reader also requests how far the broker has moved the reader's cursor.
 
 Missed, or lost
-    The broker removes records before the anchor of a snapshot (`upkeep`), also if a connected reader has not read them.
-    It moves the reader's cursor and reports nothing. Such a reader misses records, but nothing is lost, because the
-    snapshot contains their effects.
-    So a reader that misses records before a position P searches again. Upkeep removes records from the front and keeps
-    the anchor. So it cannot remove the records that a search beginning now needs. The search begins at that anchor or a
-    later one, or at the first remaining record, which is after the removed ones. If it still misses records before P or
-    before an earlier position, upkeep did not remove them: `CheckpointLost`. If it misses other, later records, upkeep
-    has removed them during the search, and the same reasoning applies to them. So each search except the last needs
-    another snapshot, and the searches end when the snapshots do.
+    The broker removes records before the anchor of a snapshot (`upkeep`), also if a connected reader has not
+    read the records. The broker moves the reader's cursor and reports nothing. Such a reader misses records,
+    but nothing is lost, because the snapshot contains the effects of the records.
+    So a reader that misses records before a position P searches again. Upkeep removes records from the front
+    and keeps the anchor. So upkeep cannot remove the records that a search beginning now needs. The search
+    begins at that anchor or a later one, or at the first remaining record, which is after the removed ones.
+    If the search still misses records before P or before an earlier position, upkeep did not remove these
+    records: `CheckpointLost`. If the search misses other, later records, upkeep has removed these records
+    during the search, and the same reasoning applies again. So a search is repeated only if upkeep has stored
+    another snapshot during the search. The searches end when upkeep stores no snapshot during a search.
 """
 
 from __future__ import annotations

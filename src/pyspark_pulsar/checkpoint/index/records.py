@@ -73,7 +73,7 @@ _KINDS: Final = frozenset(kind.value for kind in Kind)
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Bytes of a file in one message of the content log."""
+    """The position, length and checksum of a part of a file, which is one message of the content log."""
 
     ledger: int
     entry: int

@@ -31,7 +31,8 @@ CACHE_BYTES = 128 * 1024 * 1024
 class RecordsMissed(CheckpointLost):
     """An error for records that did not reach this reader.
 
-    They are directly before the record at `before`. This position is all that distinguishes two such errors.
+    The missed records are directly before the record at `before`. Two such errors differ only in this
+    position.
     """
 
     def __init__(self, message: str, before: MessagePosition) -> None:
@@ -40,7 +41,7 @@ class RecordsMissed(CheckpointLost):
 
 
 class Bodies:
-    """The bytes of small files by the files' ids, in a cache of the most recently used ones."""
+    """A cache of the most recently used small files: the bytes of each file, by file id."""
 
     def __init__(self, most_bytes: int = CACHE_BYTES) -> None:
         self._bodies: OrderedDict[str, bytes] = OrderedDict()
@@ -48,7 +49,7 @@ class Bodies:
         self._nbytes = 0
 
     def put(self, file_id: str, body: bytes) -> None:
-        """Add the bytes of a file, and drop the least recently used ones beyond the limit."""
+        """Add a file, and drop the least recently used files while the cache exceeds its limit."""
         self.drop(file_id)
         self._bodies[file_id] = body
         self._nbytes += len(body)
@@ -140,9 +141,9 @@ class Replay:
     def _apply(self, state: IndexState, position: MessagePosition, record: Record) -> Outcome:
         if record.seen is not None and (self.last is None or record.seen > self.last):
             raise RecordsMissed(
-                f"{self._topic}: expected the record at {position_text(record.seen)}, which the writer of the record "
-                f"at {position_text(position)} has seen, got {position_text(self.last)} as the last one before. So "
-                f"records of the index were removed, by a truncation, an expiry or the loss of a ledger; restore the "
+                f"{self._topic}: expected the record at {position_text(record.seen)} before the record at "
+                f"{position_text(position)}, got {position_text(self.last)} as the last record before. Cause: "
+                f"records of the index were removed by truncation, expiry or the loss of a ledger; restore the "
                 f"checkpoint from a copy (pyspark-pulsar checkpoint copy)",
                 position,
             )

@@ -124,7 +124,7 @@ class SnapshotParts:
         return cls(anchor, int(record.details["parts"]))
 
     def add(self, position: MessagePosition, record: Record) -> None:
-        """Add a part; the first copy of a part counts."""
+        """Add a part; ignore later copies of the same part."""
         self.records.setdefault(int(record.details["part"]), (position, record))
 
     @property

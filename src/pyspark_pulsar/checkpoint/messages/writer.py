@@ -187,7 +187,7 @@ def open_producer(
     *,
     exclusive: bool = False,
 ) -> Producer:
-    """Open a producer that creates the keeper with the topic. Raises what `Producer.open` raises."""
+    """Open a producer that creates topic and keeper subscription. Raises the errors of `Producer.open`."""
     producer = Producer(
         client,
         topic,

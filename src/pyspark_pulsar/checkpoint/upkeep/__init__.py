@@ -21,7 +21,8 @@ How much space is kept: in closed content ledgers, at most as many unneeded byte
 this, the cleaner writes the oldest chunks again. The open ledger is kept too. In the index, the
 records since the anchor: no more than its small files together, or `snapshots.LEAST_BYTES`, and the rest of a ledger.
 
-If someone else moves a keeper, the broker may remove needed data. The owner detects a keeper that is too far. It then
-writes a snapshot, and writes the chunks before the keeper again. Reading what was removed by then raises
+If someone else moves a keeper subscription, the broker may remove needed data. The owner detects a keeper
+subscription that has passed needed data. The owner then writes a snapshot, and writes the chunks before the
+keeper subscription again. If the broker has already removed needed data, reading the data raises
 `CheckpointLost`.
 """

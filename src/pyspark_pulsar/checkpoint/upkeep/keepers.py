@@ -1,4 +1,4 @@
-"""Moving the keepers: the durable subscriptions that make the broker keep later messages of the two topics."""
+"""Moving the keeper subscriptions, which are durable and make the broker keep later messages."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def move_keeper(
 ) -> MessagePosition | None:
     """Let the broker delete whole ledgers before `to`.
 
-    A keeper does not move backward, and does not move if `to` is None.
+    A keeper subscription does not move backward, and does not move if `to` is None.
 
     Returns:
-        The position of the keeper before the move; None at the beginning of the topic.
+        The position of the keeper subscription before the move; None at the beginning of the topic.
 
     Raises:
         SubscriptionBusy: Another consumer uses the subscription.

@@ -52,7 +52,7 @@ def write_snapshot(checkpoint: Checkpoint, logs: Logs, owner: str, deadline: Dea
     def body(file: File) -> bytes:
         return logs.inline.read(file, f"{checkpoint.name}, file {file.id}", deadline)
 
-    # `append` waits for each part, so all parts are applied before the keeper moves.
+    # `append` waits for each part, so all parts are applied before the keeper subscription moves.
     for details, bodies in snapshot.parts(new_id(), body):
         logs.index.append(Kind.SNAPSHOT, owner, deadline, details, bodies)
     return snapshot.anchor

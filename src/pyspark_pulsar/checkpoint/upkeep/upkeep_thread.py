@@ -32,7 +32,7 @@ _log: Final = logging.getLogger(__name__)
 _EVERY_SECONDS: Final = 5.0
 _CONTENT_SECONDS: Final = 30.0
 _KEEPER_SECONDS: Final = 60.0
-"""The interval of the check whether someone else has moved a keeper."""
+"""The interval of the check whether someone else has moved a keeper subscription."""
 _PASS_SECONDS: Final = 600.0
 _UPLOAD_SECONDS: Final = 3_600.0
 _SAMPLES: Final = 128
@@ -128,7 +128,7 @@ class Upkeep:
                 self._stopped.wait(_EVERY_SECONDS * 30)
 
     def _heal(self, logs: Logs, deadline: Deadline, *, snapshot: bool) -> tuple[bool, int]:
-        """Repair the damage of a keeper that someone else has moved.
+        """Repair the damage of a keeper subscription that someone else has moved.
 
         Returns:
             Whether a snapshot is needed now, and the number of files that were written again.
@@ -154,8 +154,8 @@ class Upkeep:
 
     def _warn_moved(self, topic: object, position: MessagePosition, needed: MessagePosition) -> None:
         _log.warning(
-            "Writing needed data again, because the keeper of a checkpoint was moved by a message TTL, an eviction or "
-            "a command; expected it at %s or before, got %s, topic %s",
+            "Writing data of a checkpoint again, because a message TTL, an eviction or a command moved the keeper "
+            "subscription; expected position %s or earlier, got %s, topic %s",
             position_text(needed),
             position_text(position),
             topic,

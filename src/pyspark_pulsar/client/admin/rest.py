@@ -164,7 +164,7 @@ class RestClient:
     def map(self, work: Callable[[_Item], _T], items: Iterable[_Item]) -> Iterator[_T]:
         """Apply `work` to each item on threads of this client, and yield the results in the order of the items.
 
-        Raise the first error. Calls that have not started by then never start.
+        Raise the first error. Calls that have not started before the error never start.
         """
         return self._workers().map(work, items)
 

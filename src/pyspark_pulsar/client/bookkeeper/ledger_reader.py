@@ -48,8 +48,8 @@ Why each entry is returned once and in order, or an error is raised:
 Limits, because bookies also serve writers, and a task has limited memory:
 
     READ_ENTRY    Requested and not returned: 1,024 entries, or 16 MiB by the mean entry size, but at least 4 entries.
-                  A bookie that has too many requests halves the 1,024. While a read is paused, no request is new.
-    BATCH_READ    4 MiB each, and none while more than 24 MiB wait for the caller.
+                  A bookie that has too many requests halves the 1,024. While a read is paused, no new request is sent.
+    BATCH_READ    4 MiB a request. No new request is sent while more than 24 MiB wait for the caller.
     received      Above 24 MiB, the reader receives only from the bookie with the next entry for the caller. TCP pauses
                   the other bookies.
 

@@ -90,7 +90,7 @@ class ReadRequests:
         self.send(InFlightRead(read.entries, self._by_health(untried)[0], tried=tried))
 
     def pause(self, read: InFlightRead) -> bool:
-        """Pause a read, to repeat it at the same bookie.
+        """Wait before a read is repeated at the same bookie.
 
         Returns:
             False if the pauses of the read already exceed the timeout. Time in which the caller works does not count.

@@ -27,7 +27,10 @@ class NotScannable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
-    """The statistics of one column, by file. None, in a list or instead of a list, is an unknown statistic."""
+    """The statistics of one column, by file.
+
+    None means that a statistic is unknown. None can replace an element or a whole list.
+    """
 
     encoded_lower: Sequence[Any | None]
     encoded_upper: Sequence[Any | None] | None

@@ -73,7 +73,7 @@ class TierStatus:
 
     @property
     def retention_used(self) -> float | None:
-        """Return the largest used share of the topic partitions, or None if all are unknown."""
+        """Return the largest passed share of retention of a topic partition, or None if all are unknown."""
         return max(
             (one.retention_used for one in self.partitions if one.retention_used is not None), default=None
         )

@@ -48,7 +48,7 @@ class TopicOutcome:
     fault: PulsarError | None = None
     """The reason why the last round committed nothing."""
     retention_used: float | None = None
-    """The used share of retention for the first ledger that is not tiered (`retention_use.used_share`).
+    """The passed share of retention of the first ledger that is not tiered (`retention_use.used_share`).
 
     None if no ledger is left over, or if the share is unknown.
     """
@@ -187,7 +187,7 @@ def _tier_topic(tier_round: TierRound, topic: TopicName) -> TopicOutcome:
 
 
 def _retention_used(options: ReadOptions, topic: TopicName) -> float | None:
-    """Return the used share of retention for the first ledger that is not tiered.
+    """Return the share of retention that has passed for the first ledger that is not tiered.
 
     Log a warning if the share is large.
     """
@@ -196,7 +196,7 @@ def _retention_used(options: ReadOptions, topic: TopicName) -> float | None:
     except PulsarError:
         return None
     except Exception:  # noqa: BLE001 - computing a warning must not fail the round
-        _log.debug("Computing the used share of retention failed: %s", topic, exc_info=True)
+        _log.debug("Could not compute how much of the retention has passed: %s", topic, exc_info=True)
         return None
     if status.warning is not None:
         _log.warning("%s", status.warning)

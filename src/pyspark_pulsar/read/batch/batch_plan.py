@@ -61,8 +61,8 @@ def plan_batch(
         narrow: Removes partitions, positions and times that the query does not use.
         is_shown: The plan is for display. So it contains all ledgers that this role may list, needed or not.
         fails_fast: A user waits for the plan, so an unreachable broker fails it within seconds
-            (`BrokerClient.for_planning`). Without it, the plan waits for a broker that restarts: the analysis of the
-            query has already reached the broker.
+            (`BrokerClient.for_planning`). Otherwise, planning waits for a broker that restarts, because the analysis
+            of the query has already reached the broker.
 
     Raises:
         OptionError: The topics do not have these bounds.

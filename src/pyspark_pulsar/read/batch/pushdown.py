@@ -122,7 +122,7 @@ class PushedFilters:
         starts = [self.start] if self.start is not None else []
         ends = [self.end] if self.end is not None else []
         is_one = low == high
-        # Ledger ids are not negative, and a negative id means earliest.
+        # Ledger ids are not negative, and a negative id means `earliest`.
         if low > 0:
             starts.append(Position(low, min(max(0, self.entries.low), _MOST - 1) if is_one else 0))
         if high < _MOST - 1:

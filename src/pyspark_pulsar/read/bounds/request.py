@@ -35,7 +35,7 @@ class RangeRequest:
 
     @property
     def start_in_ledger(self) -> Position:
-        """The `start`, or the beginning of its ledger if the range is from earliest and all of it is in one ledger."""
+        """The `start`, or the beginning of the only ledger of a range from `earliest`."""
         if self.start.is_earliest and self.first is not None and self.first.ledger == self.end.ledger:
             # Retention removes whole ledgers, but a cursor may have advanced within the ledger.
             return Position(self.first.ledger, 0)
@@ -65,11 +65,11 @@ def whole_ranges(
     starts: Mapping[TopicPartition, Position],
     ends: Mapping[TopicPartition, Position],
 ) -> Iterator[RangeRequest]:
-    """Yield the range of each topic partition that a query reads from earliest, with its bound of publish times.
+    """Yield the range of each topic partition that is read from `earliest`, with its bound of publish times.
 
     Args:
         published_from: The query reads no message that was published earlier.
-        starts: The starts of the query; earliest for a partition that is missing here.
+        starts: The starts of the query; `earliest` for a partition that is missing here.
         ends: The end of each range.
 
     """

@@ -75,8 +75,8 @@ def pattern_namespaces(
 
     if pattern.namespace is None and options.admin_url is None:
         raise OptionError(
-            f"option 'topicsPattern': expected option admin.url with a pattern for several namespaces, got "
-            f"{pattern.text!r} without it; only the admin REST API lists the namespaces of a tenant. Set admin.url, or "
+            f"option 'topicsPattern': the pattern {pattern.text!r} covers several namespaces: expected option "
+            f"admin.url too, got none; only the admin REST API lists the namespaces of a tenant. Set admin.url, or "
             f"name one namespace as plain text"
         )
     try:

@@ -4,7 +4,7 @@
     settle     the ends in the options become positions (`microbatch.ends.stream_end`)
     start      `startingOffsets`, the subscription       its last offset, without abandoned and deleted topics
     end        the present end of each topic partition   likewise; the query's position if the topic is empty, and
-                                                         earliest if the topic was created again
+                                                         `earliest` if the topic was created again
     search     for an end by event time, the next messages are searched for it
     limit      to the ends in the options, and never back
     order      a segment of a scalable topic waits for its ancestors (`microbatch.admission.segment_order`)

@@ -6,7 +6,7 @@ checkpoint. Two additions solve this:
 - The initial offset is a *symbol*, `{"version": 1, "start": "latest"}`.
 - The end offset of the first micro-batch has a key `"from"` with the actual start of each partition. If new partitions
   appear in a micro-batch, its end offset has this key, too. A partition with neither an earlier position nor an entry
-  in `"from"` starts at earliest.
+  in `"from"` starts at `earliest`.
 
 A query that begins at a time keeps the time as `"publishedFrom"`. The value is Unix milliseconds, or an object with
 the time of each topic or topic partition. All its micro-batches leave out earlier messages. A query that ends at a time

@@ -351,7 +351,7 @@ class BrokerEntries:
             return True
         if self._partition.is_segment:
             return self._segment_may_continue(tail.mark_delete)
-        # A cursor that begins at earliest is at the first existing ledger.
+        # A cursor that begins at `earliest` is at the first existing ledger.
         latest = self._end if self._next.is_earliest else self._next
         self._is_hidden = tail.end.is_earliest and EARLIEST < tail.mark_delete <= latest
         if tail.end > self._next or self._is_hidden:

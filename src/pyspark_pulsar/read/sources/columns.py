@@ -1,9 +1,9 @@
 """Rows of a topic's table, its history as columns (`columnar`). Tasks read them without brokers and bookies.
 
-A table has rows and no entries, so nothing is decoded here. The rows of a range are the same, in the same order, as
-decoding its entries would yield. If a data file cannot be read, the broker continues after the last returned row, as
-long as the ledgers exist. Rows of ledgers that retention has removed are only in the table. Then the fault ends the
-query.
+A table has rows and no entries, so nothing is decoded here. A range yields the rows of its entries, in the
+order of the entries. If a data file cannot be read, the broker continues after the last returned row, as long
+as the ledgers exist. Rows of ledgers that retention has removed are only in the table. Then the fault ends
+the query.
 """
 
 from __future__ import annotations

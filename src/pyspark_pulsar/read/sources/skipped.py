@@ -26,16 +26,16 @@ FirstAfter = Callable[[Position], Position | None]
 def cut_where_skipped(
     entries: EntryBatch, following: Position, mark_delete: Callable[[], Position], first_after: FirstAfter
 ) -> bool:
-    """Return whether the broker has skipped entries, and cut `entries` to the part before them.
+    """Return whether the broker has skipped entries, and cut `entries` to the part before the gap.
 
     If so, the consumer must begin again after that part.
 
     Args:
         entries: The next entries that the consumer received.
-        following: The position that was expected.
+        following: The position of the entry that was expected next.
         mark_delete: Requests the position of the consumer's cursor.
-        first_after: Requests the first position that another consumer receives when it begins at a position; None if
-            it receives nothing.
+        first_after: Requests the first position that a new consumer receives if it starts at the given position;
+            None if the new consumer receives nothing.
 
     """
     gaps = entries.gaps((following.ledger, following.entry))

@@ -157,7 +157,7 @@ class RangeReader:
         request: RowRequest,
         make_decoder: Callable[[Position, Position], EntryDecoder],
     ) -> Generator[pa.RecordBatch, None, None]:
-        """Yield the record batches of a range whose location returns rows.
+        """Yield the record batches of a range that is read from a `RowLocation`.
 
         Args:
             planned: The range.

@@ -257,7 +257,10 @@ class _Unfolder:
         return made
 
     def _marked(self, branch: Any, namespace: str) -> dict[str, Any]:
-        """Return a marked branch whose values are read as null, with enough to distinguish it from other branches."""
+        """Return a marked branch whose values are read as null.
+
+        The branch keeps its kind or name, which distinguishes it from the other branches.
+        """
         while isinstance(branch, dict) and isinstance(branch["type"], dict):
             branch = branch["type"]
         full = None

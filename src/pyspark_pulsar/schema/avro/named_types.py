@@ -14,7 +14,7 @@ RECORD_KINDS: Final = ("record", "error")
 
 @dataclass
 class NamedTypes:
-    """The named types of a document, and the types among them with a field that no column can contain.
+    """The named types of a document, and which of the types contain a field that no column can contain.
 
     Attributes:
         nodes: Each type by full name, with the namespace of the names inside.
@@ -78,7 +78,7 @@ class NamedTypes:
         return self._empty[full]
 
     def affected(self) -> set[str]:
-        """Return the types with a field that no column can contain, at any depth."""
+        """Return the types that contain, at any depth, a field that no column can contain."""
         found: set[str] = set()
         waiting = list(self._without_column)
         while waiting:

@@ -150,7 +150,8 @@ def _union(branches: list[object], scope: Scope) -> tuple[pa.DataType, bool]:
     names = [_branch_name(branch, scope) for branch in branches]
     if not others or len(set(names)) < len(names) or any(isinstance(branch, list) for branch in branches):
         raise scope.refuse(
-            "a union of distinct types, one of them not null", _describe(branches) if branches else "none",
+            "a union of distinct types, with at least one type besides null",
+            _describe(branches) if branches else "none",
             "register a valid Avro schema",
         )  # fmt: skip
     nullable = len(others) < len(branches)

@@ -275,7 +275,7 @@ def _shorts(names: Iterable[str]) -> set[str]:
 
 
 def described(kind: Type) -> str:
-    """Return a type as text for a message."""
+    """Return a type as text for an error message."""
     match kind:
         case Leaf() | Fixed() if kind.logical == "decimal":
             return f"decimal({kind.precision}, {kind.scale}) on {_base(kind)}"

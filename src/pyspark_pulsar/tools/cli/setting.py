@@ -4,7 +4,7 @@ import click
 
 
 def key_and_value(setting: str, hint: str) -> tuple[str, str]:
-    """Return key and value. Raises `click.BadParameter`, which names the option `hint`."""
+    """Return key and value. Raises `click.BadParameter` with `hint` as the name of the option."""
     key, equals, value = setting.partition("=")
     if not equals or not key.strip():
         msg = f"expected KEY=VALUE, got {setting!r}."

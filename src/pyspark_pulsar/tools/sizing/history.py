@@ -152,7 +152,10 @@ def _splits(given: WorkloadQuantities, size: Quantity, ledgers: Quantity) -> Qua
 
 
 def catch_up_of(given: WorkloadQuantities, costs: Costs, history: History, message: MessageCosts) -> CatchUp:
-    """Return the resources to catch up. Raises `OptionError` if planning alone takes longer than the wanted time."""
+    """Return the resources that are needed to catch up.
+
+    Raises `OptionError` if planning alone takes longer than the time in which the query must catch up.
+    """
     work = _work(given, costs, history, message)
     planning = planning_time(given, costs, history)
     if planning.value >= given.catch_up.value:

@@ -1,10 +1,11 @@
 """The journal: the three topics of the protocol (see the package), and deciding as compare and append.
 
-A process that decides opens `-decided` as its only producer. This fences all others (Pulsar's producer access mode
-ExclusiveWithFencing). Then it appends a fence, and reads up to the fence. All records before the fence are final,
-because no other process can append after it. So the state that was read is still the last one when the next is
-appended, or the append fails. If the fence is not among the records that were read, they are incomplete. Then the
-broker has just loaded the topic, or another process has fenced this one and removed records.
+The process that makes the decision opens the topic `-decided` as the topic's only producer. This fences all
+other producers (Pulsar's producer access mode ExclusiveWithFencing). Then the process appends a fence, and
+reads up to the fence. All records before the fence are final, because no other process can append after the
+fence. So the state that was read is still the last state when the next state is appended, or the append
+fails. If the fence is not among the records that were read, the records are incomplete. Then the broker has
+just loaded the topic, or another process has fenced this process and removed records.
 
 A fence contains the position of the last state before it. So the state is found from the end of the topic, for any
 number of later fences.

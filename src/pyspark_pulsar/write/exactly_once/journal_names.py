@@ -20,7 +20,7 @@ _PREFIX: Final = "__pyspark-pulsar"
 
 @dataclass(frozen=True, slots=True)
 class JournalName:
-    """The name, as far as Spark shows it to the driver: only tasks know the query's id. Picklable."""
+    """The parts of a journal's name that the driver knows; only tasks know the query's id. Picklable."""
 
     target: str
     """The topic of the rows, or the column that names their topics."""

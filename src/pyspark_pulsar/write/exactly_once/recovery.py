@@ -1,12 +1,13 @@
-"""Recovery steps of every process that opens a journal: be alone, finish decided epochs, abort all others.
+"""Recovery steps on opening a journal: become the only producer, finish decided epochs, abort all others.
 
 Finishing commits all transactions of the last decision, even if a dead driver has already committed them. For these,
 the broker answers that they have ended, but not how. Their markers in `-ended` show it. An abort covers the
 transactions in `-begun` that are not in the decision. The coordinator refuses the abort of a
 transaction that is being committed.
 
-A slow process may no longer be alone: another one may have begun its own transactions and removed markers. So before it
-aborts what it has read, or reports it as lost, the process appends a fence. If it is not alone, the append fails.
+A slow process may no longer be the only producer: another process may have begun its own transactions and
+removed markers. So before a process aborts transactions that it has read, or reports them as lost, it appends
+a fence. If another process has opened the journal since then, the append fails.
 """
 
 from __future__ import annotations

@@ -68,7 +68,9 @@ def _check(
     values = tiered.stored_values
     resolution = resolve(tiered.payload, values, reader)
     if resolution.columns is None:
-        raise NotScannable("the table has rows of an earlier schema, which the query's schema must decode")
+        raise NotScannable(
+            "the table has rows of an earlier schema; these rows must be decoded with the query's schema"
+        )
     found = by_name(resolution.columns)
     is_ours = leaves == _leaf_ids(tiered.stored)
     for column in requested:

@@ -10,7 +10,7 @@ from pyspark_pulsar.errors import PermissionDenied
 from pyspark_pulsar.model.topic import TopicName
 
 WARNING_SHARE: Final = 0.5
-"""The used share of retention from which tiering warns: the remaining time equals the time that has passed."""
+"""The passed share of retention at which tiering warns: the remaining time equals the passed time."""
 _MEGABYTE: Final = 1 << 20
 
 

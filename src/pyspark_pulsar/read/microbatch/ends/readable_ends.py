@@ -146,7 +146,7 @@ class ReadableEnds:
             answered = dict(answer.result())
         except PulsarError as fault:
             self._not_before = now + _LATER_SECONDS
-            _log.info("looking up the readable ends of topics failed: %s", fault)
+            _log.info("looking up the positions after the last visible messages failed: %s", fault)
         for partition, state in self._states.items():
             # The answer may belong to an earlier position of the stream.
             if state.is_requested and partition in answered:

@@ -1,9 +1,9 @@
 """Detection of ranges that are so small that a plan does not need their ledgers. Driver only; no I/O.
 
-Listing ledgers needs two admin REST requests for each topic partition. That costs a broker more than sending a few
-entries. So the planner does not list ledgers if the list would hardly change the plan. Such a range begins at earliest
-and is all of the topic partition, a few entries in one ledger. A broker reports both ends with the end of the log
-(`read.log_end`), and the broker serves such a range in one split.
+Listing ledgers needs two admin REST requests for each topic partition. That costs a broker more than sending
+a few entries. So the planner does not list ledgers if the list would hardly change the plan. Such a range
+begins at `earliest` and covers the whole topic partition, which has a few entries in one ledger. A broker
+reports both ends with the end of the log (`read.log_end`), and the broker serves such a range in one split.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def _weight(split: Split) -> int | None:
     """Return the weight in bytes, or None if the size is unknown."""
     if split.size is not None:
         return OPEN_BYTES + split.size
-    # A split from earliest may begin in a known ledger.
+    # A split from `earliest` may begin in a known ledger.
     start, end = split.ranges[0].start, split.end
     if start.ledger != end.ledger:
         return None

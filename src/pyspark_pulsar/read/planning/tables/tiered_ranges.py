@@ -10,9 +10,9 @@ The rest after the table's end is planned like a range that begins there. The ch
 reasons. The ledger in which the table ends may be removed without any loss (`TieredPartition.is_outlived`). And all
 ledgers may be removed, so that no ledger is left that shows a loss.
 
-If a catalog does not answer, ranges are read from the ledgers with `readFrom=auto`, and a warning is logged. Ranges
-from earliest are an error instead: without the table, nothing shows whether retention has removed messages that the
-table holds.
+If a catalog does not answer, ranges are read from the ledgers with `readFrom=auto`, and a warning is logged.
+Ranges from `earliest` are an error instead: without the table, nothing shows whether retention has removed
+messages that the table holds.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Each note costs a request for a topic. So a note is fetched only to answer these questions:
 
-    the table lacks the topic partition, and the range begins at earliest or before the first ledger
+    the table lacks the topic partition, and the range begins at `earliest` or before the first ledger
                                          was it tiered to another table, or to a state that was removed?
     the table holds the whole range      no ledger is listed: is the topic still the same?
     the table ends before the first existing ledger
