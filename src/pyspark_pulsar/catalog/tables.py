@@ -309,7 +309,7 @@ def _shown_note(cluster: Cluster, topic: TopicName) -> TierNote | None:
     try:
         return fetch_note(cluster.brief_admin, topic)
     except PermissionDenied as fault:
-        _log.info("Loading a topic without the note at the topic about its table (%s): %s", fault, topic)
+        _log.info("Loading a topic without the note that names the topic's table (%s): %s", fault, topic)
         return None
 
 
