@@ -133,7 +133,9 @@ def test_earliest_latest_and_json_can_be_mixed(topic: str, whole: Whole, read_to
     assert read_topic(topic, startingOffsets="earliest", endingOffsets="latest").count() == MESSAGES
 
 
-def test_one_partition_is_read_by_its_own_name(topic: str, whole: Whole, read_topic: ReadTopic) -> None:
+def test_one_of_the_partitions_is_read_by_its_own_name(
+    topic: str, whole: Whole, read_topic: ReadTopic
+) -> None:
     name = next(iter(whole))
     rows = read_topic(name).select("__messageId.*").collect()
     assert [(row.ledger, row.entry, row.batchIndex) for row in rows] == whole[name]
