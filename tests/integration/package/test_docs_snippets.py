@@ -57,7 +57,7 @@ def test_the_snippets_of_a_page_run(
 
 # What differs from run to run: times, durations, sizes, and the ledger and entry ids of positions.
 _PASSING = re.compile(
-    r"\d{4}-\d\d-\d\d[ T][\d:.]+Z?|\d+(?::-?\d+)+|\b\d{2,}(?:\.\d+)?\b|\[(?:[0-9A-F]{2} ?)+\]"
+    r"\{\d+(?:, -?\d+)+\}|\d{4}-\d\d-\d\d[ T][\d:.]+Z?|\d+(?::-?\d+)+|\b\d{2,}(?:\.\d+)?\b|\[(?:[0-9A-F]{2} ?)+\]"
 )
 
 

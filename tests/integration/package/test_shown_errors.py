@@ -23,7 +23,7 @@ CONNECT = ROOT / ".venv" / "connect"
 
 WORDS = {
     "batch, planned": "did you mean 'startingOffsets'",
-    "batch, planned late": "says 999999:0",
+    "batch, planned late": "got 999999:0",
     "batch, in a task": "DecodeError: topic ",
     "stream, planned": "did you mean 'startingOffsets'",
     "stream, started": "did you mean 'startingOffsets'",
