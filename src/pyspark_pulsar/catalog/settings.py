@@ -30,7 +30,7 @@ class CatalogSettings:
     tenants: tuple[str, ...] | None
     """The tenants whose namespaces are listed, or None if all tenants that the role may list are shown."""
     system_topics: bool
-    """Whether listings show topics and namespaces that Pulsar reserves for itself."""
+    """True if listings show topics and namespaces that Pulsar reserves for itself."""
     connection: ReadOptions
     """The options for requests that concern no particular topic. Its `topic` is a placeholder."""
     write: WriteOptions

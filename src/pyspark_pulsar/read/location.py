@@ -98,7 +98,7 @@ class Missing:
     ledger: int
     text: str
     is_common: bool = False
-    """Whether this is usually no loss: topics with transactions have entries that consumers do not see."""
+    """True if this is usually no loss: topics with transactions have entries that consumers do not see."""
 
 
 class Location(ABC):
@@ -111,7 +111,7 @@ class Location(ABC):
     title: ClassVar[str]
     """Name in sentences: "the rest comes from <title>"."""
     is_broker: ClassVar[bool] = False
-    """Whether this is the broker, the last resort after another location fails."""
+    """True if this is the broker, the last resort after another location fails."""
 
     @property
     def ledger_id(self) -> int | None:
@@ -148,7 +148,7 @@ class EntryLocation(Location):
     __slots__ = ()
 
     returns_whole_ledger: ClassVar[bool] = False
-    """Whether a read always returns all entries of the ledger. The reader of the range drops the other ones."""
+    """True if a read always returns all entries of the ledger. The reader of the range drops the other ones."""
 
     @abstractmethod
     def open(

@@ -40,7 +40,7 @@ class Split:
     window: TimeWindow = ALL_TIMES
     """Only messages in this window are read."""
     from_earliest: bool = False
-    """Whether the whole range begins at `earliest` or at a time.
+    """True if the whole range begins at `earliest` or at a time.
 
     If retention removed the first chunks of a message, the message is then not lost.
     """

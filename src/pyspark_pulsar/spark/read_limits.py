@@ -7,7 +7,7 @@ them, but the jar of this package does (`spark.stream_readers`). Only this modul
 from __future__ import annotations
 
 SPARK_ASKS_FOR_LIMITS: bool
-"""Whether Spark itself requests limits from a Python source, without the jar of this package: since 4.2."""
+"""True if Spark itself requests limits from a Python source, without the jar of this package: since 4.2."""
 
 __all__ = [
     "SPARK_ASKS_FOR_LIMITS",

@@ -27,14 +27,14 @@ class DeliveryTerms:
     """The requirements of a delivery guarantee for sending. The default is at-least-once."""
 
     awaits_receipts: bool = True
-    """Whether a task ends when the broker has stored every row. Otherwise it ends when every row is sent."""
+    """True if a task ends when the broker has stored every row. Otherwise it ends when every row is sent."""
     transaction: OpenTransaction | None = None
     """The transaction of all messages, or None.
 
     Every partition is added to it before the first message to the partition, and no message is sent a second time. A
     connection that breaks while receipts are due raises `SendError`."""
     digests: bool = False
-    """Whether rows are digested when they are encoded, instead of only counted."""
+    """True if rows are digested when they are encoded, instead of only counted."""
 
 
 class TopicSender:

@@ -87,7 +87,7 @@ class Play:
         self._latest: int | None = None
         self._is_open_empty = True
         self._has_untiered = False
-        """Whether closed ledgers have messages that are not in the table."""
+        """True if closed ledgers have messages that are not in the table."""
         self._trimmed_up_to = 0
         self.outcome = Outcome(evolution.seed, evolution.kind, evolution.table_format)
 

@@ -27,7 +27,7 @@ class IndexView:
         self.consumer: EntryConsumer | None = None
         """The consumer that the thread reads from; None before the first one, and during a search for a state."""
         self.is_empty = False
-        """Whether the topic has no record."""
+        """True if the topic has no record."""
         self.failure: PulsarError | None = None
         """Why no record is applied any more; None while records are applied."""
         self.fault: ConnectionFailed | None = None

@@ -38,7 +38,7 @@ class DataFile:
     columns: frozenset[int] | None = None
     """The ids of the file's leaf columns; None if columns are read by name."""
     has_payloads: bool | None = None
-    """Whether some rows contain the payload of their message (`layout.PAYLOAD_COLUMN`)."""
+    """True if some rows contain the payload of their message (`layout.PAYLOAD_COLUMN`)."""
     tiered_by: Bounds | None = None
     """The bounds of the ids of the schemas that tiered the rows (`layout.TIERED_BY`)."""
     key: tuple[Any, ...] = ()

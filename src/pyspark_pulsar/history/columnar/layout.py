@@ -214,7 +214,7 @@ class FileLayout:
     file_bytes: int = FILE_BYTES
     """The approximate largest size of a file."""
     has_folders: bool = False
-    """Whether each partition key has a folder of its own, with a name as in Hive, such as `publishTime_day=2026-01-31`.
+    """True if each partition key has a folder of its own, with a name as in Hive, such as `publishTime_day=2026-01-31`.
 
     Some engines read the values from the folder names.
     """

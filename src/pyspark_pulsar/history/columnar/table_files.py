@@ -75,7 +75,7 @@ class TableFiles:
     least_size: int | None
     """The smallest `__messageSize` of a row, in bytes; None if the table does not record it."""
     may_have_payloads: bool
-    """Whether some rows may contain the payload of their message (`layout.PAYLOAD_COLUMN`)."""
+    """True if some rows may contain the payload of their message (`layout.PAYLOAD_COLUMN`)."""
     unclear_names: frozenset[str]
     """Columns, in lowercase, whose files may contain values of another column under the same name.
 

@@ -30,7 +30,7 @@ class RoundResult:
     """The bytes of the files."""
     is_lost_race: bool = False
     left_over: bool = False
-    """Whether some closed ledgers with entries are not tiered.
+    """True if some closed ledgers with entries are not tiered.
 
     An open transaction or a chunked message holds them back, or the next round tiers them.
     """

@@ -34,7 +34,7 @@ class MicroBatch:
 
     end: StreamOffset
     is_empty: bool
-    """Whether nothing, or not enough, is available, so that the query stays at its last offset."""
+    """True if nothing, or not enough, is available, so that the query stays at its last offset."""
     committed: Positions
     """The start of the micro-batch. Spark has committed all messages before these positions."""
     goal: Positions

@@ -197,7 +197,7 @@ class BrokerEntries:
         """The expected position and the first received entry, while it is unknown whether entries between them
         exist."""
         self._is_hidden = False
-        """Whether the topic knows the position and shows no message, because its transaction buffer is not loaded.
+        """True if the topic knows the position and shows no message, because its transaction buffer is not loaded.
 
         Brokers (seen on 4.0.8) may never load it again after two quick unloads of a topic.
         """

@@ -57,7 +57,7 @@ class ColumnDocument:
     text: str
     omitted: tuple[Omission, ...] = ()
     shows_more: bool = False
-    """Whether the document has fields that are left out unless a schema of the user names them."""
+    """True if the document has fields that are left out unless a schema of the user names them."""
 
 
 def column_document(document: str, unfolding: Unfolding = UNFOLDED_ONCE, *, where: str) -> ColumnDocument:

@@ -193,7 +193,7 @@ class EmptyMessage:
         self.topic = topic
         self.fault: Exception | None = None
         self.is_unconfirmed = False
-        """Whether it was sent, or may have been sent, and has no receipt."""
+        """True if it was sent, or may have been sent, and has no receipt."""
         self._transaction = transaction
         # Namespaces may require encryption. They accept a message that is encrypted for no recipient, with a key that
         # is not stored anywhere.

@@ -90,7 +90,7 @@ class JournalState:
     row_digest: RowDigest | None = None
     """The rows of `epoch`; None if option `repeatedEpochCheck` is `none`."""
     released: bool = False
-    """Whether another owner may take over."""
+    """True if another owner may take over."""
 
     @property
     def decided(self) -> tuple[TransactionId, ...]:

@@ -42,7 +42,7 @@ class ConnectionLost:
     connection_id: int
     reason: str
     hung_up: bool = False
-    """Whether the bookie closed a connection that was open for requests."""
+    """True if the bookie closed a connection that was open for requests."""
     fault: PulsarError | None = None
     """The error, if the bookie refused this client or its certificate was refused, so that retries do not help."""
 

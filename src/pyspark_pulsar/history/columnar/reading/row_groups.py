@@ -47,7 +47,7 @@ class OpenFile:
     offsets: tuple[int, ...]
     """The number of the first row of each row group, in the file."""
     is_ordered: bool
-    """Whether the rows are in the order of positions."""
+    """True if the rows are in the order of positions."""
     deleted: pa.Array | None
     """The numbers of deleted rows."""
 
@@ -82,9 +82,9 @@ class RowGroup:
     last: Position | None
     """A position at or after the entry of the last row; None if unknown."""
     is_within: bool
-    """Whether all rows are in the range."""
+    """True if all rows are in the range."""
     keeps_payloads: bool
-    """Whether some row may contain the payload of its message."""
+    """True if some row may contain the payload of its message."""
     tiered_by: Bounds | None
     """The bounds of the ids of the schemas that tiered the rows; None if the footer does not record them."""
 

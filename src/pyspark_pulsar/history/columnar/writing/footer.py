@@ -58,7 +58,7 @@ class LeafStatistics:
     """The path to the leaf, without names inside lists and maps."""
     field: pa.Field
     is_repeated: bool
-    """Whether the leaf is inside a list or map."""
+    """True if the leaf is inside a list or map."""
     size: int
     """In compressed bytes."""
     values: int

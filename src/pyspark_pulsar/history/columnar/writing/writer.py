@@ -74,7 +74,7 @@ class _OpenFile:
     """Empty until the writer is closed."""
     ledgers: set[int]
     is_part: bool
-    """Whether other files contain the rest of the file's ledger."""
+    """True if other files contain the rest of the file's ledger."""
     pending: list[pa.RecordBatch] = field(default_factory=list)
     rows: int = 0
     fractions: dict[Path, Fractions] = field(default_factory=dict)

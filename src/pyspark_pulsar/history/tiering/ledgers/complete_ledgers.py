@@ -33,7 +33,7 @@ class CompletePart:
     tiered: TieredPartition
     """The table's entry after the commit. Its `end` is `start` if there are no rows."""
     is_cut: bool = False
-    """Whether more ledgers were complete than one round tiers."""
+    """True if more ledgers were complete than one round tiers."""
 
     @property
     def is_empty(self) -> bool:

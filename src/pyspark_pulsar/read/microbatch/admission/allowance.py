@@ -77,7 +77,7 @@ class MeasureRequest:
     end: Position
     share: Allowance
     at_least_one: bool = False
-    """Whether one message is admitted in any case, whatever its size."""
+    """True if one message is admitted in any case, whatever its size."""
 
 
 Measure = Callable[[Sequence[MeasureRequest]], Sequence[CountedRange]]

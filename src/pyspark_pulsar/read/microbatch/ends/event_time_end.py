@@ -42,7 +42,7 @@ class _Search:
     until: Position
     """The position before which no message ends the stream."""
     is_found: bool = False
-    """Whether `until` is the position of the message at which the stream ends."""
+    """True if `until` is the position of the message at which the stream ends."""
     last_round: int = 0
     """The number of the last call that searched this partition."""
 

@@ -68,7 +68,7 @@ class _State:
     readable: Position | None = None
     """R in state KNOWN."""
     is_requested: bool = False
-    """Whether R is requested but not yet answered (state REQUESTED)."""
+    """True if R is requested but not yet answered (state REQUESTED)."""
 
 
 class ReadableEnds:
