@@ -166,7 +166,7 @@ def test_an_interpreter_that_is_not_there(filled: str, doctor: Doctor) -> None:
     assert code == 1
     assert found["Python of workers"]["state"] == "fault"
     assert "no such program" in found["Python of workers"]["found"]
-    assert "there is no program /no/such/python" in found["executors"]["found"]
+    assert "the program /no/such/python does not exist" in found["executors"]["found"]
     assert "set PYSPARK_PYTHON" in found["executors"]["advice"]
 
 

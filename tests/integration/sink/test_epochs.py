@@ -249,7 +249,7 @@ def test_the_deletion_of_a_journal_under_running_tasks_is_reported(
         take_over(sink, writer)
         killed, prepared = begin(sink, writer), begin(sink, writer)
         admin.delete(f"{journal}-begun")
-        with pytest.raises(CommitError, match=r"of its 1 tasks in .*-begun, got 0: the topic was deleted"):
+        with pytest.raises(CommitError, match=r"of its 1 tasks in .*-begun, got 0. The topic was deleted"):
             commit_epoch(sink, writer, 0, [prepared])
         open_ones = sink.coordinators.still_open(
             [killed.transaction, prepared.transaction], sink.journal.marker_partition

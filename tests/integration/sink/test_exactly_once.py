@@ -170,10 +170,10 @@ def test_a_checkpoint_one_epoch_older_than_the_journal_is_refused(
     run_stream(topic, tmp_path)
     forget(tmp_path, "commits/1", "offsets/1")
     with pytest.raises(
-        Exception, match=r"RepeatedEpochDiffers: epoch 1: .*\(5 rows with .*, got others \(10 rows with"
+        Exception, match=r"RepeatedEpochDiffers: epoch 1: .*\(5 rows with .*, got other rows \(10 rows with"
     ):
         run_stream(topic, tmp_path)
-    with pytest.raises(Exception, match=r"RepeatedEpochDiffers: .*\(5 rows.*, got others \(10 rows\)"):
+    with pytest.raises(Exception, match=r"RepeatedEpochDiffers: .*\(5 rows.*, got other rows \(10 rows\)"):
         run_stream(topic, tmp_path, send_more=False, repeatedEpochCheck="count")
     assert values(official, topic) == expected(10)
     run_stream(topic, tmp_path, send_more=False, repeatedEpochCheck="none")

@@ -189,7 +189,11 @@ def test_control_late_rows_block_readers_of_an_unprepared_buffer(
             still_open = begin(sink, [f"{topic}-other"])
         # A command ends the late transaction immediately, and no open one.
         arguments = ["transactions", "unblock", topic, "--service-url", pulsar.service_url]
-        assert CliRunner().invoke(cli, arguments, catch_exceptions=False).output.startswith(f"{topic}: rows")
+        assert (
+            CliRunner()
+            .invoke(cli, arguments, catch_exceptions=False)
+            .output.startswith(f"{topic}: later messages")
+        )
         assert read(official, topic) == {"plain": 1}
         with BrokerClient(options(pulsar, topic)) as client:
             coordinators = Coordinators(client)

@@ -92,7 +92,7 @@ def pair(pulsar: LocalPulsar, tmp_path_factory: pytest.TempPathFactory) -> Itera
     with LocalPulsar(data=tmp_path_factory.mktemp("east"), config=config, heap_mebibytes=384) as east:
         pair = Pair(east, pulsar, f"{tenant}/both")
         for cluster, other in ((EAST, WEST), (WEST, EAST)):
-            admin, server = Admin(pair.server_of(cluster).admin_url), pair.of(other)
+            admin, server = Admin(pair.server_of(cluster).admin_url), pair.server_of(other)
             urls = {"serviceUrl": server.admin_url, "brokerServiceUrl": server.service_url}
             for path, body in (
                 (f"clusters/{other}", urls),

@@ -243,7 +243,7 @@ def test_a_topic_made_again_does_not_use_the_old_table(tier: Tier, monkeypatch: 
     """A topic made again is refused also by reads without ledgers: of columns alone, or of ranges within the
     table.
     """
-    monkeypatch.setattr(topic_notes, "_LOOK_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(topic_notes, "_REFRESH_SECONDS", 0.0)
     fill(tier, 4)
     middle = tier.rows(columns="__messageId").to_pylist()[2 * ENTRIES + 5]["__messageId"]
     until = {"endingOffsets": json.dumps({tier.topic: f"{middle['ledger']}:{middle['entry']}"})}

@@ -316,8 +316,8 @@ def test_the_state_of_the_tier_is_a_table(days: SqlTable) -> None:
     assert [row.partition for row in rows] == [0, 1]
     for row in rows:
         assert (row.topic, row.table, row.format) == (days.tier.topic, days.tier.table.name, "iceberg")
-        assert (row.rows, row.files, row.untiered_ledgers, row.lag_seconds) == (TIERED, FILES, 0, 0.0)
-        assert row.untiered_bytes > 0
+        assert (row.rows, row.files, row.ledgers_behind, row.seconds_behind) == (TIERED, FILES, 0, 0.0)
+        assert row.bytes_behind > 0
         assert row.end == str(days.tier.table.positions.partitions[_partition(days, row.partition)].end)
         assert (row.lost, row.fault) == ([], None)
     assert rows[0].bytes == sum(file.size for file in days.tier.table.files())
