@@ -1,7 +1,7 @@
 """Names of checkpoints in Pulsar, and paths inside: `pulsar+checkpoint://tenant/namespace/name[/path]`.
 
-The topics of a checkpoint are `persistent://tenant/namespace/name-index` and `...-content`. A path inside consists of
-parts between slashes. The empty path is the checkpoint itself.
+The topics of a checkpoint are `persistent://tenant/namespace/name-index` and `...-content`. A path inside a checkpoint
+consists of parts between slashes. The empty path is the root folder of the checkpoint.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ class CheckpointPath:
 
 
 def parse_path(text: str) -> CheckpointPath:
-    """Parse a path or URI as Hadoop's `Path.toString` writes it, which quotes nothing.
+    """Parse a path or URI from Hadoop's `Path.toString`, which does not escape any characters.
 
     Raises:
-        OptionError: The text is no path of a checkpoint, or contains `.` or `..`.
+        OptionError: The text is not the path of a checkpoint, or a part of the path is `.` or `..`.
 
     """
     if not text.startswith(_PREFIX):

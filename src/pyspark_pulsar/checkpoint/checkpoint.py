@@ -1,8 +1,8 @@
-"""A checkpoint: the operations on its files, who may run them, and their records in the two logs.
+"""A checkpoint: the operations on its files, the check of the caller's ownership, and the records in the two logs.
 
-A caller that changes a file names its owner. The index must know this owner as the last one that took over. Reading
-needs no owner. A change waits until its own record is applied, except for replacing a small file. A change that the
-present state rules out is refused without a record.
+A caller that changes a file passes the name of an owner. This owner must be the owner of the last takeover in the
+index. A reader needs no owner. A change waits until its own record is applied, unless the change replaces a small file.
+If the present state already rules a change out, the call raises an error and writes no record.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ class Status:
 
 
 class Checkpoint:
-    """The files and folders of one checkpoint. Threads may share it; close it."""
+    """The files and folders of one checkpoint. Threads may share an instance. The caller closes the instance."""
 
     def __init__(self, cluster: Cluster, name: CheckpointName) -> None:
-        """Connect to no broker yet."""
+        """Store the arguments. The first operation connects to a broker."""
         self.name = name
         self._cluster = cluster
         self._lock = threading.Lock()
@@ -71,10 +71,13 @@ class Checkpoint:
     # Ownership
 
     def take_over(self, owner: str, deadline: Deadline) -> Logs:
-        """Make `owner` the only owner whose changes count; create the checkpoint if it does not exist.
+        """Make `owner` the owner of the checkpoint; create the checkpoint if it does not exist.
+
+        From then on, changes of other owners have no effect.
 
         Raises:
-            CheckpointLost: The index has lost its beginning, or there is content without an index.
+            CheckpointLost: The first records of the index were removed, or the content log has chunks but there is no
+                index.
 
         """
         logs = self.logs(deadline, create=True)
@@ -92,7 +95,7 @@ class Checkpoint:
         return logs
 
     def logs(self, deadline: Deadline, *, create: bool = False) -> Logs:
-        """Return the logs; open them if they are not open, or have failed.
+        """Return the logs; open the logs if they are not open, or if the index has failed.
 
         Raises:
             CheckpointPathNotFound: The checkpoint does not exist, and `create` is false.
@@ -116,7 +119,7 @@ class Checkpoint:
             self._opening.release()
 
     def current(self, deadline: Deadline) -> Logs:
-        """Return the logs after applying all records that are stored by now.
+        """Apply all records that the index topic contains at the time of the call, and return the logs.
 
         Raises:
             CheckpointPathNotFound: The checkpoint does not exist.
@@ -128,7 +131,7 @@ class Checkpoint:
         return logs
 
     def _is_new(self, logs: Logs, deadline: Deadline) -> bool:
-        """Return True for an index that never had a record, and False if its first record has arrived by now.
+        """Return True if the index never had a record, and False if its first record arrived during the call.
 
         Raises `CheckpointLost` if the index had records before.
         """
@@ -190,7 +193,7 @@ class Checkpoint:
         return listed
 
     def open(self, path: Path, deadline: Deadline) -> tuple[File, bytes | None]:
-        """Return a file, and its content if that is in the index, otherwise None.
+        """Return a file and its content; None instead of the content if the file has chunks.
 
         Raises `CheckpointPathNotFound`, `CheckpointIsDirectory`, `CheckpointLost`.
         """
@@ -204,10 +207,10 @@ class Checkpoint:
         return file, None if file.chunks else logs.inline.read(file, self._text(path), deadline)
 
     def read(self, file_id: str, path: Path, offset: int, length: int, deadline: Deadline) -> bytes:
-        """Read up to `length` bytes of the file that was opened, even if another file has its path by now.
+        """Read up to `length` bytes of an opened file, even if another file now has the same path.
 
         Raises:
-            CheckpointPathNotFound: The file was deleted, and this process does not know it any more.
+            CheckpointPathNotFound: The file was deleted, and this process has dropped the file's chunk positions.
             CheckpointLost: Content that the file needs was removed or is damaged.
 
         """
@@ -219,14 +222,14 @@ class Checkpoint:
             try:
                 return logs.content.read(file.chunks, offset, length, self._text(path), deadline)
             except (CheckpointLost, LedgerUnavailable):
-                # The owner's upkeep may have written the chunks again and released their ledgers. An index that is read
-                # to its end contains the new chunks.
+                # The owner's upkeep may have copied the chunks to new positions and released the old ledgers. Reading
+                # the index to its end finds the new positions.
                 previous, file = file, self._find_present(file_id, path, deadline)
                 if file.chunks == previous.chunks:
                     raise
 
     def _find_known(self, file_id: str, path: Path, deadline: Deadline) -> File:
-        """Return the file without a request to a broker where possible: from the replayed index, or as it was opened.
+        """Return the file from the replayed index or from memory. If both lack the file, read the index to its end.
 
         Raises `CheckpointPathNotFound`.
         """
@@ -246,7 +249,10 @@ class Checkpoint:
         return file
 
     def hold(self, file_id: str) -> None:
-        """Remember a file, so that `read` finds it after a deletion or replacement, while its chunks exist."""
+        """Store a file's chunk positions in memory, so that `read` can read the file after its deletion.
+
+        The file stays readable while its chunks exist.
+        """
         file = self.logs(Deadline.after(CALL_SECONDS)).index.look(
             lambda state: _copy(state.tree.files.get(file_id))
         )
@@ -273,7 +279,7 @@ class Checkpoint:
         self._change(Kind.MKDIR, path, owner, deadline, {})
 
     def delete(self, path: Path, owner: str | None, deadline: Deadline, *, recursive: bool) -> bool:
-        """Delete a file or folder, and return whether it existed. Raises `CheckpointNotEmpty`."""
+        """Delete a file or folder, and return whether the path existed. Raises `CheckpointNotEmpty`."""
         try:
             logs = self.current(deadline)
         except CheckpointPathNotFound:
@@ -319,7 +325,7 @@ class Checkpoint:
     def upload(self, path: Path, owner: str | None, deadline: Deadline, *, if_absent: bool) -> Upload:
         """Begin the upload of a file; `finish` completes the upload.
 
-        Raises an error of `finish` early if the present state makes the error certain.
+        Raises an error of `finish` immediately if the present state makes that error certain.
         """
         logs = self.logs_for_change(owner, deadline)
         refused = logs.index.look(lambda state: _put_refused(state, path, if_absent=if_absent))
@@ -347,7 +353,7 @@ class Checkpoint:
     def put(
         self, path: Path, data: bytes, owner: str | None, deadline: Deadline, *, if_absent: bool = False
     ) -> None:
-        """Write a whole file. Raises what `finish` raises."""
+        """Write a whole file. Raises the errors of `finish`."""
         upload = self.upload(path, owner, deadline, if_absent=if_absent)
         upload.write(data, deadline)
         self.finish(upload, owner, deadline)
@@ -381,7 +387,7 @@ def _copy(node: File | Folder | None) -> File | Folder | None:
 
 
 def _put_refused(state: IndexState, path: Path, *, if_absent: bool) -> Outcome:
-    """Return the outcome of a PUT as far as the state determines it, without changing the state."""
+    """Return the outcome that a PUT would have in this state, without changing the state."""
     node = state.tree.find(path)
     if isinstance(node, Folder):
         return Outcome.EXISTS if if_absent and path else Outcome.IS_DIRECTORY

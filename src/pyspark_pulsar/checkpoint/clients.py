@@ -1,4 +1,4 @@
-"""The clients with which the checkpoints of one process reach Pulsar."""
+"""The Pulsar clients that all checkpoints of one process share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyspark_pulsar.model.topic import TopicName, TopicPartition
 from pyspark_pulsar.options import ReadOptions, WriteOptions, option_fields, parse_options
 
 CALL_SECONDS: Final = 100.0
-"""The longest duration of a call, including retries while brokers restart or the network is down."""
+"""The maximum duration of a call in seconds, including retries while brokers restart or the network is down."""
 
 _OF_THE_CATALOG: Final = frozenset({"defaultnamespace", "tenants", "systemtopics"})
 _ANY_TOPIC: Final = "any"
@@ -24,7 +24,7 @@ _IDLE_CLIENTS: Final = 8
 
 @dataclass(frozen=True)
 class ClusterSettings:
-    """Options for reading in one cluster. `options.topic` is a placeholder."""
+    """The read options for all topics of one cluster. `options.topic` is a placeholder."""
 
     options: ReadOptions
 
@@ -33,8 +33,8 @@ class ClusterSettings:
         """Parse the settings of a catalog.
 
         Args:
-            given: Settings without the prefix `spark.sql.catalog.<name>.`. Settings for writing, or for the catalog's
-                listings, are ignored.
+            given: The settings, with keys without the prefix `spark.sql.catalog.<name>.`. Settings for writing, or for
+                the catalog's listings, are ignored.
 
         Raises:
             OptionError: A setting is unknown or has a wrong value.
@@ -53,7 +53,7 @@ class ClusterSettings:
 
 
 class Cluster:
-    """A pool of clients of one cluster. Threads may share it; close it."""
+    """A pool of clients of one cluster. Threads may share the pool. The caller closes the pool."""
 
     def __init__(self, settings: ClusterSettings) -> None:
         """Check the options; the first use opens the connections. Raises `OptionError`."""
@@ -86,7 +86,8 @@ class Cluster:
     def partition(self, topic: TopicName, *, create: bool = False) -> TopicPartition | None:
         """Return the only partition of a topic, or None if the topic does not exist.
 
-        Where the brokers create partitioned topics, it is partition 0. With `create`, a missing topic is created.
+        If the brokers create partitioned topics, this partition has the number 0. With `create`, a missing topic is
+        created.
         """
         with self.borrowed() as client:
             count = client.present_partitions([topic], create=create)[topic]
@@ -95,7 +96,7 @@ class Cluster:
         return TopicPartition(topic, 0 if count else -1)
 
     def options_of(self, partition: TopicPartition) -> ReadOptions:
-        """Return the options to read the partition's topic."""
+        """Return the read options with the partition's topic."""
         return replace(self.options, topic=str(partition.topic))
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Deadlines of calls to a checkpoint."""
+"""The deadline of a call to a checkpoint."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class Deadline:
     """The time at which a call fails.
 
     Attributes:
-        at: The time on the clock of `time.monotonic`, in seconds.
-        seconds: The duration that the call was allowed, for the error text.
+        at: The time of the deadline, in seconds on the clock of `time.monotonic`.
+        seconds: The seconds from the start of the call to the deadline, for the error text.
 
     """
 
@@ -23,18 +23,18 @@ class Deadline:
 
     @classmethod
     def after(cls, seconds: float) -> Deadline:
-        """Return a deadline this many seconds from now."""
+        """Return the deadline that is `seconds` from now."""
         return cls(time.monotonic() + seconds, seconds)
 
     def seconds_left(self, doing: str, fault: object = None) -> float:
-        """Return the remaining seconds, more than 0.
+        """Return the number of seconds until the deadline, which is more than 0.
 
         Args:
-            doing: The activity, for the error text.
-            fault: The failure of the last attempt, for the error text.
+            doing: The name of the caller's activity, for the error text.
+            fault: The error of the last attempt, for the error text.
 
         Raises:
-            DeadlineExceeded: The time is over.
+            DeadlineExceeded: The deadline has passed.
 
         """
         left = self.at - time.monotonic()

@@ -20,7 +20,7 @@ from pyspark_pulsar.model.topic import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Logs:
-    """The two logs of a checkpoint that exists."""
+    """The two opened logs of a checkpoint."""
 
     index: IndexLog
     index_partition: TopicPartition
@@ -31,7 +31,7 @@ class Logs:
     chunk_locations: ChunkLocations
 
     def close(self) -> None:
-        """Close the logs; waiting calls fail."""
+        """Close the logs. Calls that wait for them fail."""
         self.index.close()
         self.content_writer.close()
         self.content.close()
@@ -54,8 +54,8 @@ def open_logs(cluster: Cluster, name: CheckpointName, deadline: Deadline, *, cre
             f"(pyspark-pulsar checkpoint rm)"
         )
     if index is not None and content is None and not create:
-        # The index was created a moment ago, or a crash left it without a record. If the content log was deleted
-        # instead, reading its chunks fails.
+        # Another process is creating the checkpoint, or died while creating it. If the content log was deleted instead,
+        # reading its chunks fails later.
         content = TopicPartition(name.content, index.index)
     if create:
         content = content or cluster.partition(name.content, create=True)
@@ -67,8 +67,8 @@ def open_logs(cluster: Cluster, name: CheckpointName, deadline: Deadline, *, cre
     content_writer = LogWriter(cluster.new_client(), content.name, CALL_SECONDS)
     if create:
         try:
-            # A producer creates a missing topic and its keeper subscription before the first message, which the
-            # keeper subscription must keep.
+            # Opening a producer creates the keeper subscription. It must exist before the first message, because the
+            # broker may otherwise remove that message.
             content_writer.open(deadline)
             writer.open(deadline)
         except BaseException:
@@ -101,7 +101,7 @@ def _has_content(cluster: Cluster, content: TopicPartition) -> bool:
 
 
 def was_emptied(cluster: Cluster, logs: Logs) -> bool:
-    """Return whether an index without records had one before, or is getting its first one now."""
+    """Return whether an empty index had a record before, or another process is writing its first record."""
     return logs.index.writer.was_exclusive() or _has_content(cluster, logs.content_partition)
 
 

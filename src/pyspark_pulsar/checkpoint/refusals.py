@@ -1,4 +1,4 @@
-"""Errors for changes that did not count."""
+"""Errors for changes that had no effect."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _REFUSALS: Final[dict[Outcome, tuple[type[CheckpointError], str]]] = {
 
 
 def refusal(outcome: Outcome, path: str) -> CheckpointError:
-    """Return the error for an outcome. `path` includes the checkpoint."""
+    """Return the error for an outcome. `path` begins with the name of the checkpoint."""
     kind, text = _REFUSALS[outcome]
     return kind(f"{path}: {text}")
 
@@ -58,7 +58,7 @@ def file_gone(path: str, file_id: str) -> CheckpointPathNotFound:
 
 
 def require_owner(checkpoint: str, owner: str | None, present: str) -> None:
-    """Refuse a caller that is not the present owner.
+    """Raise an error if `owner` is not the owner `present`.
 
     Raises:
         PermissionDenied: The caller names no owner.

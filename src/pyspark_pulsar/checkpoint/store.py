@@ -1,4 +1,4 @@
-"""The checkpoints that a process uses, and its unfinished uploads."""
+"""The checkpoints and the unfinished uploads of one process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _NUMBER_BITS: Final = 48
 
 
 class Store:
-    """The checkpoints and uploads of one process. Threads may share it; close it, or use it as a context manager."""
+    """The checkpoints and uploads of one process. Threads may share a store.
+
+    The caller closes the store, or uses the store as a context manager.
+    """
 
     def __init__(self, settings: ClusterSettings) -> None:
         """Check the settings; the first use opens the connections. Raises `OptionError`."""
@@ -29,7 +32,7 @@ class Store:
         self._checkpoints: dict[CheckpointName, Checkpoint] = {}
         self._upkeeps: dict[CheckpointName, Upkeep] = {}
         self._uploads: dict[int, tuple[Checkpoint, str | None, Upload]] = {}
-        # Numbers begin at random, so that a restarted process refuses the upload numbers of the previous process.
+        # The first number is random, so that a restarted process rejects the upload numbers of the previous process.
         self._numbers = itertools.count(secrets.randbits(_NUMBER_BITS))
 
     def __enter__(self) -> Self:
@@ -51,7 +54,7 @@ class Store:
         self.cluster.close()
 
     def checkpoint(self, name: CheckpointName) -> Checkpoint:
-        """Return the checkpoint of this name; all callers share it."""
+        """Return the checkpoint of this name, as an instance that all callers share."""
         with self._lock:
             known = self._checkpoints.get(name)
             if known is None:
@@ -64,7 +67,7 @@ class Store:
         """Make `owner` the owner of the checkpoint, and start its upkeep.
 
         Raises:
-            CheckpointUnsafe: A policy of the topics would remove what the checkpoint needs.
+            CheckpointUnsafe: A policy of the topics would remove data that the checkpoint needs.
             PulsarError: See `Checkpoint.take_over`.
 
         """
@@ -74,9 +77,9 @@ class Store:
         self._upkeep(checkpoint, owner)
 
     def look_after(self, checkpoint: Checkpoint, owner: str, deadline: Deadline) -> None:
-        """Resume the upkeep that a previous process of the same JVM did, unless another owner has taken over.
+        """Resume the upkeep of a previous process of the same JVM, unless another owner has taken over.
 
-        Raises what `Checkpoint.current` raises.
+        Raises the errors of `Checkpoint.current`.
         """
         if checkpoint.current(deadline).index.owner == owner:
             self._upkeep(checkpoint, owner)
@@ -90,7 +93,7 @@ class Store:
     def maintain(
         self, checkpoint: Checkpoint, owner: str, *, snapshot: bool, grace_seconds: float | None
     ) -> UpkeepPass:
-        """Run one pass of upkeep now. Raises what `Upkeep.run_once` raises."""
+        """Run one pass of upkeep now. Raises the errors of `Upkeep.run_once`."""
         seconds = GRACE_SECONDS if grace_seconds is None else grace_seconds
         return self._upkeep(checkpoint, owner).run_once(snapshot=snapshot, grace_seconds=seconds)
 
@@ -106,14 +109,17 @@ class Store:
     # Uploads in pieces
 
     def begin(self, checkpoint: Checkpoint, owner: str | None, upload: Upload) -> int:
-        """Keep an upload, and return its number for later calls."""
+        """Store an upload, and return the number by which later calls find the upload."""
         number = next(self._numbers)
         with self._lock:
             self._uploads[number] = checkpoint, owner, upload
         return number
 
     def find_upload(self, number: int) -> tuple[Checkpoint, str | None, Upload]:
-        """Return an unfinished upload with its checkpoint and owner. Raises `CheckpointError` if there is none."""
+        """Return an unfinished upload with its checkpoint and owner.
+
+        Raises `CheckpointError` if the number is unknown.
+        """
         with self._lock:
             known = self._uploads.get(number)
         if known is None:
@@ -124,6 +130,6 @@ class Store:
         return known
 
     def end(self, number: int) -> tuple[Checkpoint, str | None, Upload] | None:
-        """Forget an upload, and return it; return None if it is unknown."""
+        """Remove an upload from the store, and return the upload; return None if the number is unknown."""
         with self._lock:
             return self._uploads.pop(number, None)

@@ -1,11 +1,12 @@
-"""Writing one file: a small file goes into the index, a larger one into the content log first.
+"""Writing one file: a small file into the index, or the chunks of a larger file into the content log.
 
     state      meaning                                                      ends with
     buffered   all bytes are in memory, at most `INLINE_BYTES`              more bytes: streaming; commit: PUT with body
     streaming  up to `MOST_UNCONFIRMED` chunks wait for a receipt           commit: all stored, then PUT names them
 
-A chunk is sent again if it fails, or if the broker does not report its position. The file counts from its one PUT on. A
-process that dies before the PUT leaves chunks that no record names. These chunks are removed with their ledger.
+A chunk is sent again if sending fails, or if the broker does not report the chunk's position. The file exists after its
+PUT, which is a single record. A process that dies before the PUT leaves chunks that no record names. These chunks are
+removed with their ledger.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from pyspark_pulsar.codec.digests import crc32c
 from pyspark_pulsar.errors import ConnectionFailed, SendError
 
 INLINE_BYTES: Final = 16 * 1024
-"""The largest file that is stored in the index.
+"""The largest size of a file that is stored in the index, in bytes.
 
-Part of such files is kept in memory. Every process reads all of them when it starts, and every snapshot writes all of
-them again. A larger file takes 3 ms longer to write and 10 ms longer to read.
+Every process reads all files of the index when it starts, and caches a part of them in memory. Every snapshot writes
+all these files again. A larger file takes 3 ms longer to write and 10 ms longer to read.
 """
 CHUNK_BYTES: Final = 1024 * 1024
 MOST_UNCONFIRMED: Final = 8
@@ -43,7 +44,7 @@ class _Sent:
 
 
 class ChunkWriter:
-    """A writer of one file's chunks to a content log. It sends several chunks before it waits for a receipt."""
+    """A writer of one file's chunks to a content log. Up to `MOST_UNCONFIRMED` chunks wait for a receipt."""
 
     def __init__(self, writer: LogWriter) -> None:
         self._writer = writer
@@ -58,12 +59,12 @@ class ChunkWriter:
         self._sent.append(_Sent(payload, self._writer.send(payload, deadline)))
 
     def finish(self, deadline: Deadline) -> None:
-        """Wait until all chunks are stored. Raises what `write` raises."""
+        """Wait until all chunks are stored. Raises the errors of `write`."""
         while self._sent:
             self._confirm_first(deadline)
 
     def first(self, deadline: Deadline) -> Chunk:
-        """Wait until the first chunk is stored, and return it. Raises what `write` raises."""
+        """Wait until the first chunk is stored, and return this chunk. Raises the errors of `write`."""
         if not self.chunks:
             self._confirm_first(deadline)
         return self.chunks[0]
@@ -78,14 +79,14 @@ class ChunkWriter:
                 position = None
             if position is not None:
                 break
-            # It is unknown whether the broker stored the chunk, so send it again: a second copy does no harm.
+            # The broker may or may not have stored the chunk, so send the chunk again. A second copy does no harm.
             sent.answer = self._writer.send(sent.payload, deadline)
         self._sent.popleft()
         self.chunks.append(Chunk(*position, len(sent.payload), crc32c(sent.payload)))
 
 
 class Upload:
-    """An unfinished file. One thread at a time may use it."""
+    """The upload of one file. Only one thread at a time may use an instance."""
 
     def __init__(
         self, index: IndexLog, content: LogWriter, path: Path, owner: str, *, if_absent: bool
@@ -103,7 +104,7 @@ class Upload:
         self._is_announced = False
 
     def write(self, data: bytes, deadline: Deadline) -> None:
-        """Add bytes to the file. Raises what `ChunkWriter.write` raises."""
+        """Add bytes to the file. Raises the errors of `ChunkWriter.write`."""
         self._buffer += data
         self._length += len(data)
         if self._length > INLINE_BYTES:
@@ -116,8 +117,8 @@ class Upload:
     def commit(self, deadline: Deadline) -> Outcome:
         """Store the file, and return the outcome.
 
-        Replacing a small file does not wait for its outcome: DONE then means that the record is stored. Raises what
-        `write` and `IndexLog.append` raise.
+        When a small file is replaced, the call does not wait for the outcome. DONE then means that the record is
+        stored. Raises the errors of `write` and `IndexLog.append`.
         """
         if not self._is_streaming:
             body, self._buffer = bytes(self._buffer), bytearray()
@@ -134,10 +135,17 @@ class Upload:
         return tuple(self._writer.chunks)
 
     def commit_again(self, content: LogWriter, pieces: Iterable[bytes], deadline: Deadline) -> Outcome:
-        """Write the chunks again, as another file, after `commit` returned STALE.
+        """Write the chunks again, under another file id, after `commit` returned STALE.
 
-        STALE means that the owner released the chunks because no record named them in time. `pieces` are the bytes of
-        the chunks. Raises what `commit` raises.
+        STALE means that upkeep released the chunks because no record named these chunks in time.
+
+        Args:
+            content: The writer of the content log.
+            pieces: The bytes of each chunk, in order.
+            deadline: The time after
+            which the call fails.
+
+        Raises the errors of `commit`.
         """
         self.id, self._is_announced = new_id(), False
         self._writer = ChunkWriter(content)
@@ -147,9 +155,9 @@ class Upload:
         return self._append(deadline)
 
     def _append(self, deadline: Deadline, body: bytes = b"", *, wait: bool = True) -> Outcome:
-        """Append the PUT.
+        """Append the PUT record of the file.
 
-        A PUT with chunks always waits, because only the log decides whether its chunks still count.
+        For a file with chunks, always wait for the outcome, because upkeep may have released the chunks before.
         """
         kind = Kind.PUT_IF_ABSENT if self._if_absent else Kind.PUT
         details: dict[str, Any] = {"path": path_text(self.path), "length": self._length}
@@ -158,17 +166,17 @@ class Upload:
         return self._index.append(kind, self._owner, deadline, details, body, record_id=self.id, wait=wait)
 
     def abort(self, deadline: Deadline) -> None:
-        """Drop the file, and withdraw the announcement of its chunks."""
+        """Drop the file. If an UPLOAD record announced its chunks, append a record that ends the upload."""
         self._buffer.clear()
         if self._is_announced:
             self._is_announced = False
             self._index.append(Kind.UPLOAD, self._owner, deadline, {"file": self.id, "at": None}, wait=False)
 
     def _announce(self, deadline: Deadline) -> None:
-        """Record in the index where the chunks of the upload begin, so that upkeep keeps them.
+        """Append an UPLOAD record with the position of the first chunk, so that upkeep does not release the chunks.
 
-        The record follows the second chunk. A file of a single chunk needs none, because its PUT names the chunk soon
-        enough.
+        The record is written after the second chunk. A file of a single chunk needs no such record, because its PUT
+        follows the chunk immediately.
         """
         self._sent_chunks += 1
         if self._is_announced or self._sent_chunks == 1:

@@ -1,4 +1,4 @@
-"""The description of a checkpoint, as lines of a name and a text."""
+"""The lines that describe a checkpoint, each a pair of a name and a text."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pyspark_pulsar.checkpoint.messages.message_position import position_text
 
 
 def describe(checkpoint: Checkpoint, entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
-    """Yield the lines of a description.
+    """Yield the lines that describe a checkpoint.
 
     Args:
         checkpoint: The checkpoint.
-        entries: The files and folders to count, of the whole checkpoint or of a folder.
+        entries: The files and folders to count: all of the checkpoint, or all in one of its folders.
 
     """
     logs = checkpoint.current(Deadline.after(CALL_SECONDS))

@@ -1,7 +1,8 @@
-"""Copying whole checkpoints to local folders and back, and checking whether a whole checkpoint is readable.
+"""Copying whole checkpoints to local folders and back, and checking whether all files of a checkpoint are readable.
 
-A copy from Pulsar contains the state at one time, also for a running query, because the files are read by their ids. A
-copy to Pulsar needs a checkpoint without files. This copy owns the checkpoint until a query takes over.
+A copy from Pulsar contains the files of one point in time, even while a query is running. The reason is that the copy
+reads the files by id. A copy to Pulsar requires that the path in the checkpoint has no files. The command is then the
+owner of the checkpoint until a query takes over.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Entry:
 
 
 def entries(checkpoint: Checkpoint, top: Path = ()) -> list[Entry]:
-    """List the path `top` and all below it, as of now. Raises `CheckpointPathNotFound`."""
+    """List the present files and folders at and below the path `top`. Raises `CheckpointPathNotFound`."""
     logs = checkpoint.current(_deadline())
 
     def look(state: IndexState) -> list[Entry]:
@@ -68,11 +69,11 @@ def entries(checkpoint: Checkpoint, top: Path = ()) -> list[Entry]:
 
 
 def content(checkpoint: Checkpoint, entry: Entry) -> Iterator[bytes]:
-    """Yield the bytes of a file in checked pieces.
+    """Yield the bytes of a file in pieces; the checksum of each piece was checked.
 
     Raises:
         CheckpointLost: Content that the file needs was removed or is damaged.
-        CheckpointPathNotFound: The file was deleted, and this process does not know it any more.
+        CheckpointPathNotFound: The file was deleted, and this process has dropped the file's chunk positions.
 
     """
     for offset in range(0, entry.length, _PIECE):
@@ -80,9 +81,10 @@ def content(checkpoint: Checkpoint, entry: Entry) -> Iterator[bytes]:
 
 
 def verify(checkpoint: Checkpoint) -> Iterator[tuple[Entry, PulsarError | None]]:
-    """Yield every file, with its error or None.
+    """Read every file, and yield each file with its error, or with None if the file is readable.
 
-    Reading the index has checked its records already. Files that are deleted during the check are left out.
+    The records of the index are not checked again, because reading the index has already checked them. Files that are
+    deleted during the check are left out.
     """
     for entry in entries(checkpoint):
         if not entry.id:
@@ -107,16 +109,16 @@ def verify(checkpoint: Checkpoint) -> Iterator[tuple[Entry, PulsarError | None]]
 def copy_out(
     checkpoint: Checkpoint, top: Path, folder: LocalPath, report: Callable[[str, int], None]
 ) -> None:
-    """Copy `top` and all below it into a local folder.
+    """Copy the files and folders at and below the path `top` into a local folder.
 
     Args:
-        checkpoint: The source.
+        checkpoint: The checkpoint to copy from.
         top: The path to copy.
-        folder: A folder that is empty or does not exist.
-        report: Called with path and length of each copied file.
+        folder: The folder to copy to, which is empty or does not exist.
+        report: A function that is called with the path and length of each copied file.
 
     Raises:
-        OptionError: The folder has content.
+        OptionError: The local folder is not empty.
 
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -125,7 +127,7 @@ def copy_out(
             f"choose another folder"
         )
     present = entries(checkpoint, top)
-    # Files that the query replaces during the copy stay readable.
+    # After `hold`, the copy can still read files that the query replaces during the copy.
     for entry in present:
         if entry.id:
             checkpoint.hold(entry.id)
@@ -146,12 +148,12 @@ def copy_in(
 ) -> None:
     """Copy a local folder into a checkpoint path that has no files.
 
-    The checksum files (`.name.crc`) of Hadoop's local file system are left out, because each chunk here has its own
-    checksum.
+    The checksum files (`.name.crc`) of Hadoop's local file system are left out, because each chunk of a checkpoint has
+    its own checksum.
 
     Raises:
-        CheckpointPathExists: There are files at the path.
-        OptionError: The folder does not exist.
+        CheckpointPathExists: The checkpoint has files at or below the path.
+        OptionError: The local folder does not exist.
 
     """
     if not folder.is_dir():
@@ -186,9 +188,9 @@ def _upload(checkpoint: Checkpoint, source: LocalPath, path: Path, owner: str) -
 
 
 def remove(store: Store, target: CheckpointPath) -> bool:
-    """Delete a file, a folder or a whole checkpoint, and return whether it existed.
+    """Delete a file, a folder or all files of a checkpoint, and return whether the path existed.
 
-    The caller becomes the owner first, so a query that uses the checkpoint fails at its next write.
+    The caller first takes the checkpoint over, so a query that uses the checkpoint fails at its next write.
     """
     checkpoint = store.checkpoint(target.checkpoint)
     try:

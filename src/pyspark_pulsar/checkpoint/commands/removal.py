@@ -8,7 +8,7 @@ from pyspark_pulsar.options import ReadOptions
 
 
 def remove_topics(options: ReadOptions, name: CheckpointName) -> bool:
-    """Delete the topics, and return whether there was one.
+    """Delete the two topics, and return whether at least one of them existed.
 
     Raises:
         CatalogUnsupported: Producers or consumers use a topic.

@@ -1,1 +1,1 @@
-"""The content log of a checkpoint: chunks of its larger files."""
+"""The content log of a checkpoint, which contains the chunks of larger files."""

@@ -29,14 +29,17 @@ from pyspark_pulsar.read.sources.broker import BrokerEntries
 _log: Final = logging.getLogger(__name__)
 
 _LARGEST_GAP: Final = 16
-"""The number of foreign messages between two chunks that are read and skipped. A larger gap starts another reader."""
+"""The largest distance of two chunks, in entries, that one reader covers; the reader skips messages between them.
+
+A larger distance starts another reader.
+"""
 
 _PERMITS: Final = 32
 _POLL_SECONDS: Final = CALL_SECONDS - 10.0
 
 
 class ChunkLocations:
-    """A reader of chunks in one checkpoint's content log. Threads may share it."""
+    """A reader of chunks in one checkpoint's content log. Threads may share a reader."""
 
     def __init__(self, cluster: Cluster, partition: TopicPartition) -> None:
         self._cluster = cluster
@@ -44,7 +47,7 @@ class ChunkLocations:
         self._ledgers = LedgerLocations(cluster, partition)
 
     def fetch(self, chunks: Sequence[Chunk], where: str) -> Iterator[tuple[Chunk, bytes]]:
-        """Yield each of the chunks with its checked bytes, in order.
+        """Yield each chunk, in order, with its bytes after checking their checksum.
 
         Args:
             chunks: The chunks to read.
@@ -53,7 +56,7 @@ class ChunkLocations:
         Raises:
             CheckpointLost: A chunk was removed or is damaged.
             DeadlineExceeded: The broker did not answer in time.
-            LedgerUnavailable: The location that `readFrom` names cannot serve a chunk.
+            LedgerUnavailable: Reading a chunk from the location that the option `readFrom` names failed.
 
         """
         for run in _runs(chunks):
@@ -126,7 +129,7 @@ class ChunkLocations:
 def messages(
     client: object, partition: TopicPartition, first: MessagePosition, last: MessagePosition, where: str
 ) -> Iterator[tuple[MessagePosition, bytes]]:
-    """Read the messages from `first` to `last`, both inclusive, from the broker; removed messages are missing.
+    """Read the messages from `first` to `last`, both inclusive, from the broker; skip removed messages.
 
     Raises `CheckpointLost`, `DeadlineExceeded`.
     """
@@ -151,7 +154,7 @@ def messages(
 
 
 def check(chunk: Chunk, data: bytes, where: str, partition: TopicPartition) -> None:
-    """Compare a chunk with the length and checksum that were written. Raises `CheckpointLost`."""
+    """Check that the bytes have the length and checksum that the chunk's record names. Raises `CheckpointLost`."""
     if len(data) == chunk.length and crc32c(data) == chunk.checksum:
         return
     raise CheckpointLost(
@@ -171,7 +174,10 @@ def chunk_gone(chunk: Chunk, where: str, partition: TopicPartition, why: object)
 
 
 def _runs(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:
-    """Split chunks into runs that one reader fetches: in order, in one ledger, with small gaps."""
+    """Split chunks into runs that one reader can fetch.
+
+    The chunks of a run are in one ledger, in ascending order, with small gaps.
+    """
     run: list[Chunk] = []
     for chunk in chunks:
         if run and not (chunk.ledger == run[-1].ledger and 0 < chunk.entry - run[-1].entry <= _LARGEST_GAP):

@@ -1,7 +1,7 @@
-"""Reading chunks of the content log, each checked, several at a time.
+"""Reading chunks of the content log, several at a time, with a check of each chunk.
 
-Most files are read from their beginning to their end. So a request for a chunk fetches its run of `RUN` chunks with one
-reader. The next run is fetched before it is requested. Fetched chunks stay in memory, up to `CACHE_BYTES`.
+Most files are read from their beginning to their end. So a request for one chunk fetches a run of `RUN` chunks with one
+reader. The reader fetches the next run in advance. Fetched chunks stay in memory, up to `CACHE_BYTES`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FETCHERS: Final = 4
 
 
 class ContentReader:
-    """A reader of one content log, with a cache. Close it."""
+    """A reader of one content log, with a cache. The caller closes the reader."""
 
     def __init__(self, locations: ChunkLocations) -> None:
         self._locations = locations
@@ -38,14 +38,14 @@ class ContentReader:
     def read(
         self, chunks: Sequence[Chunk], offset: int, length: int, where: str, deadline: Deadline
     ) -> bytes:
-        """Return up to `length` bytes of the file that the chunks form; fewer at its end.
+        """Return `length` bytes of the file that consists of these chunks, or fewer bytes at the end of the file.
 
         Args:
             chunks: All chunks of the file, in order.
-            offset: The first byte, from 0.
-            length: The largest number of bytes to return.
+            offset: The offset of the first byte in the file, from 0.
+            length: The maximum number of bytes to return.
             where: The name of the file, for error texts.
-            deadline: When the call fails.
+            deadline: The time after which the call fails.
 
         Raises:
             CheckpointLost: A chunk was removed or is damaged.
@@ -82,7 +82,7 @@ class ContentReader:
             raise
 
     def _request(self, chunks: Sequence[Chunk], index: int, where: str) -> Future[bytes]:
-        """Return the future of a chunk, after starting to fetch its run where necessary."""
+        """Return the future of a chunk's bytes. If the chunk was not requested before, start to fetch its run."""
         first = index // RUN * RUN
         with self._lock:
             if self._is_closed:
@@ -131,6 +131,6 @@ class ContentReader:
 
 
 def _fail(answer: Future[bytes], fault: BaseException) -> None:
-    """Fail a future, unless it is done already: closing and fetching may both complete it."""
+    """Set the error of a future, unless the future is done already, because `close` and `_fetch` may compete."""
     with contextlib.suppress(InvalidStateError):
         answer.set_exception(fault)

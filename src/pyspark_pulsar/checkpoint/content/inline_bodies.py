@@ -1,4 +1,4 @@
-"""Bytes of small files, which records of the index contain: the file's own record, or a part of a snapshot."""
+"""Bytes of small files, read from records of the index: a file's own record, or a part of a snapshot."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pyspark_pulsar.model.topic import TopicPartition
 
 
 class InlineBodies:
-    """A reader of the small files in one index."""
+    """A reader of the small files that are stored in one index."""
 
     def __init__(self, cluster: Cluster, partition: TopicPartition, index: IndexLog) -> None:
         self._cluster = cluster
@@ -30,11 +30,11 @@ class InlineBodies:
         Args:
             file: The file in the index.
             where: The name of the file, for error texts.
-            deadline: When the call fails.
+            deadline: The time after which the call fails.
 
         Raises:
-            CheckpointLost: The record with the bytes was removed.
-            CheckpointPathNotFound: The file was deleted, and its bytes were removed.
+            CheckpointLost: The record with the file's bytes was removed.
+            CheckpointPathNotFound: The file was deleted, and the record with its bytes was removed.
             DeadlineExceeded: The broker did not answer in time.
 
         """
@@ -48,8 +48,8 @@ class InlineBodies:
             try:
                 body = self._fetch(file.id, at, where)
             except CheckpointLost:
-                # The owner may have written the bytes into a snapshot that this process has not read yet, and removed
-                # the older records.
+                # The owner may have copied the bytes into a snapshot that this process has not read yet, and then
+                # removed the older records.
                 self._index.sync(deadline)
                 if self._index.look(lambda state: file.id not in state.tree.files):
                     raise file_gone(where, file.id) from None
@@ -61,9 +61,9 @@ class InlineBodies:
                 return body
 
     def _position(self, file: File) -> MessagePosition | None:
-        """Return the position of the record with the bytes; a later snapshot moves it.
+        """Return the position of the record that contains the file's bytes.
 
-        For a deleted file it is the last known position.
+        Each snapshot copies the bytes to a new position. For a deleted file, return the last known position.
         """
 
         def look(state: IndexState) -> MessagePosition | None:

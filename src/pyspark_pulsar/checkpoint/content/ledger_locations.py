@@ -1,7 +1,7 @@
 """Locations of a content log's closed ledgers in bookies and tiered storage.
 
-The planning of reads finds them in the same way. The admin REST API returns them, if `admin.url` is set and `readFrom`
-is not `broker`. The broker serves all other ledgers.
+The search is the same as in the planning of reads. It uses the admin REST API, so `admin.url` must be set and
+`readFrom` must not be `broker`. All other ledgers are read from the broker.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BROKER: Final = "broker"
 
 
 class LedgerLocations:
-    """A cache of the locations of one partition's closed ledgers. Threads may share it."""
+    """A cache of the locations of one partition's closed ledgers. Threads may share the cache."""
 
     def __init__(self, cluster: Cluster, partition: TopicPartition) -> None:
         self._options = cluster.options_of(partition)
@@ -39,15 +39,15 @@ class LedgerLocations:
 
     @property
     def falls_back(self) -> bool:
-        """Return whether a failed location falls back to the broker: not if `readFrom` names a location."""
+        """Return whether the broker is used after a location failed; False if `readFrom` names another location."""
         return self._options.read_from in {_AUTO, _BROKER}
 
     def find_location(self, ledger: int) -> EntryLocation | None:
-        """Return the location of a closed ledger, or None if the broker is to be used.
+        """Return the location of a closed ledger, or None if the ledger must be read from the broker.
 
         Raises:
             LedgerUnavailable: The ledger is not at the location that `readFrom` names.
-            PulsarError: A request failed, and `readFrom` names a location.
+            PulsarError: A request failed, and `readFrom` names a location other than the broker.
 
         """
         if self._options.admin_url is None or self._options.read_from == _BROKER:
@@ -78,7 +78,7 @@ class LedgerLocations:
             return known
 
     def forget(self, ledger: int) -> None:
-        """Drop the location of a ledger after a failed read, so that the broker is used for a while."""
+        """Drop the location of a ledger after a failed read, so that the broker is used for `_RETRY_SECONDS`."""
         with self._lock:
             self._known.pop(ledger, None)
 

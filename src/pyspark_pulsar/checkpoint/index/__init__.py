@@ -1,1 +1,1 @@
-"""The index log of a checkpoint: its records, the state that they form, and the topic that stores them."""
+"""The index log of a checkpoint: its records, the state that the records form, and the topic of the records."""

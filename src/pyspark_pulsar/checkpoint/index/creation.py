@@ -1,9 +1,9 @@
 """The first record of an index.
 
-An exclusive producer writes it. Brokers count for each topic how often an exclusive producer was opened, and report the
-count to every producer. So an empty topic with a count of zero is new. An empty topic with another count has lost its
-records. A process that dies between opening the producer and writing the record leaves a topic that looks emptied. The
-result is an unneeded error, and never an empty state without an error.
+An exclusive producer writes this record. The broker of a topic counts the openings of exclusive producers, and reports
+this count to every producer. So an empty topic without a count is new. An empty topic with a count has lost its
+records. A process may die after opening the producer, before writing the record. Then the empty topic has a count, and
+a reader raises an error although nothing was lost. The opposite mistake, an empty state after a loss, is not possible.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def format_index(client: BrokerClient, topic: str, owner: str, timeout_seconds: 
         # Another process is writing the first record.
         return
     try:
-        # Only this producer can write now, so the check and the write are one step.
+        # No other producer can write now, so no record can be stored between the check and the write.
         consumer = subscribe(client, topic, None)
         try:
             is_empty = consumer.end().is_earliest

@@ -2,27 +2,26 @@
 
     step    | action                                                                | ends with
     find    | read the last record, which names the anchor of the last snapshot;    | a start position
-            | without an anchor, start at the beginning                             |
-    search  | `replay` looks for a state from the start on, then from the beginning | follow, or missed
+            | if no anchor is named, start at the beginning                         |
+    search  | `replay` searches a state after the start, then from the beginning    | follow, or missed
     follow  | apply records as they arrive                                          | a lost connection, or missed
-    resume  | read again from the last applied record on                            | follow, or find if it was removed
-    missed  | records are missing: find a state from scratch                        | find, or an error
+    resume  | read again, beginning at the last applied record                      | follow; find if it was removed
+    missed  | drop the state, because records are missing                           | find, or an error
 
 How missing records are detected
-    A record names the last record that its writer had seen (`replay`). The writer may not have seen the last records of
-    a ledger. So at the end of a ledger, the reader also requests how far the broker has moved the reader's cursor.
+    A record names the last record that its writer had applied (`replay`). The writer may not have read the last records
+    of a ledger. So at the end of a ledger, the reader also requests the position of its cursor from the broker.
 
 Missed, or lost
-    The broker removes records before the anchor of a snapshot (`upkeep`), also if a connected reader has not
-    read the records. The broker moves the reader's cursor and reports nothing. Such a reader misses records,
-    but nothing is lost, because the snapshot contains the effects of the records.
-    So a reader that misses records before a position P searches again. Upkeep removes records from the front
-    and keeps the anchor. So upkeep cannot remove the records that a search beginning now needs. The search
-    begins at that anchor or a later one, or at the first remaining record, which is after the removed ones.
-    If the search still misses records before P or before an earlier position, upkeep did not remove these
-    records: `CheckpointLost`. If the search misses other, later records, upkeep has removed these records
-    during the search, and the same reasoning applies again. So a search is repeated only if upkeep has stored
-    another snapshot during the search. The searches end when upkeep stores no snapshot during a search.
+    The broker removes records before the anchor of a snapshot (`upkeep`), even if a connected reader has not read the
+    records. The broker moves the reader's cursor without a message to the reader. Such a reader misses records, but
+    nothing is lost, because the snapshot contains the effects of the records. So a reader that misses records before a
+    position P searches a state again. Upkeep removes the oldest records, and never removes the last anchor or later
+    records. So upkeep does not remove records that the new search needs. The search begins at that anchor, at a later
+    anchor, or at the first remaining record. If the search still misses records before P or before an earlier position,
+    upkeep did not remove these records. Then the reader raises `CheckpointLost`. If the search misses records only
+    after P, upkeep has removed these records during the search, and the reader searches again. Upkeep removes records
+    only after it stores another snapshot. So the searches end when upkeep stores no snapshot during a search.
 """
 
 from __future__ import annotations
@@ -52,19 +51,19 @@ _PAUSES: Final = (0.05, 0.1, 0.2, 0.5, 1.0)
 class IndexFollower:
     """The reader of one index topic.
 
-    `run` is the body of its thread. It ends when `view` is closed or has failed.
+    A thread calls `run`, which returns when `view` is closed or has failed.
     """
 
     def __init__(self, client: BrokerClient, topic: str, view: IndexView) -> None:
-        """Keep the client, which only the thread uses. The owner of the view closes the client."""
+        """Store the arguments. Only the thread of `run` uses the client; the owner of `view` closes the client."""
         self.topic = topic
         self._client = client
         self._view = view
         self._missed: MessagePosition | None = None
-        """Position of the record after the gap that was detected last."""
+        """Position of the first record after the last detected gap; None if no gap was detected."""
 
     def run(self) -> None:
-        """Follow the topic until the view is closed or has failed, and connect again after a lost connection."""
+        """Apply records until the view is closed or has failed; connect again after a lost connection."""
         attempt = 0
         while not self._view.closed:
             try:
@@ -106,10 +105,10 @@ class IndexFollower:
         self._search(None)
 
     def _find_starts(self) -> list[MessagePosition]:
-        """Return the anchors that the last record names, as positions to begin at.
+        """Return the anchors that the last record names, at which a search can begin.
 
-        They are its own anchor, if it completes a snapshot, and the anchor that its writer knew. Each anchor
-        may be removed by now.
+        If the last record completes a snapshot, the anchor of this snapshot is the first one. The next one is the
+        anchor that the record's writer used. The records at these anchors may have been removed.
         """
         consumer = subscribe(self._client, self.topic, None)
         try:
@@ -137,10 +136,12 @@ class IndexFollower:
         )
 
     def _search(self, start: MessagePosition | None) -> bool:
-        """Look for a state from a position on; follow it until the connection is lost.
+        """Search a state in the records from `start` on; if one is found, apply further records.
+
+        Applying ends when the connection is lost. If `start` is None, the search begins at the first record.
 
         Returns:
-            Whether a state was found.
+            True if a state was found.
 
         """
         replay = Replay(self.topic)
@@ -204,8 +205,8 @@ class IndexFollower:
             log = consumer.log_end()
             if log.end == EARLIEST:
                 if EARLIEST < log.mark_delete <= Position(*last):
-                    # The cursor is at most at the last record, so the broker has that record: it is still loading the
-                    # topic.
+                    # The cursor has not passed the last record, so this record is not removed: the broker is still
+                    # loading the topic.
                     raise ConnectionFailed(
                         f"{self.topic}: expected a last message, got none from the broker; trying again"
                     )
@@ -234,7 +235,7 @@ class IndexFollower:
     def _records(
         self, consumer: EntryConsumer, reader: MessageReader, timeout_seconds: float = math.inf
     ) -> Iterator[tuple[MessagePosition, Record]]:
-        """Yield the records without end, until the log is closed or the connection is lost.
+        """Yield records, and wait for new ones, until the log is closed or the connection is lost.
 
         A new iterator over the same consumer and reader resumes where the previous one stopped.
 
@@ -267,11 +268,11 @@ class IndexFollower:
     def _require_nothing_between(
         self, consumer: EntryConsumer, last: MessagePosition, position: MessagePosition
     ) -> None:
-        """Check that the broker has not moved the cursor over the rest of a ledger that ends.
+        """Check that the broker has not moved the reader's cursor over unread entries at the end of a ledger.
 
         The reader acknowledges nothing. So only a removal moves its cursor, to the position after the removed entries.
-        One move means nothing: a cursor at the end of a ledger may move to entry 0 of the next one. `read.log_end`
-        describes how brokers do this.
+        There is one exception: a cursor at the end of a ledger may move to entry 0 of the next ledger. `read.log_end`
+        describes how brokers move cursors.
 
         Raises:
             RecordsMissed: The broker has removed records that were not read.

@@ -1,12 +1,13 @@
 """The topic of an index, for callers that query its state or append records.
 
-`follower` has the thread that applies records.
+The module `follower` contains the thread that applies the records.
 
 Reading after writing: `sync` requests the end of the log from the broker, and waits until all records before it are
-applied. So a caller sees all records that were reported as stored to any process.
+applied. So a caller sees every record for which any process received a receipt before the call.
 
-A record of our own is applied when its receipt arrives, if it directly follows the last record in the same ledger. No
-record can be between them. Otherwise, the thread applies the record when it reads it. Both keep the order of the log.
+A record of this process is applied when its receipt arrives, if its position directly follows the last applied record
+in the same ledger. Then no other record can be between the two. Otherwise, the thread applies the record when it reads
+that record. In both cases, records are applied in the order of the log.
 """
 
 from __future__ import annotations
@@ -38,17 +39,20 @@ _log: Final = logging.getLogger(__name__)
 
 _POLL_SECONDS: Final = 0.5
 _STATE_SECONDS: Final = 15.0
-"""How long a query of the state may wait in addition to a call. The JVM waits 20 s longer than a call may last."""
+"""The maximum wait for a state, in seconds, in addition to the duration of a call.
+
+It is less than 20 s, because the JVM waits 20 s longer than the maximum duration of a call.
+"""
 _PAUSES: Final = (0.05, 0.1, 0.2, 0.5, 1.0)
 
 T = TypeVar("T")
 
 
 class IndexLog:
-    """The index log of one checkpoint whose topic exists. Close it."""
+    """The index log of a checkpoint; the topic of the log exists. The caller closes the log."""
 
     def __init__(self, client: BrokerClient, writer: LogWriter, topic: str) -> None:
-        """Start the thread. `client` is for this thread alone; `close` closes it and `writer`."""
+        """Start the thread, which alone uses `client`. `close` closes `client` and `writer`."""
         self.topic = topic
         self.writer = writer
         self._client = client
@@ -59,13 +63,14 @@ class IndexLog:
 
     @property
     def failure(self) -> PulsarError | None:
-        """Why this log cannot be used any more; None while it can."""
+        """The error after which this log cannot be used; None while it can be used."""
         return self._view.failure
 
     def look(self, question: Callable[[IndexState], T]) -> T:
-        """Return the result of `question` for the state; wait while the state is searched again.
+        """Return `question(state)`; if there is no state, wait until one is found.
 
-        The question must be quick, and must neither change nor keep the state, because it runs under the lock.
+        The question runs under the lock. So the question must be quick, must not change the state, and must not store a
+        reference to the state.
 
         Raises:
             CheckpointLost: The log has no record, or records were removed.
@@ -76,28 +81,28 @@ class IndexLog:
             return question(self._await_state())
 
     def look_at_replay(self, question: Callable[[Replay], T]) -> T:
-        """Return the result of `question` for the replay, which may have no state yet."""
+        """Return `question(replay)`, without waiting. The replay may have no state."""
         with self._view.changed:
             return question(self._view.replay)
 
     @property
     def owner(self) -> str:
-        """The last owner that is known here; empty for a log without a record. Waits and raises as `look` does."""
+        """The owner in the applied records; empty for a log without a record. Waits and raises as `look` does."""
         with self._view.changed:
             return "" if self._view.is_empty else self._await_state().owner
 
     def body(self, file_id: str) -> bytes | None:
-        """Return the bytes of a small file, if they are in memory."""
+        """Return the bytes of a small file from memory; None if memory does not contain them."""
         with self._view.changed:
             return self._view.replay.bodies.get(file_id)
 
     def keep_body(self, file_id: str, body: bytes) -> None:
-        """Keep the bytes of a small file in memory, if they fit."""
+        """Add the bytes of a small file to the cache in memory."""
         with self._view.changed:
             self._view.replay.bodies.put(file_id, body)
 
     def sync(self, deadline: Deadline) -> bool:
-        """Apply all records that are stored by now; return False for a log without a record.
+        """Apply all records that the topic contains at the time of the call. Return False if the topic has no record.
 
         Raises `CheckpointLost`, `DeadlineExceeded`, `PermissionDenied`, `TopicNotFoundError`.
         """
@@ -125,23 +130,22 @@ class IndexLog:
 
         Args:
             kind: The kind of the record.
-            owner: The owner in whose name it is written.
-            deadline: When the call fails.
-            details: The further keys of the record (`records`).
+            owner: The owner that the record names as its writer.
+            deadline: The time after which the call fails.
+            details: The keys for this kind of record; the module `records` lists them.
             body: The bytes of small files.
-            record_id: The id; a new one by default.
-            wait: False returns DONE as soon as the record is stored, without its outcome.
+            record_id: The id of the record; by default a new id.
+            wait: With False, the call returns DONE when the record is stored, and does not wait for its outcome.
 
         Raises:
             SendError: The broker refused the record.
-            DeadlineExceeded: No answer in time; whether the record is stored is unknown.
+            DeadlineExceeded: No receipt or outcome arrived in time. The record may be stored.
             PulsarError: See `sync`.
 
         """
         outcome: Future[Outcome] = Future()
         with self._view.changed:
-            # These steps hold the lock, so that `outcome` is registered for this state: a search for another state
-            # fails `outcome`.
+            # Under the lock, `outcome` is registered for the present state. If this state is dropped, `outcome` fails.
             self._await_state()
             seen, anchor = self._view.replay.last, self._view.replay.anchor
             now = time.time_ns() // 1_000_000
@@ -157,7 +161,7 @@ class IndexLog:
                 self._view.waiting.pop(record.id, None)
 
     def close(self) -> None:
-        """End the thread; waiting calls fail with `ConnectionFailed`."""
+        """End the thread, and close the writer and the client. Waiting calls fail with `ConnectionFailed`."""
         with self._view.changed:
             self._view.closed = True
             self._view.failure = self._view.failure or ConnectionFailed(f"{self.topic}: the index was closed")
@@ -168,7 +172,7 @@ class IndexLog:
             self._thread.join(timeout=5.0)
 
     def _await_state(self) -> IndexState:
-        """Wait for a state, under the lock, which waiting releases."""
+        """Wait for a state. The caller holds the lock, and waiting releases the lock."""
         deadline = Deadline.after(_STATE_SECONDS)
         while True:
             self._view.raise_failure()
@@ -184,7 +188,7 @@ class IndexLog:
             self._view.changed.wait(min(_POLL_SECONDS, left))
 
     def _ready(self, deadline: Deadline, doing: str) -> EntryConsumer | None:
-        """Return the consumer of a log whose state is known; None if the log is empty."""
+        """Wait for a state, and return the consumer; return None if the log is empty."""
         with self._view.changed:
             while True:
                 self._view.raise_failure()
@@ -198,7 +202,7 @@ class IndexLog:
     def _end(self, consumer: EntryConsumer, deadline: Deadline, doing: str) -> MessagePosition | None:
         """Return the position of the last message.
 
-        The result is None if the connection was lost, or if the topic has no message any more.
+        Return None if the connection was lost, or if the topic has no messages any more.
         """
         try:
             answer = consumer.request_log_end()
@@ -226,9 +230,9 @@ class IndexLog:
             return None
 
     def _check_emptied(self, consumer: EntryConsumer) -> None:
-        """Close the consumer of a log that suddenly has no record.
+        """Close the consumer of a log whose records have all disappeared.
 
-        The thread then looks for its last record again.
+        The thread then subscribes again, and searches the last record.
         """
         _log.warning("Reopening an index, because its topic has no messages any more: %s", self.topic)
         consumer.close()
@@ -257,7 +261,7 @@ class IndexLog:
                     self._view.raise_failure()
 
     def _stored(self, record: Record, answer: Future[MessagePosition | None]) -> None:
-        """Apply a record immediately if it is the next one. Runs on the connection's thread."""
+        """Apply a stored record if it directly follows the last applied record. Runs on the connection's thread."""
         if answer.cancelled() or answer.exception() is not None:
             return
         position = answer.result()
@@ -271,6 +275,6 @@ class IndexLog:
             ):
                 return
             if position == (last[0], last[1] + 1):
-                # The view keeps the failure, and waiting callers raise it.
+                # The view stores the error, and waiting callers raise the error.
                 with contextlib.suppress(PulsarError):
                     self._view.take(position, record)

@@ -1,32 +1,33 @@
-"""Records of the index log, and their bytes.
+"""Records of the index log, and their encoding.
 
 A record is the payload of one message:
 
     "PPCK"  u8 version  u32 length of the header  header  body  u32 CRC-32C of all before
 
 Numbers are big endian. The header is a JSON object in UTF-8. The body contains the content of small files. Version 1
-has the headers below. A reader refuses an unknown version or kind, because it may change the state.
+has the headers below. A reader raises an error for an unknown version or kind, because such a record may change the
+state.
 
     key  in           meaning
     k    all          the kind, below
-    n    all          id of the record: 16 hexadecimal digits; a record that is stored twice counts once
-    o    all          owner: the writer; the record counts only if the last TAKEOVER names the same owner
-    t    all          Unix milliseconds, by the writer's clock
-    p    all          "ledger:entry" of the last record that the writer had applied; null before the first
-    s    all          "ledger:entry" of the anchor of the last snapshot that the writer knows; null without one
+    n    all          id of the record: 16 hexadecimal digits; a second copy of a record has no effect
+    o    all          owner: the writer; the record has an effect only if the last TAKEOVER names this owner
+    t    all          time of writing in Unix milliseconds, by the writer's clock
+    p    all          "ledger:entry" of the last record that the writer had applied; null if there was none
+    s    all          "ledger:entry" of the anchor of the last snapshot that the writer had read; null if none
 
     kind           further keys
-    FORMAT         begins the log
-    TAKEOVER       from now on only records of `o` count
-    PUT            path, length, and either chunks or a body; replaces a file
-    PUT_IF_ABSENT  the same; no effect if the path exists
+    FORMAT         is the first record of the log
+    TAKEOVER       makes `o` the owner; later records of other owners have no effect
+    PUT            path, length, and either chunks or a body; replaces a file at the path
+    PUT_IF_ABSENT the keys of PUT; no effect if the path exists
     DELETE         path, recursive
     RENAME         path, target, overwrite
-    MKDIR          path; creates the folders above it too
-    MOVE           file, chunks: the new positions of the same bytes; no effect without a file of that id
-    UPLOAD         file, at: the content log contains chunks of the file from this position on, and no PUT names them
-                   yet; null ends this
-    FLOOR          at: the first position of the content log that is needed; a PUT with an earlier chunk does not count
+    MKDIR          path; creates this folder and missing parent folders
+    MOVE           file, chunks: the new positions of the file's bytes; no effect if the file does not exist
+    UPLOAD         file, at: the content log contains chunks of the file from this position on, which no PUT names
+                   yet; with null, the upload has ended
+    FLOOR          at: the first needed position of the content log; a PUT with an earlier chunk has no effect
     SNAPSHOT       snapshot, part, parts, anchor and a part of the state; see `snapshot`
 
 Chunks are `[ledger, entry, length, CRC-32C]`, in the order of the file's bytes.
@@ -53,7 +54,7 @@ _COMMON: Final = frozenset({"k", "n", "o", "t", "p", "s"})
 
 
 class Kind(StrEnum):
-    """The kinds of records, which the head of this module describes."""
+    """The kind of a record; the head of this module describes the kinds."""
 
     FORMAT = "FORMAT"
     TAKEOVER = "TAKEOVER"
@@ -82,11 +83,11 @@ class Chunk:
 
     @property
     def position(self) -> MessagePosition:
-        """Position of the message."""
+        """The position of the chunk's message in the content log."""
         return (self.ledger, self.entry)
 
     def as_json(self) -> list[int]:
-        """Return the form in headers."""
+        """Return the chunk as `[ledger, entry, length, CRC-32C]` for a header."""
         return [self.ledger, self.entry, self.length, self.checksum]
 
 
@@ -95,11 +96,11 @@ class Record:
     """A record of the index: a change, its writer and its time.
 
     Attributes:
-        time_ms: Unix milliseconds by the writer's clock.
-        seen: Position of the last record that the writer had applied.
-        anchor: Anchor of the last snapshot that the writer knows.
-        details: The keys of the record's kind, without the common ones.
-        body: The bytes of small files.
+        time_ms: The time of writing in Unix milliseconds, by the writer's clock.
+        seen: Position of the last record that the writer had applied; None if there was none.
+        anchor: Anchor of the last snapshot that the writer had read; None if there was none.
+        details: The keys for this kind of record, without the keys that all kinds have.
+        body: The bytes of small files; empty for other records.
 
     """
 
@@ -114,17 +115,17 @@ class Record:
 
 
 def new_id() -> str:
-    """Return a random id of a record or file."""
+    """Return a new random id for a record or a file."""
     return secrets.token_hex(8)
 
 
 def chunks_of(value: Any) -> tuple[Chunk, ...]:
-    """Parse the chunks of a header. Raises ValueError, TypeError."""
+    """Parse the list of chunks in a header. Raises ValueError, TypeError."""
     return tuple(Chunk(*(int(number) for number in chunk)) for chunk in value)
 
 
 def encode(record: Record) -> bytes:
-    """Return the payload of a record's message."""
+    """Encode a record as the payload of a message."""
     header = {
         "k": record.kind.value,
         "n": record.id,
@@ -144,11 +145,11 @@ def decode(data: bytes, where: str) -> Record:
 
     Args:
         data: The payload of a message.
-        where: Topic and message, for error texts.
+        where: The topic and the position of the message, for error texts.
 
     Raises:
-        CheckpointLost: The bytes are damaged, or are no record.
-        UnsupportedEntryError: A later version wrote the record.
+        CheckpointLost: The bytes are damaged, or are not a record.
+        UnsupportedEntryError: A later version of pyspark-pulsar wrote the record.
 
     """
     whole, checksum = data[: -_CHECKSUM.size], data[-_CHECKSUM.size :]

@@ -1,17 +1,19 @@
-"""Replaying the records of an index log into its state. No I/O.
+"""Computing the state of an index from its records. This module does no I/O.
 
     state      meaning                               ends with                                           next state
     searching  records are kept                      FORMAT as the first record; or all parts of a       known
                                                      snapshot whose anchor was kept
     known      each record changes the state         a record whose writer had seen a missing record     `RecordsMissed`
 
-Why no missing record stays undetected
-    At the front: only a FORMAT, or a snapshot with all records from its anchor on, makes a state. A log that was
-        emptied, or has lost its beginning, makes none. A reader that reaches its end without a state raises.
-    In between: each record names the last record that its writer had applied. If that record is later than the last one
-        read here, it was removed. `follower` decides whether its effect is lost, or is in a snapshot.
-    After a pause: a resuming reader begins at the last record that it has applied, and checks that the record exists
-        (`follower`).
+How missing records are detected
+    At the beginning: a state begins with FORMAT, or with a snapshot and all records from its anchor on. If the first
+        records were removed, neither exists. A reader that reaches the end of such a log without a state raises an
+        error.
+    Later: each record names the last record that its writer had applied. If this reader has not read the named record,
+        that record was removed. `follower` decides whether the effect of the removed record is lost, or is in a
+        snapshot.
+    After a lost connection: a reader resumes at the last record that it has applied, and checks that this record still
+        exists (`follower`).
 """
 
 from __future__ import annotations
@@ -29,10 +31,9 @@ CACHE_BYTES = 128 * 1024 * 1024
 
 
 class RecordsMissed(CheckpointLost):
-    """An error for records that did not reach this reader.
+    """An error for records that this reader did not receive.
 
-    The missed records are directly before the record at `before`. Two such errors differ only in this
-    position.
+    `before` is the position of the first record after the missed records.
     """
 
     def __init__(self, message: str, before: MessagePosition) -> None:
@@ -41,7 +42,7 @@ class RecordsMissed(CheckpointLost):
 
 
 class Bodies:
-    """A cache of the most recently used small files: the bytes of each file, by file id."""
+    """A cache of the most recently used small files: a map from the file's id to the file's bytes."""
 
     def __init__(self, most_bytes: int = CACHE_BYTES) -> None:
         self._bodies: OrderedDict[str, bytes] = OrderedDict()
@@ -49,7 +50,7 @@ class Bodies:
         self._nbytes = 0
 
     def put(self, file_id: str, body: bytes) -> None:
-        """Add a file, and drop the least recently used files while the cache exceeds its limit."""
+        """Add a file. While the cache exceeds its limit, drop the least recently used file."""
         self.drop(file_id)
         self._bodies[file_id] = body
         self._nbytes += len(body)
@@ -58,50 +59,50 @@ class Bodies:
             self._nbytes -= len(dropped)
 
     def get(self, file_id: str) -> bytes | None:
-        """Return the bytes of a file, or None."""
+        """Return the bytes of a file; None if the cache does not contain the file."""
         body = self._bodies.get(file_id)
         if body is not None:
             self._bodies.move_to_end(file_id)
         return body
 
     def drop(self, file_id: str) -> None:
-        """Remove the bytes of a file, if it has any."""
+        """Remove a file from the cache, if the cache contains the file."""
         dropped = self._bodies.pop(file_id, None)
         self._nbytes -= len(dropped) if dropped is not None else 0
 
 
 class Replay:
-    """The state of an index, and how its records led to it. Threads must not share it without a lock."""
+    """The state of an index, computed from its records. Threads share an instance only under a lock."""
 
     def __init__(self, topic: str) -> None:
         self._topic = topic
         self.state: IndexState | None = None
-        """The state; None while searching."""
+        """The state; None while the beginning of a state is being searched."""
         self.last: MessagePosition | None = None
-        """Position of the last record that was applied or kept."""
+        """Position of the last record that was passed to `take`; None before the first one."""
         self.first: MessagePosition | None = None
-        """Position of the record that the state began with: FORMAT, or the anchor."""
+        """Position of the record at which the state began: the FORMAT record, or an anchor."""
         self.anchor: MessagePosition | None = None
-        """Anchor of the last complete snapshot."""
+        """Anchor of the last complete snapshot; None if no snapshot was read."""
         self.bodies = Bodies()
         self.records_since = 0
-        """The number of records since that anchor, or since the beginning."""
+        """The number of records since the last complete snapshot, or since the beginning."""
         self.bytes_since = 0
-        """The bytes of small files in those records."""
+        """The number of bytes of small files in the records since the last complete snapshot."""
         self._kept: list[tuple[MessagePosition, Record]] = []
         self._parts: dict[str, SnapshotParts] = {}
 
     @property
     def searched_from(self) -> MessagePosition | None:
-        """Position of the first record that was read, while searching."""
+        """Position of the first record of the present search; None if no search is in progress."""
         return self._kept[0][0] if self._kept else None
 
     def take(self, position: MessagePosition, record: Record) -> Outcome | None:
-        """Add the next record, and return its outcome, or None while searching.
+        """Add the next record, and return its outcome; return None while there is no state.
 
         Raises:
-            RecordsMissed: Records before this one are missing.
-            CheckpointLost: The record itself is wrong.
+            RecordsMissed: Records before this record are missing.
+            CheckpointLost: The record has another form than pyspark-pulsar writes.
 
         """
         try:
@@ -162,7 +163,10 @@ class Replay:
             self.bytes_since += len(record.body)
 
     def _add_part(self, position: MessagePosition, record: Record) -> SnapshotParts | None:
-        """Add a part of a snapshot, and return the snapshot if it is complete now."""
+        """Add the part of a snapshot that a record contains.
+
+        Return the snapshot if the part completes the snapshot; otherwise None.
+        """
         if record.kind is not Kind.SNAPSHOT:
             return None
         snapshot_id = str(record.details["snapshot"])
@@ -170,12 +174,12 @@ class Replay:
         parts.add(position, record)
         if not parts.is_complete:
             return None
-        # Older unfinished snapshots are of no use after a complete one.
+        # After a complete snapshot, unfinished snapshots with earlier anchors are not needed.
         self._parts = {key: other for key, other in self._parts.items() if other.anchor > parts.anchor}
         return parts
 
     def _end_snapshot(self, parts: SnapshotParts | None) -> None:
-        """Record that small files are in the snapshot now, so that no record before the anchor is needed."""
+        """Set the positions of small files to their copies in the snapshot, so that earlier records are not needed."""
         if parts is None or (self.anchor is not None and parts.anchor <= self.anchor) or self.state is None:
             return
         self.anchor = parts.anchor
@@ -188,7 +192,7 @@ class Replay:
 
 
 def anchors_in(record: Record) -> list[MessagePosition]:
-    """Return the positions that a record offers as the start of a search, the best one first.
+    """Return the anchors in a record at which a search can begin, the best anchor first.
 
     Raises `CheckpointLost`.
     """
@@ -198,6 +202,6 @@ def anchors_in(record: Record) -> list[MessagePosition]:
             ends = record.details["part"] == record.details["parts"] - 1
             anchors = [parse_position(record.details["anchor"]) if ends else None, record.anchor]
         except (ValueError, KeyError, TypeError):
-            # The search reports what is wrong with the record.
+            # The later search reports the error in this record.
             pass
     return [anchor for anchor in anchors if anchor is not None]

@@ -1,11 +1,11 @@
-"""A snapshot of an index: its state in SNAPSHOT records, so that all records before it can be removed.
+"""A snapshot of an index: a copy of its state in SNAPSHOT records. Records before its anchor can be removed.
 
     anchor    the position of the last record that the snapshot covers
-    parts     records of about `PART_BYTES`; the snapshot counts when its last part is stored
+    parts     records of about `PART_BYTES`; the snapshot is complete when its last part is stored
 
-A reader that begins at the anchor keeps the following records until it has read the last part. Then it loads the
-snapshot, and applies the kept records. Other records may be between the parts. A snapshot contains the effect of the
-records before it. So it is right even if a previous owner wrote it.
+A reader that begins at the anchor buffers the following records until it has read the last part. Then the reader loads
+the snapshot, and applies the buffered records. Other records may be between the parts. A snapshot contains the effects
+of the records up to its anchor. So a snapshot is valid even if a previous owner wrote it.
 
 Header of a part: `snapshot`, `part` (from 0), `parts`, `anchor`, `entries`, and in part 0 `state`. An entry is `["d",
 path, modified]` or `["f", path, id, length, modified, chunks]`. If chunks is null, the file's bytes are the next
@@ -36,7 +36,7 @@ class _Entry:
 
     @property
     def size(self) -> int:
-        """The approximate number of bytes in a part."""
+        """The approximate number of bytes that the entry needs in a part."""
         if self.file is None:
             return _ENTRY_BYTES
         inline = 0 if self.file.chunks else self.file.length
@@ -45,7 +45,7 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The state after the record at `anchor`, as plain data that later records do not change."""
+    """A copy of the state after the record at `anchor`. Later records do not change the copy."""
 
     anchor: MessagePosition
     state: dict[str, Any]
@@ -53,7 +53,7 @@ class Snapshot:
 
     @classmethod
     def from_state(cls, state: IndexState, anchor: MessagePosition) -> Snapshot:
-        """Copy the state after the record at `anchor`."""
+        """Copy a state whose last applied record is at `anchor`."""
         entries = []
         for path, node in state.tree.walk():
             if isinstance(node, Folder):
@@ -73,12 +73,12 @@ class Snapshot:
     def parts(
         self, snapshot_id: str, body_of: Callable[[File], bytes], part_bytes: int = PART_BYTES
     ) -> Iterator[tuple[dict[str, Any], bytes]]:
-        """Yield details and body of each record, one at a time. Raises what `body_of` raises.
+        """Yield the details and the body of each SNAPSHOT record. Raises the errors of `body_of`.
 
         Args:
-            snapshot_id: The id in all parts.
-            body_of: Returns the bytes of a small file.
-            part_bytes: The approximate size of a part.
+            snapshot_id: The id of the snapshot, which all parts contain.
+            body_of: A function that returns the bytes of a small file.
+            part_bytes: The approximate maximum size of a part, in bytes.
 
         """
         groups = self._groups(part_bytes)
@@ -109,7 +109,7 @@ class Snapshot:
 
 @dataclass(slots=True)
 class SnapshotParts:
-    """The parts of one snapshot that were read so far."""
+    """The parts of one snapshot that a reader has read."""
 
     anchor: MessagePosition
     parts: int
@@ -117,14 +117,17 @@ class SnapshotParts:
 
     @classmethod
     def from_record(cls, record: Record) -> SnapshotParts:
-        """Start with the first part that was read. Raises ValueError for a part without an anchor."""
+        """Return an instance without parts, for the snapshot in a part's record.
+
+        Raises ValueError if the record has no anchor.
+        """
         anchor = parse_position(record.details["anchor"])
         if anchor is None:
             raise ValueError("a snapshot without an anchor")
         return cls(anchor, int(record.details["parts"]))
 
     def add(self, position: MessagePosition, record: Record) -> None:
-        """Add a part; ignore later copies of the same part."""
+        """Add a part, unless this part was added before."""
         self.records.setdefault(int(record.details["part"]), (position, record))
 
     @property
@@ -133,7 +136,7 @@ class SnapshotParts:
         return len(self.records) == self.parts
 
     def load(self) -> tuple[IndexState, dict[str, bytes]]:
-        """Return the state, and the bytes of small files by the files' ids."""
+        """Return the state, and a map from the ids of small files to their bytes."""
         state, bodies = IndexState(), {}
         for number in range(self.parts):
             position, record = self.records[number]
@@ -152,7 +155,12 @@ class SnapshotParts:
 def entries_of(
     position: MessagePosition, record: Record
 ) -> Iterator[tuple[File | None, tuple[Path, int], bytes]]:
-    """Yield the entries of a part: the file (None: a folder), its path and time, and its bytes in the body."""
+    """Yield each file or folder of a part.
+
+    Yields:
+        The file (None if the entry is a folder), the path and the time, and the file's bytes if the part contains them.
+
+    """
     offset = 0
     for kind, path, *rest in record.details["entries"]:
         if kind == "d":

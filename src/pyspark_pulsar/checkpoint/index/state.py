@@ -1,15 +1,16 @@
-"""The state that the records of an index form, one after the other. No I/O; the same in every process.
+"""The state that results from applying the records of an index in order.
 
-    owner     the owner in the last TAKEOVER; records of others change nothing
+This module does no I/O. Every process computes the same state.
+
+    owner     the owner in the last TAKEOVER; records of other owners change nothing
     tree      files and folders
-    floor     the first needed position of the content log; a record that names an earlier chunk does not count
-    uploads   position of the first chunk and start time by id of a file, until a record names its chunks
-    written   bytes in the content log by ledger, as far as records name them, even if the record did not count
-    recent    ids of the last records: a producer that lost its connection may have stored a record twice
+    floor     the first needed position of the content log; a record that names an earlier chunk has no effect
+    uploads   unfinished uploads: for each file id, the position of the first chunk and the start time
+    written   for each ledger of the content log, the bytes of the chunks that records name, with or without effect
+    recent    ids of the last records, because a producer that lost its connection may store a record twice
 
-A record that is stored twice counts once. Its writer sends the second copy before it has a receipt, and so before any
-other record. The second copy is therefore close after the first. `RECENT` is far more than the number of unconfirmed
-records.
+The second copy of a record has no effect. A writer sends the second copy only while the receipt of the first copy is
+missing. So at most the writer's unconfirmed records are between the two copies. `RECENT` is far more than their number.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ RECENT: Final = 1024
 
 
 class IndexState:
-    """The owner, files, folders and uploads of a checkpoint. Threads must not share it without a lock."""
+    """The owner, files, folders and uploads of a checkpoint. Threads share an instance only under a lock."""
 
     def __init__(self) -> None:
         self.owner = ""
@@ -39,11 +40,11 @@ class IndexState:
 
     @property
     def recent(self) -> tuple[str, ...]:
-        """The ids of the last records, oldest first."""
+        """The ids of the last `RECENT` records, oldest first."""
         return tuple(self._order)
 
     def remember(self, ids: Iterable[str]) -> None:
-        """Add ids of records, and forget the oldest ones beyond `RECENT`."""
+        """Add ids of records to `recent`, and drop the oldest ids beyond `RECENT`."""
         for record_id in ids:
             self._order.append(record_id)
             self._known.add(record_id)
@@ -54,11 +55,12 @@ class IndexState:
         """Apply a record, and return its outcome.
 
         Args:
-            position: The record's own position, where readers find the bytes of small files.
+            position: The position of the record, at which readers find the bytes of small files.
             record: The next record of the index.
 
         Raises:
-            ValueError: This package has not written the record; also KeyError and TypeError.
+            ValueError: The record has another form than this package writes. KeyError and TypeError have the same
+                meaning.
 
         """
         if record.kind in {Kind.FORMAT, Kind.SNAPSHOT}:
@@ -128,7 +130,8 @@ class IndexState:
     def _raise_floor(self, at: MessagePosition | None) -> Outcome:
         """Raise the floor, unless a needed chunk is before it.
 
-        The owner has checked this, but records that it had not seen count too.
+        The owner has checked this condition before, but records that the owner had not read may have changed the
+        result.
         """
         first = self.first_needed()
         if at is None or (first is not None and first < at):
@@ -148,17 +151,17 @@ class IndexState:
                 self.written[chunk.ledger] = self.written.get(chunk.ledger, 0) + chunk.length
 
     def first_needed(self) -> MessagePosition | None:
-        """Return the first position of the content log that a file or an upload needs, or None."""
+        """Return the first position of the content log that a file or an upload needs; None if nothing is needed."""
         positions = [chunk.position for file in self.tree.files.values() for chunk in file.chunks]
         positions.extend(at for at, _ in self.uploads.values())
         return min(positions, default=None)
 
 
 def path_of(text: str) -> Path:
-    """Split the text of a path in a record into its parts."""
+    """Split the text of a path, as records contain it, into the parts of the path."""
     return tuple(part for part in text.split("/") if part)
 
 
 def path_text(path: Path) -> str:
-    """Return the text of a path for records and errors."""
+    """Join the parts of a path to its text in records and errors."""
     return "/".join(path)

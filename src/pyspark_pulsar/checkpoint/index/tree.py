@@ -1,7 +1,7 @@
-"""Files and folders of a checkpoint. No I/O.
+"""Files and folders of a checkpoint. This module does no I/O.
 
-A file's missing parent folders are created with it, and stay when it is deleted, as in Hadoop's file systems. The root
-always exists.
+As in Hadoop's file systems, creating a file also creates its missing parent folders. Deleting the file does not delete
+these folders. The root folder always exists.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Path = tuple[str, ...]
 
 
 class Outcome(StrEnum):
-    """The outcome of a change. Every outcome except DONE leaves the state as it was."""
+    """The outcome of a change. Only a change with the outcome DONE has changed the state."""
 
     DONE = "done"
     EXISTS = "exists"
@@ -33,7 +33,7 @@ class Outcome(StrEnum):
 
 @dataclass(slots=True)
 class File:
-    """A file. Its content is either a body, in the record at `inline_at`, or chunks."""
+    """A file. The content of the file is either in the record at `inline_at`, or in chunks."""
 
     id: str
     length: int
@@ -54,15 +54,18 @@ Node = File | Folder
 
 
 class Tree:
-    """The files and folders by path, and the files by id. The caller holds the lock of the state."""
+    """The files and folders of a checkpoint. Callers find them by path, and files also by id.
+
+    The caller holds the lock of the state.
+    """
 
     def __init__(self) -> None:
         self.root = Folder(0)
         self.files: dict[str, File] = {}
-        """All files by id."""
+        """The files of all folders, by file id."""
 
     def find(self, path: Path) -> Node | None:
-        """Return the file or folder at a path, or None."""
+        """Return the file or folder at a path; None if the path does not exist."""
         node: Node = self.root
         for part in path:
             child = node.children.get(part) if isinstance(node, Folder) else None
@@ -72,7 +75,7 @@ class Tree:
         return node
 
     def walk(self, top: Path = ()) -> Iterator[tuple[Path, Node]]:
-        """Yield the node at `top` and all nodes below it by name, each folder before its content."""
+        """Yield the node at `top` and all nodes below, sorted by name, each folder before its content."""
         node = self.find(top)
         if node is None:
             return
@@ -85,7 +88,7 @@ class Tree:
                 waiting.extend(((*path, name), child) for name, child in below)
 
     def put(self, path: Path, file: File, *, replace: bool) -> Outcome:
-        """Store a file, and create its parents. With `replace`, the file replaces another file at the path."""
+        """Store a file, and create its missing parent folders. With `replace`, replace another file at the path."""
         parent = self._parent(path, file.modified_ms)
         if isinstance(parent, Outcome):
             return parent
@@ -101,7 +104,7 @@ class Tree:
         return Outcome.DONE
 
     def mkdir(self, path: Path, modified_ms: int) -> Outcome:
-        """Create a folder and its parents; do nothing if it exists."""
+        """Create a folder and its missing parent folders; do nothing if the folder exists."""
         node = self.find(path)
         if isinstance(node, File):
             return Outcome.EXISTS
@@ -113,7 +116,7 @@ class Tree:
         return Outcome.DONE
 
     def delete(self, path: Path, *, recursive: bool) -> Outcome:
-        """Delete a file or folder. Deleting the root deletes its content."""
+        """Delete a file or folder. Deleting the root folder deletes its content, but not the root folder itself."""
         node = self.find(path)
         if node is None:
             return Outcome.NOT_FOUND
@@ -129,9 +132,9 @@ class Tree:
         return Outcome.DONE
 
     def rename(self, source: Path, target: Path, modified_ms: int, *, overwrite: bool) -> Outcome:
-        """Rename a file or folder, and create the target's parents.
+        """Rename a file or folder, and create the missing parent folders of the target.
 
-        With `overwrite`, a file replaces a file, and a folder replaces an empty folder.
+        With `overwrite`, a file can replace a file, and a folder can replace an empty folder.
         """
         moved = self.find(source)
         if moved is None:
@@ -158,7 +161,10 @@ class Tree:
         return node
 
     def _parent(self, path: Path, modified_ms: int) -> Folder | Outcome:
-        """Return the parent folder of a path, created where it is missing; if that fails, return the reason."""
+        """Create the missing folders above a path, and return its parent folder.
+
+        Return the outcome of the change instead if a file is in the way.
+        """
         if not path:
             return Outcome.IS_DIRECTORY
         node, missing = self._deepest(path[:-1])

@@ -1,4 +1,4 @@
-"""The known state of an index, shared by the thread that applies records (`follower`) and its callers (`log`)."""
+"""The state of an index that the thread in `follower` shares with the callers of `log`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from pyspark_pulsar.errors import ConnectionFailed, PulsarError
 class IndexView:
     """The state of an index log, and the calls that wait for it.
 
-    A thread that reads or changes an attribute holds `changed`, and notifies it of each change. `failure` and `closed`
-    are set once and may be read without the lock.
+    A thread acquires the condition `changed` to read or change an attribute, and notifies `changed` after each change.
+    `failure` and `closed` are set once and may be read without the lock.
     """
 
     def __init__(self, topic: str) -> None:
@@ -25,26 +25,26 @@ class IndexView:
         self.changed = threading.Condition()
         self.replay = Replay(topic)
         self.consumer: EntryConsumer | None = None
-        """The consumer that the thread reads from; None before the first one, and during a search for a state."""
+        """The consumer from which the thread reads records; None while a state is searched."""
         self.is_empty = False
         """True if the topic has no record."""
         self.failure: PulsarError | None = None
-        """Why no record is applied any more; None while records are applied."""
+        """The error after which no more records are applied; None while records are applied."""
         self.fault: ConnectionFailed | None = None
-        """The last temporary failure."""
+        """The error of the last lost connection; None after the connection is restored."""
         self.closed = False
         self.waiting: dict[str, Future[Outcome]] = {}
-        """Futures of the outcomes of records, by the records' ids."""
+        """The futures of outcomes for which callers wait, by the id of the record."""
 
     def raise_failure(self) -> None:
-        """Raise the failure, if there is one."""
+        """Raise `failure` if it is set."""
         if self.failure is not None:
             raise self.failure
 
     def take(self, position: MessagePosition, record: Record) -> None:
         """Apply the next record of the log.
 
-        Raises what `Replay.take` raises. Each error except `RecordsMissed` becomes the failure.
+        Raises the errors of `Replay.take`. Each error except `RecordsMissed` is stored in `failure`.
         """
         try:
             outcome = self.replay.take(position, record)
@@ -59,20 +59,20 @@ class IndexView:
         self.changed.notify_all()
 
     def fail(self, fault: PulsarError) -> None:
-        """Set the failure, unless there is one. The caller holds `changed`."""
+        """Set `failure`, unless it is set already. The caller holds `changed`."""
         self.failure = self.failure or fault
         self.changed.notify_all()
 
     def begin(self, replay: Replay, consumer: EntryConsumer) -> None:
-        """Set a state, and the consumer of the following records. Acquires `changed`."""
+        """Set the replay, and the consumer of the following records. Acquires `changed`."""
         with self.changed:
             self.replay, self.consumer, self.is_empty, self.fault = replay, consumer, False, None
             self.changed.notify_all()
 
     def forget_state(self) -> None:
-        """Drop the state, because the records after the last applied one were removed. Acquires `changed`.
+        """Drop the state, because records after the last applied record were removed. Acquires `changed`.
 
-        Calls that wait for an outcome fail with `ConnectionFailed`, because their outcome stays unknown.
+        Calls that wait for an outcome fail with `ConnectionFailed`, because the outcome stays unknown.
         """
         with self.changed:
             self.replay, self.consumer, self.is_empty = Replay(self.topic), None, False

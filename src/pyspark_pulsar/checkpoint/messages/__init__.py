@@ -1,1 +1,1 @@
-"""Messages of a checkpoint's two topics: positions, writing, reading."""
+"""Positions, writers and readers for the messages of a checkpoint's two topics."""

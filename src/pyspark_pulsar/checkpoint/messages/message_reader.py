@@ -1,4 +1,4 @@
-"""Decoding messages of a checkpoint's topics, where each message is an entry of its own."""
+"""Decoding messages of a checkpoint's topics. Each entry of these topics contains one message."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyspark_pulsar.schema.read_schema import resolve_read_schema
 
 
 class MessageReader:
-    """A decoder of one topic partition, for one thread."""
+    """A decoder of the entries of one topic partition. Only one thread may use an instance."""
 
     def __init__(self, topic: str, start: Position | None = None, end: Position | None = None) -> None:
         self._decoder = EntryDecoder(
@@ -25,13 +25,13 @@ class MessageReader:
             end=end.as_tuple() if end else None,
         )
         self.decoded: deque[tuple[MessagePosition, bytes]] = deque()
-        """Messages that were read and not consumed yet. Only `index.follower` uses this queue."""
+        """Decoded messages that `index.follower` has not processed yet. No other module uses this queue."""
         self.is_granted = False
         self.last: MessagePosition | None = None
-        """Position of the last message that was consumed from `decoded`."""
+        """Position of the last message that was taken from `decoded`; None before the first one."""
 
     def read(self, entries: EntryBatch) -> Iterator[tuple[MessagePosition, bytes]]:
-        """Yield position and payload of each message.
+        """Yield the position and payload of each message.
 
         Raises `CorruptEntryError`, `DecodeError`, `UnsupportedEntryError`.
         """

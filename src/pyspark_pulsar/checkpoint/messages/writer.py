@@ -1,4 +1,4 @@
-"""Appending to a topic from many threads, with the position of each stored message.
+"""Appending messages to a topic from many threads, and returning the position of each stored message.
 
     state    | meaning                              | ends with                             | next state
     closed   | no producer                          | `send`                                | open
@@ -6,8 +6,9 @@
              |                                      | the producer fails, or times out      | closed; waiting calls fail
 
 A message is sent on the caller's thread, under the lock. Receipts arrive on the connection's thread. A waiting caller
-regularly checks whether the connection is lost. If it is, this caller sends all unconfirmed messages again, also those
-of other callers. A message may be stored twice. The reported position belongs to the copy whose receipt arrived.
+regularly checks whether the connection is lost. If the connection is lost, this caller sends all unconfirmed messages
+of all callers again. So a message may be stored twice. The caller then gets the position of the copy whose receipt
+arrived.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from pyspark_pulsar.errors import ConnectionFailed, PulsarError
 from pyspark_pulsar.schema.write.write_schema import WriteSchema, resolve_write_schema
 
 KEEPER: Final = "pyspark-pulsar-checkpoint"
-"""The durable subscription that makes the broker keep all later messages."""
+"""The name of the durable subscription that keeps later messages from being removed by the broker."""
 
 _CHECK_SECONDS: Final = 0.2
 _PRODUCER_ID: Final = 1
@@ -38,10 +39,10 @@ _BUSY_SECONDS: Final = 10.0
 
 
 class LogWriter:
-    """A writer to one topic partition. Threads may share it; close it."""
+    """A writer to one topic partition. Threads may share a writer. The caller closes the writer."""
 
     def __init__(self, client: BrokerClient, topic: str, timeout_seconds: float) -> None:
-        """Keep the client, which this writer alone uses and closes. The first message opens the producer."""
+        """Store the client, which only this writer uses and closes. The first message opens the producer."""
         self.topic = topic
         self._client = client
         self._timeout_seconds = timeout_seconds
@@ -51,12 +52,12 @@ class LogWriter:
     def send(self, payload: bytes, deadline: Deadline) -> Future[MessagePosition | None]:
         """Send a message, and return a future of its position.
 
-        The future's result is None if the broker does not report the position, because it deduplicated a message that
-        was sent twice.
+        The position is None if the message was sent twice and the broker dropped the second copy, because the broker
+        then reports no position.
 
         Raises:
             SendError: The broker refused the message.
-            DeadlineExceeded: Another thread held the writer for too long.
+            DeadlineExceeded: Another thread did not release the writer's lock in time.
             PulsarError: Opening a producer failed.
 
         """
@@ -72,7 +73,11 @@ class LogWriter:
             self._lock.release()
 
     def wait(self, answer: Future[MessagePosition | None], deadline: Deadline) -> MessagePosition | None:
-        """Wait until a message is stored, and return its position as `send` describes.
+        """Wait until a message is stored, and return its position.
+
+        Args:
+            answer: The future that `send` returned.
+            deadline: The time after which the call fails.
 
         Raises `SendError`, `DeadlineExceeded`.
         """
@@ -84,9 +89,10 @@ class LogWriter:
                 self._keep_going(deadline)
 
     def open(self, deadline: Deadline) -> None:
-        """Open the producer before the first message, so that the topic keeps all messages.
+        """Open the producer, which creates the keeper subscription.
 
-        Raises what opening a producer raises.
+        A caller opens the producer before the first message, so that the broker keeps this message. Raises the errors
+        of `open_producer`.
         """
         self._acquire(deadline)
         try:
@@ -97,22 +103,22 @@ class LogWriter:
     def was_exclusive(self) -> bool:
         """Return whether the topic ever had an exclusive producer.
 
-        The call opens a producer that is not exclusive. Raises what opening it raises.
+        The call opens a producer that is not exclusive. Raises the errors of `open_producer`.
         """
         with self._lock:
-            # The broker reports the topic's epoch only when a producer opens, so the epoch of an open producer may be
-            # outdated.
+            # The broker reports the topic's epoch only when a producer is opened. So the epoch in an open producer may
+            # be outdated.
             self._close_failed(ConnectionFailed(f"{self.topic}: the producer is being opened again"))
             return self._opened().producer.topic_epoch is not None
 
     @property
     def max_message_bytes(self) -> int:
-        """The broker's limit, or 0 before the first message."""
+        """The broker's limit for the bytes of a message; 0 while no producer is open."""
         opened = self._open
         return opened.producer.max_message_bytes if opened else 0
 
     def close(self) -> None:
-        """Close the producer and the client; waiting calls fail."""
+        """Close the producer and the client. Calls that wait for a receipt fail."""
         with self._lock:
             self._close_failed(ConnectionFailed(f"{self.topic}: the writer was closed"))
         self._client.close()
@@ -147,7 +153,7 @@ class LogWriter:
 class _OpenWriter:
     """An open producer and the messages that wait for receipts.
 
-    The caller holds the writer's lock, except in `stored`.
+    Callers hold the writer's lock, except callers of `stored`.
     """
 
     def __init__(self, client: BrokerClient, topic: str, timeout_seconds: float) -> None:
@@ -166,7 +172,7 @@ class _OpenWriter:
         return answer
 
     def stored(self, sequence_id: int, position: MessagePosition | None) -> None:
-        """Complete the future of a message. Runs on the connection's thread."""
+        """Set the position of a stored message as the result of its future. Runs on the connection's thread."""
         answer = self._waiting.pop(sequence_id, None)
         if answer is not None and not answer.done():
             answer.set_result(position)
@@ -187,7 +193,10 @@ def open_producer(
     *,
     exclusive: bool = False,
 ) -> Producer:
-    """Open a producer that creates topic and keeper subscription. Raises the errors of `Producer.open`."""
+    """Open a producer, and create its topic and the keeper subscription if they do not exist.
+
+    Raises the errors of `Producer.open`.
+    """
     producer = Producer(
         client,
         topic,
@@ -198,13 +207,13 @@ def open_producer(
         keep_for=KEEPER,
         on_stored=listener.stored if listener else None,
     )
-    # An exclusive producer may be writing the first record, so retry until it is done.
+    # An exclusive producer may be writing the first record, so retry until that producer is closed.
     retry(producer.open, ProducerBusy, lambda _: _BUSY_SECONDS)
     return producer
 
 
 def encoder_of(producer: Producer) -> BatchEncoder:
-    """Return an encoder that makes an entry for each message."""
+    """Return an encoder that puts each message into a separate entry."""
     encoder = BatchEncoder(
         _schema(producer.topic), topic=producer.topic, partitions=1, producing=Producing(batching="none")
     )
@@ -219,7 +228,7 @@ def encoder_of(producer: Producer) -> BatchEncoder:
 
 
 def send_alone(producer: Producer, payload: bytes) -> None:
-    """Send the first message of a producer that no other thread uses, and wait until it is stored."""
+    """Send the first message of a producer that no other thread uses, and wait until the message is stored."""
     schema = _schema(producer.topic).input_schema
     batch = pa.RecordBatch.from_arrays([pa.array([payload], pa.binary())], schema=schema)
     for frames in encoder_of(producer).encode(batch, time.time_ns() // 1_000_000):

@@ -1,1 +1,1 @@
-"""The process that keeps checkpoints for the JVM: frames over its standard streams, and the calls."""
+"""The process that runs checkpoint calls for the JVM, and the calls that it accepts on its standard streams."""

@@ -1,7 +1,9 @@
-"""The calls of the JVM by name: each converts the protocol's arguments to a call of a checkpoint, and the result back.
+"""The calls that the JVM can make, by name.
 
-Each call accepts the store, the arguments, the request's body and the deadline of the answer. It returns the `result`
-of the protocol, and a body.
+Each function converts the arguments of the protocol to a call of a checkpoint, and converts the result back.
+
+The parameters are the store, the arguments, the body of the request, and the deadline of the answer. A function returns
+the `result` of the protocol, and the body of the answer.
 """
 
 from __future__ import annotations

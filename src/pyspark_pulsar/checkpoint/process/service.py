@@ -1,4 +1,4 @@
-"""The service of the process that keeps checkpoints (`spark.service`): it runs many calls of `calls` at a time.
+"""The service of the checkpoint process (`spark.service`), which runs many calls of the module `calls` in parallel.
 
 The first frame contains the settings of the cluster: `{"settings": {...}}`. The deadline of a call begins when the call
 arrives, so every call gets an answer.
@@ -46,7 +46,7 @@ _KINDS: Final = (
 
 
 class CheckpointService:
-    """A service that answers the calls for the checkpoints of one cluster."""
+    """The service that runs the JVM's calls for the checkpoints of one cluster."""
 
     threads = 32
     idle_seconds: float | None = None
@@ -69,7 +69,7 @@ class CheckpointService:
         self._store = Store(self._settings)
 
     def answer(self, call: str, arguments: Mapping[str, Any], body: bytes) -> Answer:
-        """Answer one call. Raises `OptionError` for a missing argument, and what the call raises."""
+        """Run one call. Raises `OptionError` if an argument is missing, and the errors of the call."""
         from pyspark_pulsar.checkpoint.process.calls import CALLS
 
         deadline = Deadline.after(CALL_SECONDS)
@@ -79,7 +79,7 @@ class CheckpointService:
             raise OptionError(f"call {call}: expected the argument {fault}, got none") from fault
 
     def error(self, call: str, fault: Exception) -> dict[str, str]:
-        """Return the error as the protocol sends it to the JVM."""
+        """Describe an error in the form of the protocol."""
         del call
         return describe_error(fault, _kind)
 

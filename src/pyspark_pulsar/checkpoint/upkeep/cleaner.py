@@ -1,4 +1,4 @@
-"""Choosing old chunks, and writing them again so that their ledgers can be removed."""
+"""Choosing old chunks, and writing these chunks again so that the broker can remove their ledgers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,12 @@ from pyspark_pulsar.checkpoint.upload import ChunkWriter
 
 @dataclass(frozen=True, slots=True)
 class OldFile:
-    """A file with chunks to write again. `moved` contains the positions of these chunks."""
+    """A file and the positions of its old chunks.
+
+    Attributes:
+        chunks: All chunks of the file. moved: The positions of the chunks that must be written again.
+
+    """
 
     path: str
     id: str
@@ -27,9 +32,9 @@ class OldFile:
 
 
 def overdue_ledgers(state: IndexState) -> frozenset[int]:
-    """Return the oldest closed ledgers whose chunks are to be written again.
+    """Return the oldest closed ledgers, whose chunks must be written again.
 
-    After that, the unneeded bytes in the other closed ledgers are at most the bytes of one ledger.
+    The unneeded bytes in the remaining closed ledgers are at most the bytes of the largest ledger.
     """
     if not state.written:
         return frozenset()
@@ -50,17 +55,19 @@ def overdue_ledgers(state: IndexState) -> frozenset[int]:
 
 
 def files_in(state: IndexState, ledgers: Collection[int]) -> list[OldFile]:
-    """Return the files with chunks in these ledgers, the oldest chunk first."""
+    """Return the files with chunks in these ledgers, sorted by their oldest chunk."""
     return _old(state, lambda chunk: chunk.ledger in ledgers) if ledgers else []
 
 
 def files_before(state: IndexState, position: MessagePosition) -> list[OldFile]:
-    """Return the files with chunks before this position, the oldest chunk first."""
+    """Return the files with chunks before this position, sorted by their oldest chunk."""
     return _old(state, lambda chunk: chunk.position < position)
 
 
 def move(checkpoint: Checkpoint, logs: Logs, owner: str, old: OldFile, deadline: Deadline) -> bool:
-    """Write the chunks again, and return whether the move counts: the file may be deleted by then.
+    """Write the old chunks again, and return whether the MOVE record took effect.
+
+    The record has no effect if the file was deleted during the call.
 
     Raises:
         CheckpointLost: A chunk cannot be read.
@@ -86,5 +93,5 @@ def _old(state: IndexState, is_old: Callable[[Chunk], bool]) -> list[OldFile]:
             moved = frozenset(chunk.position for chunk in node.chunks if is_old(chunk))
             if moved:
                 files.append(OldFile(path_text(path), node.id, node.chunks, moved))
-    # The files with the oldest chunks are first, so that the floor rises while others are still copied.
+    # The files with the oldest chunks are first, so that the floor can rise before all files are copied.
     return sorted(files, key=lambda old: min(old.moved))

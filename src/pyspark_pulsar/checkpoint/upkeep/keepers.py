@@ -1,4 +1,4 @@
-"""Moving the keeper subscriptions, which are durable and make the broker keep later messages."""
+"""Moving the keeper subscriptions, the durable subscriptions that keep later messages from being removed."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from pyspark_pulsar.model.topic import TopicPartition
 def move_keeper(
     cluster: Cluster, partition: TopicPartition, to: MessagePosition | None
 ) -> MessagePosition | None:
-    """Let the broker delete whole ledgers before `to`.
+    """Move a keeper subscription forward to `to`, so that the broker may delete the ledgers before `to`.
 
-    A keeper subscription does not move backward, and does not move if `to` is None.
+    The subscription does not move if `to` is None, or is before the present position.
 
     Returns:
-        The position of the keeper subscription before the move; None at the beginning of the topic.
+        The position before the move; None if the subscription was at the beginning of the topic.
 
     Raises:
-        SubscriptionBusy: Another consumer uses the subscription.
-        PermissionDenied: The role may not consume.
+        SubscriptionBusy: Another consumer is using the subscription.
+        PermissionDenied: The role may not consume from the topic.
         ConnectionFailed: No broker can be reached.
 
     """

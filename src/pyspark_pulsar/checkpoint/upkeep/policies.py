@@ -1,4 +1,4 @@
-"""Checking the policies of a checkpoint's topics, which could let the broker remove needed data.
+"""Checking whether a policy of a checkpoint's topics lets the broker remove needed data.
 
 The check needs `admin.url`.
 """
@@ -22,12 +22,14 @@ _EVICTION: Final = "consumer_backlog_eviction"
 
 
 def check_policies(options: ReadOptions, topics: list[TopicName]) -> None:
-    """Check the policies of the topics. Policies that the role may not read are not checked.
+    """Check the policies of the topics.
 
-    A quota that would stop the query logs a warning.
+    A policy that the role may not read is not checked. A backlog quota that would stop the query causes a warning in
+    the log.
 
     Raises:
-        CheckpointUnsafe: There is a message TTL, a backlog quota that evicts, or an expiry of subscriptions.
+        CheckpointUnsafe: The topics have a message TTL, a backlog quota that evicts messages, or subscriptions that
+            expire.
 
     """
     if options.admin_url is None:
@@ -78,7 +80,7 @@ def _check_quota(topic: TopicName, quotas: Any) -> None:
 
 
 def _applied(admin: AdminClient, topic: TopicName, name: str) -> Any:
-    """Return the policy of a topic; of its namespace, if the topic does not exist yet."""
+    """Return the policy of a topic, or the policy of its namespace if the topic does not exist."""
     try:
         return admin.policies.applied(topic, name)
     except TopicNotFoundError:

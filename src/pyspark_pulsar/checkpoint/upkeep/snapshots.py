@@ -1,4 +1,4 @@
-"""Writing a snapshot of an index, and deciding when one is due."""
+"""Writing a snapshot of an index, and deciding when to write the next snapshot."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ LEAST_BYTES: Final = 4 * 1024 * 1024
 
 
 def is_due(replay: Replay) -> bool:
-    """Return whether the records since the last snapshot are more than a snapshot would contain."""
+    """Return whether a snapshot would be smaller than the records since the last snapshot.
+
+    Below `LEAST_RECORDS` records and `LEAST_BYTES` bytes, no snapshot is due.
+    """
     state = replay.state
     if state is None:
         return False
@@ -32,7 +35,7 @@ def is_due(replay: Replay) -> bool:
 
 
 def write_snapshot(checkpoint: Checkpoint, logs: Logs, owner: str, deadline: Deadline) -> MessagePosition:
-    """Write a snapshot, and return its anchor.
+    """Write a snapshot of the present state, and return the anchor of the snapshot.
 
     Raises:
         CheckpointLost: The content of a small file was removed.
@@ -52,7 +55,8 @@ def write_snapshot(checkpoint: Checkpoint, logs: Logs, owner: str, deadline: Dea
     def body(file: File) -> bytes:
         return logs.inline.read(file, f"{checkpoint.name}, file {file.id}", deadline)
 
-    # `append` waits for each part, so all parts are applied before the keeper subscription moves.
+    # `append` waits until each part is applied. So all parts are applied before the caller moves the keeper
+    # subscription.
     for details, bodies in snapshot.parts(new_id(), body):
         logs.index.append(Kind.SNAPSHOT, owner, deadline, details, bodies)
     return snapshot.anchor

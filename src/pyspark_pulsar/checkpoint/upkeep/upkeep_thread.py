@@ -1,4 +1,4 @@
-"""The thread that runs the upkeep of one checkpoint while its owner runs in this process."""
+"""The thread that runs the upkeep of one checkpoint while the owner is in this process."""
 
 from __future__ import annotations
 
@@ -25,14 +25,17 @@ from pyspark_pulsar.checkpoint.upkeep.snapshots import is_due, write_snapshot
 from pyspark_pulsar.errors import CheckpointLost, PulsarError
 
 GRACE_SECONDS: Final = 60.0
-"""The floor stays at or before the log end of this many seconds ago, for uploads that no record names yet."""
+"""The floor stays at or before the log end of this many seconds ago.
+
+This delay protects chunks of uploads that no record names yet.
+"""
 
 _log: Final = logging.getLogger(__name__)
 
 _EVERY_SECONDS: Final = 5.0
 _CONTENT_SECONDS: Final = 30.0
 _KEEPER_SECONDS: Final = 60.0
-"""The interval of the check whether someone else has moved a keeper subscription."""
+"""The seconds between two checks whether a policy or a command has moved a keeper subscription."""
 _PASS_SECONDS: Final = 600.0
 _UPLOAD_SECONDS: Final = 3_600.0
 _SAMPLES: Final = 128
@@ -43,9 +46,9 @@ class UpkeepPass:
     """The result of one pass of upkeep.
 
     Attributes:
-        anchor: Anchor of the snapshot that the pass wrote.
-        moved: The number of files with chunks that were written again.
-        floor: The first position of the content log that may be needed.
+        anchor: The anchor of the snapshot that the pass wrote; None if the pass wrote no snapshot.
+        moved: The number of files whose old chunks the pass wrote again.
+        floor: The first position of the content log that may be needed; None if no floor was set.
 
     """
 
@@ -55,7 +58,7 @@ class UpkeepPass:
 
 
 class Upkeep:
-    """The upkeep of one checkpoint for one owner. Stop it."""
+    """The upkeep of one checkpoint for one owner. The caller stops the upkeep with `stop`."""
 
     def __init__(self, cluster: Cluster, checkpoint: Checkpoint, owner: str) -> None:
         self.owner = owner
@@ -70,7 +73,7 @@ class Upkeep:
 
     @property
     def is_stopped(self) -> bool:
-        """Return whether the upkeep was stopped, or another owner has taken over."""
+        """Return whether `stop` was called, or another owner has taken over."""
         return self._stopped.is_set()
 
     def stop(self) -> None:
@@ -80,11 +83,11 @@ class Upkeep:
     def run_once(
         self, *, snapshot: bool = False, content: bool = True, grace_seconds: float = GRACE_SECONDS
     ) -> UpkeepPass:
-        """Run one pass now. Each step may be repeated after a failure.
+        """Run one pass now. A caller may repeat a failed pass.
 
         Args:
             snapshot: Write a snapshot even if none is due.
-            content: Check the content log too.
+            content: Also release unneeded chunks of the content log.
             grace_seconds: The floor stays at or before the log end of this many seconds ago.
 
         Raises:
@@ -128,10 +131,10 @@ class Upkeep:
                 self._stopped.wait(_EVERY_SECONDS * 30)
 
     def _heal(self, logs: Logs, deadline: Deadline, *, snapshot: bool) -> tuple[bool, int]:
-        """Repair the damage of a keeper subscription that someone else has moved.
+        """Write needed data again if a policy or a command has moved a keeper subscription.
 
         Returns:
-            Whether a snapshot is needed now, and the number of files that were written again.
+            Whether a snapshot must be written now, and the number of files whose chunks were written again.
 
         """
 
@@ -167,9 +170,9 @@ class Upkeep:
         )
 
     def _move(self, logs: Logs, old_files: Iterable[OldFile], deadline: Deadline) -> int:
-        """Write the old chunks again, and return the number of moves that count.
+        """Write the old chunks again, and return the number of MOVE records that took effect.
 
-        A file with a lost chunk does not stop the others. Each pass logs it again.
+        If a chunk of a file is lost, log the error, and continue with the next file. Each pass logs this error again.
         """
         moved = 0
         for old in old_files:
@@ -182,7 +185,7 @@ class Upkeep:
         return moved
 
     def _raise_floor(self, logs: Logs, deadline: Deadline, grace_seconds: float) -> None:
-        """Raise the floor by whole ledgers, because the broker removes only whole ledgers."""
+        """Raise the floor if it enters another ledger, because the broker removes only whole ledgers."""
         self._end_uploads(logs, deadline)
         now = time.monotonic()
         end = end_of(self._cluster, logs.content_partition)
@@ -202,7 +205,7 @@ class Upkeep:
             move_keeper(self._cluster, logs.content_partition, floor)
 
     def _end_uploads(self, logs: Logs, deadline: Deadline) -> None:
-        """Forget the uploads of processes that have died."""
+        """End the uploads that began more than `_UPLOAD_SECONDS` ago, because their processes may have died."""
         before = time.time() * 1000 - _UPLOAD_SECONDS * 1000
         for file_id, (_, began) in logs.index.look(lambda state: dict(state.uploads)).items():
             if began < before:
