@@ -1,6 +1,6 @@
-"""The write path: the rows that one task sends (`task`), and delivery guarantees (`delivery`, `exactly_once`).
+"""The write path: sending the rows of one task (`task`), and the delivery guarantees (`delivery`, `exactly_once`).
 
-A row passes these modules before its receipt arrives: `batch` or `stream`, which Spark calls; `delivery`; `task`;
-`sender`, or `row_topics` if rows name their topics. A sender lets the kernel encode and route the rows. The producers
-in `client` wait for receipts.
+Spark calls `batch` or `stream` with the rows. These modules call `delivery`, and `delivery` calls `task`. A task passes
+the rows to `sender`, or to `row_topics` if each row names its topic. A sender calls the kernel, which encodes and
+routes the rows. The producers in `client` wait for receipts.
 """

@@ -16,9 +16,9 @@ from pyspark_pulsar.write.target import RowTargets, Target
 
 @hides_tracebacks
 class PulsarBatchWriter(Shipped, DataSourceArrowWriter):
-    """A writer of one job, whose delivery has a single epoch.
+    """The writer of one job. The delivery of a job has a single epoch.
 
-    `write` runs on executors, all other methods run on the driver.
+    `write` runs on executors. All other methods run on the driver.
     """
 
     def __init__(self, delivery: Delivery, target: Target | RowTargets) -> None:

@@ -1,4 +1,4 @@
-"""The messages that a finished task sends to the driver."""
+"""The messages that finished tasks send to the driver."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyspark_pulsar.write.exactly_once.state import PreparedTransaction, Writer
 class RowsStored(WriterCommitMessage):
     """The result of a task without a transaction.
 
-    The broker has confirmed `rows`, if receipts are awaited. Picklable.
+    `rows` is the number of sent rows. If receipts are awaited, the broker has confirmed these rows. Picklable.
     """
 
     rows: int
@@ -25,15 +25,15 @@ class RowsStored(WriterCommitMessage):
 class RowsPrepared(WriterCommitMessage):
     """The result of a task of the exactly-once sink. Picklable.
 
-    `prepared` is None if the task had no rows, or if its epoch was decided before.
+    `prepared` is None if the task had no rows, or if an earlier attempt of its epoch was decided.
     """
 
     writer: Writer
     journal: str
-    """The prefix of the journal. Only tasks know a query's id, which the prefix contains."""
+    """The prefix of the journal's topics. The prefix contains the query's id, which the driver does not know."""
     prepared: PreparedTransaction | None
     row_digest: RowDigest
-    """The digest of the task's rows, even if its epoch was decided before."""
+    """The digest of the task's rows, even if an earlier attempt of the epoch was decided."""
 
 
 CommitMessage: TypeAlias = RowsStored | RowsPrepared

@@ -1,12 +1,12 @@
-"""The steps of a delivery guarantee during a write. The driver creates one object, and every step calls it.
+"""The steps of a delivery guarantee during a write. The driver creates an object with one method for each step.
 
-    step      where                        at-least-once, and none            exactly-once (`exactly_once`)
-    prepare   driver, before any task      nothing                            check transactions, claim the journal
-    write     executor, each task attempt  send the rows, wait for receipts   send them in an open transaction
-    commit    driver, all tasks ended      nothing: stored rows are visible   decide, then commit
-    abort     driver, a task failed        nothing: stored rows stay          abort what is not decided
+    step      place                        `at-least-once` and `none`         `exactly-once` (`exactly_once`)
+    prepare   driver, before any task      nothing                            check transactions, create the journal
+    write     executor, each task attempt  send the rows, wait for receipts   send the rows in an open transaction
+    commit    driver, after all tasks      nothing: stored rows are visible   decide, then commit
+    abort     driver, after a failure      nothing: stored rows stay          abort undecided transactions
 
-`guarantee` selects the object by option `deliveryGuarantee`.
+The module `guarantee` creates the object for the value of the option `deliveryGuarantee`.
 """
 
 from __future__ import annotations
@@ -24,43 +24,57 @@ from pyspark_pulsar.write.task import write_rows
 
 
 class Delivery(ABC):
-    """A delivery guarantee. Picklable. Each job, and each process that plans, writes or commits an epoch, has one."""
+    """A delivery guarantee. Picklable.
+
+    A job has one instance. For a query, each process that plans, writes or commits an epoch has its own instance.
+    """
 
     @abstractmethod
     def prepare(self, *, runs: bool = False) -> None:
         """Check the prerequisites of the guarantee before any row is sent. Driver only.
 
-        `BrokerClient.for_planning` explains `runs`.
+        Args:
+            runs: See `BrokerClient.for_planning`.
+
         """
 
     @abstractmethod
     def write(self, target: Target | RowTargets, batches: Iterator[pa.RecordBatch]) -> CommitMessage:
-        """Send all rows of a task, and return its message to the driver. Executor only.
+        """Send all rows of a task, and return the task's message to the driver. Executor only.
 
         Raises:
-            SendError: A row was not stored.
+            SendError: The broker did not store a row.
             SchemaError: A row does not fit the schema.
 
         """
 
     @abstractmethod
     def commit(self, epoch: int, messages: Sequence[object]) -> None:
-        """Make the rows of all tasks count, when all have ended with these `messages` (`CommitMessage`). Driver only.
+        """Commit the epoch or job, after all tasks have ended. Driver only.
 
-        `epoch` is Spark's number of the micro-batch. For a job, it is `EPOCH_OF_A_JOB`.
+        Args:
+            epoch: Spark's number of the micro-batch; `EPOCH_OF_A_JOB` for a job.
+            messages: The `CommitMessage` of each task.
+
         """
 
     @abstractmethod
     def abort(self, epoch: int, messages: Sequence[object]) -> None:
-        """Abort the epoch or job that Spark has given up. Driver only. `messages` contains None if a task failed."""
+        """Abort an epoch or job after a failure. Driver only.
+
+        Args:
+            epoch: Spark's number of the micro-batch; `EPOCH_OF_A_JOB` for a job.
+            messages: The `CommitMessage` of each ended task. The element of a failed task is None.
+
+        """
 
 
 @dataclass(frozen=True)
 class WithoutTransactions(Delivery):
     """A delivery whose rows are visible when they are stored, and cannot be removed.
 
-    An attempt that runs again writes its rows again. With receipts, the delivery is at-least-once. Without them
-    (`none`), a task ends when its rows are sent, and rows may be lost.
+    A repeated task attempt writes its rows again. If receipts are awaited, the delivery is `at-least-once`. If not, the
+    delivery is `none`: a task ends when its rows are sent, and rows may be lost.
     """
 
     options: WriteOptions
@@ -76,4 +90,4 @@ class WithoutTransactions(Delivery):
         """Do nothing, because the rows were stored when their tasks ended."""
 
     def abort(self, epoch: int, messages: Sequence[object]) -> None:
-        """Do nothing: stored rows stay, and Spark reports the failure."""
+        """Do nothing. Stored rows stay in the topic, and Spark reports the failure."""

@@ -1,4 +1,4 @@
-"""The choice of a delivery by option `deliveryGuarantee`. No other module distinguishes the three."""
+"""The choice of a `Delivery` by the option `deliveryGuarantee`. No other module reads this option to choose."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _EXACTLY_ONCE = "exactly-once"
 
 
 def delivery_of_job(options: WriteOptions) -> Delivery:
-    """Return the delivery of a `df.write`. Driver only.
+    """Return the delivery for a `df.write`. Driver only.
 
     Raises:
-        OptionError: Rows name their topics, and the options name no journal.
+        OptionError: Rows name their topics, and the option `transactionJournal` is missing.
 
     """
     if options.delivery_guarantee == _EXACTLY_ONCE:
@@ -23,7 +23,7 @@ def delivery_of_job(options: WriteOptions) -> Delivery:
 
 
 def delivery_of_query(options: WriteOptions, checkpoint: str | None) -> Delivery:
-    """Return the delivery of a `df.writeStream` with this `checkpointLocation`. Driver only.
+    """Return the delivery for a `df.writeStream`, whose `checkpointLocation` is `checkpoint`. Driver only.
 
     Raises:
         OptionError: The options do not determine the journal of an exactly-once query.

@@ -1,4 +1,7 @@
-"""Option `keyColumn`: a value column that is also the message's key. The encoder receives it as column `__key`."""
+"""The option `keyColumn`, which names a value column whose values are also the keys of the messages.
+
+The encoder receives the keys in an additional column `__key`.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +25,11 @@ _LAST_PLAIN_DAY: Final = pa.scalar(dt.date(9999, 12, 31))
 
 
 def keyed_columns(columns: pa.Schema, key_column: str | None) -> pa.Schema:
-    """Return the columns of a DataFrame, and with `key_column` an additional last column `__key`. Driver only.
+    """Return the columns of a DataFrame. If `key_column` is set, add the last column `__key`. Driver only.
 
     Raises:
-        OptionError: The column does not exist or is no value column, or the DataFrame has a column `__key`.
-        SchemaError: The type cannot be a key, or two columns have that name.
+        OptionError: The column does not exist, or is not a value column, or the DataFrame already has a column `__key`.
+        SchemaError: Values of the column's type cannot be keys, or two columns have the name `key_column`.
 
     """
     if key_column is None:
@@ -57,7 +60,7 @@ def keyed_columns(columns: pa.Schema, key_column: str | None) -> pa.Schema:
 
 
 def refuse_separated(info: SchemaInfo | None, key_column: str | None, topic: str) -> None:
-    """Refuse a topic whose schema stores a separate key.
+    """Check that the topic's schema does not store its own key in the message's key.
 
     Raises:
         OptionError: The schema is a KEY_VALUE schema with separated keys.
@@ -73,7 +76,7 @@ def refuse_separated(info: SchemaInfo | None, key_column: str | None, topic: str
 
 
 def keyed(batches: Iterator[pa.RecordBatch], key_column: str | None) -> Iterator[pa.RecordBatch]:
-    """Yield the rows with the column that `keyed_columns` adds. Executor only."""
+    """Yield the batches with the additional column `__key`, as `keyed_columns` describes it. Executor only."""
     if key_column is None:
         yield from batches
         return
@@ -83,7 +86,11 @@ def keyed(batches: Iterator[pa.RecordBatch], key_column: str | None) -> Iterator
 
 
 def key_bytes(column: pa.Array) -> pa.Array:
-    """Return the keys: binary values unchanged, others as UTF-8 text, like Spark's CAST AS STRING; null for null."""
+    """Return the keys for the values of a column.
+
+    A binary value is the key itself. Another value is converted to text, as Spark's `CAST AS STRING` does, and the key
+    is the text in UTF-8. The key of a null is null.
+    """
     if types.is_binary(column.type) or types.is_large_binary(column.type):
         return column.cast(pa.binary())
     text = column.cast(pa.string())

@@ -1,7 +1,9 @@
-"""Topics that rows name in column `__topic`, settled when their first rows arrive. Executor only.
+"""Sending rows that name their topic in the column `__topic`. Executor only.
 
-Settling and opening a topic waits for a broker five times in sequence. So threads settle all new topics of a record
-batch concurrently. They share the client. After that, only the task's thread uses the senders.
+A topic is settled when its first row arrives.
+
+Settling and opening a topic waits for five answers of a broker, one after the other. So threads settle all new topics
+of a record batch concurrently, with one client. Later, only the task's thread uses the senders.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from pyspark_pulsar.write.target import RowTargets, Target, settle_topic
 
 
 class RowTopics:
-    """The senders of a task by topic. Used by one thread, which closes it."""
+    """The senders of one task, by topic. Only one thread may use an instance, and this thread closes the instance."""
 
     def __init__(
         self,
@@ -40,12 +42,12 @@ class RowTopics:
         self._producers = 0
 
     def send(self, batch: pa.RecordBatch) -> None:
-        """Send the rows to their topics, and open new topics first.
+        """Open the topics that are new in this batch, and send the rows to their topics.
 
         Raises:
             SendError: A broker did not store a row.
-            SchemaError: A row names no topic, or does not fit the topic.
-            PulsarError: As settling and opening a topic raise it.
+            SchemaError: A row names no topic, or does not fit the schema of its topic.
+            PulsarError: Settling or opening a topic failed.
 
         """
         of_topics = list(rows_by_topic(batch))
@@ -56,7 +58,7 @@ class RowTopics:
             sender.flush_due(self._share())
 
     def finish(self) -> None:
-        """Send the rows that are held back, and wait for all receipts."""
+        """Send the buffered rows, and wait for all receipts."""
         for sender in self._senders.values():
             sender.flush(self._share())
         for sender in self._senders.values():
@@ -83,8 +85,8 @@ class RowTopics:
             opened.append(sender)
         open_senders(opened)
         if self._terms.transaction is not None:
-            # One thread uses a transaction, and only for existing topics. So the process that aborts it can recognize
-            # which of them was deleted later.
+            # Only this thread uses the transaction, so the threads that settle topics do not add partitions. Partitions
+            # are added after their topics exist, so a process that aborts the transaction can detect deleted topics.
             self._terms.transaction.add_partitions(
                 [partition for target in targets for partition in target.partitions]
             )
@@ -101,11 +103,11 @@ class RowTopics:
 
 
 def rows_by_topic(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Yield full topic names with their rows, in order.
+    """Yield the full name of each topic with its rows. The rows of a topic keep their order.
 
     Raises:
         SchemaError: A row names no topic.
-        TopicNameError: A name is invalid.
+        TopicNameError: The name of a topic is invalid.
 
     """
     column = batch.column(ROUTING)
@@ -116,7 +118,7 @@ def rows_by_topic(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]
             f"row, or set option 'topic'"
         )
     encoded = column.dictionary_encode()
-    # Several spellings may name one topic.
+    # Different texts may name the same topic.
     spelled = [str(TopicName.parse(text)) for text in encoded.dictionary.to_pylist()]
     numbers = {name: number for number, name in enumerate(dict.fromkeys(spelled))}
     codes = pa.array([numbers[name] for name in spelled], pa.int32()).take(encoded.indices)
@@ -126,6 +128,6 @@ def rows_by_topic(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]
     start = 0
     for name, code in numbers.items():
         count = pc.sum(pc.equal(sorted_codes, code)).as_py()
-        # A slice would keep all rows in memory as long as the rows of one topic are held back.
+        # A slice would keep the whole batch in memory while the rows of one topic are buffered.
         yield name, batch.take(order.slice(start, count))
         start += count

@@ -1,4 +1,4 @@
-"""A sender of one task's rows to one topic. Executor only."""
+"""Sending the rows of one task to one topic. Executor only."""
 
 from __future__ import annotations
 
@@ -24,21 +24,22 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class DeliveryTerms:
-    """The requirements of a delivery guarantee for sending. The default is at-least-once."""
+    """The requirements of a delivery guarantee for sending. The default values belong to `at-least-once`."""
 
     awaits_receipts: bool = True
-    """True if a task ends when the broker has stored every row. Otherwise it ends when every row is sent."""
+    """True if a task waits until the broker has stored every row. Otherwise, a task ends when every row is sent."""
     transaction: OpenTransaction | None = None
-    """The transaction of all messages, or None.
+    """The transaction of all messages; None if the messages have no transaction.
 
-    Every partition is added to it before the first message to the partition, and no message is sent a second time. A
-    connection that breaks while receipts are due raises `SendError`."""
+    Every partition is added to the transaction before the first message to this partition. No message is sent a second
+    time. If a connection is lost while receipts are missing, `SendError` is raised.
+    """
     digests: bool = False
-    """True if rows are digested when they are encoded, instead of only counted."""
+    """True if the encoder computes the digest of the rows; False if it only counts the rows."""
 
 
 class TopicSender:
-    """An encoder, and a producer for each partition. Used by one thread, which closes it."""
+    """An encoder, and a producer for each partition of one topic. Only one thread may use and close an instance."""
 
     def __init__(
         self,
@@ -48,7 +49,10 @@ class TopicSender:
         terms: DeliveryTerms,
         first_producer_id: int = 1,
     ) -> None:
-        """Store the arguments. The ids from `first_producer_id` on, one per partition, must be unused in `client`."""
+        """Create a producer for each partition, with consecutive ids from `first_producer_id` on.
+
+        No other producer of `client` may use these ids.
+        """
         self._options = options
         self._target = target
         self._terms = terms
@@ -77,7 +81,7 @@ class TopicSender:
 
         Raises:
             TransactionEnded: The transaction is no longer open.
-            PulsarError: As opening a producer and `new_data_key` raise it.
+            PulsarError: Opening a producer or creating a data key failed.
 
         """
         if self._terms.transaction is not None:
@@ -113,9 +117,9 @@ class TopicSender:
         return encoder
 
     def send(self, batch: pa.RecordBatch, share: int) -> None:
-        """Send the rows, or hold them back as option `batchingMaxPublishDelayMicros` allows.
+        """Send the rows, or buffer the rows for the time that the option `batchingMaxPublishDelayMicros` allows.
 
-        It waits while a producer has `share` unconfirmed bytes.
+        The call waits while a producer has `share` or more unconfirmed bytes.
 
         Raises:
             SendError: A broker did not store a row.
@@ -134,19 +138,19 @@ class TopicSender:
             self.flush_due(share)
 
     def _are_full(self) -> bool:
-        """Return whether the held rows may fill an entry for each producer. Bytes are counted in Arrow's layout."""
+        """Return whether the buffered rows may fill one entry per producer, by the size of their Arrow buffers."""
         options, count = self._options, len(self.producers)
         most_bytes = options.batching_max_bytes * count
         return self._held_rows >= options.batching_max_messages * count or self._held_bytes >= most_bytes
 
     def flush_due(self, share: int) -> None:
-        """Send the held rows if the permitted delay is over."""
+        """Send the buffered rows if the permitted delay has passed."""
         delay = self._options.batching_max_publish_delay_micros
         if delay is None or time.monotonic() - self._held_since >= delay / 1_000_000:
             self.flush(share)
 
     def flush(self, share: int) -> None:
-        """Send all held rows. Raise the errors of `send`."""
+        """Send all buffered rows. Raises the errors of `send`."""
         if not self._held:
             return
         batch = self._held[0] if len(self._held) == 1 else pa.concat_batches(self._held)
@@ -166,7 +170,7 @@ class TopicSender:
             producer.send(frames)
 
     def await_receipts(self) -> None:
-        """Wait until everything that was sent is confirmed, if the delivery guarantee awaits receipts.
+        """Wait for the receipts of all sent messages, if the delivery guarantee awaits receipts.
 
         Raises:
             SendError, DeadlineExceeded: A receipt did not arrive.
@@ -188,7 +192,7 @@ class TopicSender:
 
     @property
     def row_digest(self) -> RowDigest:
-        """The digest of the sent rows, if `DeliveryTerms.digests` is set."""
+        """The digest of the sent rows. Without `DeliveryTerms.digests`, it contains only the number of rows."""
         return RowDigest() if self._encoder is None else self._encoder.row_digest
 
     def close(self) -> None:
@@ -196,10 +200,12 @@ class TopicSender:
 
 
 def open_senders(senders: Iterable[TopicSender]) -> None:
-    """Open several senders concurrently. The caller adds their partitions to the transaction, if there is one.
+    """Open several senders concurrently.
+
+    If there is a transaction, the caller has added the senders' partitions to the transaction.
 
     Raises:
-        PulsarError: As `TopicSender.open` raises it.
+        PulsarError: See `TopicSender.open`.
 
     """
     opened = list(senders)

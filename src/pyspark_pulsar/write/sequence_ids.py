@@ -1,10 +1,10 @@
-"""Rows with their own sequence ids, for a producer with a name from the options.
+"""Sending rows that contain their sequence ids, by a producer whose name the options set.
 
-A broker's deduplication then drops rows that an earlier attempt, job or query has written under that producer
-name. A broker stores the highest id of each producer name in each topic partition, and drops rows whose ids
-are not above that id. Rows may be lost unless one producer sends all rows of a producer name in the order of
-their ids. So one Spark task writes all rows. The order of two tasks would change from attempt to attempt, and
-the broker would drop rows that it has never stored.
+The broker's deduplication then drops rows that an earlier attempt, job or query has written with the same producer
+name. For each producer name and topic partition, a broker stores the highest sequence id. The broker drops rows whose
+ids are not above this id. Rows may be lost unless one producer sends all rows of a producer name, in the order of their
+ids. So one Spark task writes all rows. With two tasks, the order would be random, and the broker would drop rows that
+it has never stored.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def check_sequence_ids(options: WriteOptions, columns: pa.Schema) -> None:
     """Check the columns of a write with a named producer.
 
     Raises:
-        OptionError: The rows have no sequence ids.
-        SchemaError: The sequence ids are no whole numbers.
+        OptionError: There is no column with the sequence ids.
+        SchemaError: The type of the sequence ids is not an integer type.
 
     """
     if options.producer_name is None:
@@ -48,12 +48,12 @@ def check_sequence_ids(options: WriteOptions, columns: pa.Schema) -> None:
 
 
 def with_sequence_ids(schema: WriteSchema) -> WriteSchema:
-    """Return the schema for rows whose ids are stored with them."""
+    """Return the schema for rows with an additional column of sequence ids."""
     return replace(schema, input_schema=schema.input_schema.append(FIELDS[SEQUENCE_ID]))
 
 
 def refuse_rows(batches: Iterable[pa.RecordBatch], partition: int) -> None:
-    """Read the rows of a task of another Spark partition than the first, which must have none.
+    """Check that a task other than the first one has no rows, by reading all its rows.
 
     Raises:
         SendError: The task has rows.

@@ -1,4 +1,7 @@
-"""The writer of `df.writeStream.format("pulsar")`. An epoch is complete when its guarantee holds for every row."""
+"""The writer of `df.writeStream.format("pulsar")`.
+
+An epoch is complete when the delivery guarantee is met for every row.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,13 @@ from pyspark_pulsar.write.target import RowTargets, Target
 
 @hides_tracebacks
 class PulsarStreamWriter(Shipped, DataSourceStreamArrowWriter):
-    """A writer of one epoch. `write` runs on executors.
+    """The writer of one epoch.
 
-    `commit` and `abort` run in a separate driver process, on a new writer.
+    `write` runs on executors. `commit` and `abort` run in a separate process of the driver, in another instance.
     """
 
     def __init__(self, delivery: Delivery, target: Target | RowTargets | None) -> None:
-        """Store the arguments. A writer without a `target` cannot write rows."""
+        """Store the arguments. If `target` is None, `write` raises an error."""
         self._delivery = delivery
         self._target = target
 
@@ -38,5 +41,5 @@ class PulsarStreamWriter(Shipped, DataSourceStreamArrowWriter):
         self._delivery.commit(batchId, messages)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """Abort the epoch. Spark fails the query, and the epoch runs again after a restart."""
+        """Abort the epoch. Spark fails the query, and runs the epoch again after a restart."""
         self._delivery.abort(batchId, messages)

@@ -1,4 +1,7 @@
-"""The topic of a write, settled before any row is sent to it: on the driver, or in tasks if rows name the topic."""
+"""Settling the topic of a write: checking the schema, and creating the topic before any row is sent.
+
+The driver settles the topic of the option `topic`. Tasks settle topics that rows name.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,8 @@ from pyspark_pulsar.write.sequence_ids import check_sequence_ids, with_sequence_
 class Target:
     """An existing topic, with the schema for its rows. Picklable.
 
-    `partitions` contains the full names of the streams to send to, in order of their partition index.
+    `partitions` contains the full names of the topic's partitions, sorted by partition index. For a topic without
+    partitions, it contains the name of the topic.
     """
 
     topic: TopicName
@@ -43,9 +47,9 @@ class Target:
 
 @dataclass(frozen=True)
 class RowTargets:
-    """Topics that rows name. The tasks that receive the rows settle them. Picklable.
+    """A target for rows that name their topics. Tasks settle each topic. Picklable.
 
-    `columns` contains the DataFrame's columns, and `__key` if option `keyColumn` adds it.
+    `columns` contains the columns of the DataFrame. If the option `keyColumn` is set, it also contains `__key`.
     """
 
     columns: pa.Schema
@@ -53,7 +57,7 @@ class RowTargets:
 
 
 def settle_target(options: WriteOptions, columns: pa.Schema, *, runs: bool = False) -> Target | RowTargets:
-    """Settle the topic of option `topic`, create it, and register its schema; or return topics that rows name.
+    """Settle the topic of the option `topic`: create a missing topic, and register the schema.
 
     Args:
         options: The options of the write.
@@ -61,12 +65,12 @@ def settle_target(options: WriteOptions, columns: pa.Schema, *, runs: bool = Fal
         runs: See `BrokerClient.for_planning`.
 
     Returns:
-        The topic. Without option `topic`, the topics that rows name.
+        The topic; without the option `topic`, a `RowTargets`.
 
     Raises:
         OptionError: Neither the option nor a column names a topic.
-        SchemaError: The columns do not fit.
-        PulsarError: As `settle_topic` and opening a producer raise it.
+        SchemaError: The columns do not fit the schema of the topic.
+        PulsarError: Settling the topic or opening a producer failed.
 
     """
     check_encryption(options)
@@ -78,7 +82,7 @@ def settle_target(options: WriteOptions, columns: pa.Schema, *, runs: bool = Fal
         return _row_targets(columns, descriptor)
     with BrokerClient.for_planning(options, runs=runs) as client:
         target = settle_topic(client, options, TopicName.parse(options.topic), columns, descriptor, runs=runs)
-        # Opening a producer creates a topic without partitions, and registers the schema.
+        # Opening a producer registers the schema. If the topic has no partitions, it also creates the topic.
         encrypted = bool(options.encryption_keys)
         info, seconds = target.schema.info, client.request_seconds
         producer = Producer(client, target.partitions[0], PROBE_ID, info, seconds, encrypted=encrypted)
@@ -99,27 +103,27 @@ def settle_topic(
 ) -> Target:
     """Check the columns, and create the topic if it does not exist.
 
-    With option `partitions`, the topic is created with that number. Without the option, the broker's auto-creation
-    policy decides, and topics that rows name are not created. A topic without partitions is created by its first
-    producer, which also registers the schema.
+    With the option `partitions`, a missing topic is created with this number of partitions. Without the option, the
+    broker's auto-creation policy applies, and missing topics that rows name are not created. The first producer creates
+    a topic without partitions, and registers the schema.
 
     Args:
         client: The connections to brokers.
         options: The options of the write.
-        topic: The topic.
+        topic: The topic to settle.
         columns: The columns of the DataFrame.
-        descriptor: The Protobuf descriptor of the options, if any.
-        named_by_rows: Whether rows name the topic.
-        runs: Whether the query already runs, and so waits for a broker that restarts.
+        descriptor: The Protobuf descriptor that the options name; None if they name none.
+        named_by_rows: True if rows name the topic.
+        runs: True if the query is already running. Then the call waits for brokers that are restarting.
 
     Raises:
-        SchemaError: The columns do not fit.
-        TopicNotFoundError: The topic does not exist and is not created.
-        OptionError: As `check_domain` raises it.
+        SchemaError: The columns do not fit the schema of the topic.
+        TopicNotFoundError: The topic does not exist, and the write may not create the topic.
+        OptionError: See `check_domain`.
 
     """
     check_domain(options, topic)
-    # The schema is checked first, so that columns that do not fit create no topic.
+    # The schema is checked first, so that no topic is created for columns that do not fit.
     schema = _write_schema(client, options, topic, columns, descriptor)
     count = _partitions(client, options, topic, named_by_rows=named_by_rows, runs=runs or named_by_rows)
     names = tuple(TopicPartition(topic, index).name for index in range(count)) or (str(topic),)
@@ -127,7 +131,7 @@ def settle_topic(
 
 
 def check_domain(options: WriteOptions, topic: TopicName) -> None:
-    """Refuse a non-persistent topic unless rows may be lost.
+    """Check that a non-persistent topic is used only with `deliveryGuarantee=none`.
 
     Raises:
         OptionError: The topic is not persistent, and `deliveryGuarantee` is not `none`.
@@ -194,7 +198,7 @@ def _row_targets(columns: pa.Schema, descriptor: DescriptorFile | None) -> RowTa
             f"option 'topic' is missing: expected it, or a column {ROUTING} that names the topic of each row, got "
             f"columns {', '.join(columns.names)}; set the option, or add the column"
         )
-    # A mistake that fits no topic at all is reported before the first row.
+    # An error that does not depend on the topic is reported before the first row.
     if columns.field(ROUTING).type != pa.string():
         raise SchemaError(
             f"column {ROUTING} is {type_text(columns.field(ROUTING).type)}: expected type string; cast it to string"

@@ -1,4 +1,4 @@
-"""The work of a writing task: encode, send, and wait for every receipt. Executor only."""
+"""The work of a task that writes: encode rows, send rows, and wait for every receipt. Executor only."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ def write_rows(
     *,
     awaits_receipts: bool = True,
 ) -> int:
-    """Store all rows, and return their number.
+    """Send all rows, and return their number.
 
-    When it returns, the broker has confirmed every row, if receipts are awaited. If it raises, or the process dies,
-    some rows may be stored. Spark runs the task again, so readers may see rows twice (at-least-once).
+    If receipts are awaited, the broker has confirmed every row before the call returns. If the call raises an error, or
+    the process dies, some rows may be stored. Then Spark runs the task again, so readers may see rows twice
+    (`at-least-once`).
 
     Raises:
         SendError: A broker did not store a row.
@@ -48,7 +49,7 @@ def send_rows(
     client: BrokerClient,
     terms: DeliveryTerms,
 ) -> RowDigest:
-    """Send the rows by `client` on these `terms`, and return their digest; without digests, only their number."""
+    """Send the rows as `terms` requires, and return their digest. Without digests, it contains only their number."""
     if options.producer_name is not None and (partition := present_partition()):
         refuse_rows(batches, partition)
         return RowDigest()

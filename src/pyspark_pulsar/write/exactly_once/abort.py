@@ -1,30 +1,31 @@
-"""Abort of transactions whose tasks may still send. Spark has killed these tasks, or will kill them a moment later.
+"""Aborting transactions whose tasks may still send rows, because Spark has not killed these tasks yet.
 
-Each topic partition has a transaction buffer (Pulsar 4.0.8, `TopicTransactionBuffer`). The buffer notes the abort of a
-transaction only while it is Ready. It becomes Ready with the first transactional message of the partition, and stays
-so.
+Each topic partition has a transaction buffer (Pulsar 4.0.8, `TopicTransactionBuffer`). The buffer records the abort of
+a transaction only in its state `Ready`. The first transactional message of the partition makes the buffer `Ready`. The
+buffer then stays `Ready`.
 
     a message of an aborted transaction arrives at     the broker
-    a buffer that was Ready at the abort               stores the message; no reader ever sees it
-    a buffer that was not, or that waits for its       treats the transaction as open
+    a buffer that was `Ready` at the abort             stores the message; no reader ever sees the message
+    a buffer that was not `Ready`, or waits for its    treats the transaction as open
       first snapshot
 
-In the second case, no process ends the transaction. No reader of the partition passes it, until another transaction of
-the same coordinator ends there. So before an abort, this module sends a message to each partition that these
-transactions may have. The message is in a separate transaction, which is aborted, too. When its receipt arrives, the
-buffer is Ready. That separate transaction is not aborted while the receipt of a sent message is missing, because its
-abort would have the same effect. It times out instead.
+In the second case, no process ends the transaction. Readers of the partition wait at the message until another
+transaction of the same coordinator ends in the partition. So before an abort, this module sends an empty message to
+each partition that these transactions may have. The empty messages are in a separate transaction. When the receipt of
+an empty message arrives, the buffer is `Ready`. Then the separate transaction is aborted too. If a receipt is missing,
+the separate transaction is not aborted, because a late empty message would also block readers. The separate transaction
+then times out.
 
-Partitions are written to `-begun` before a transaction adds them, and exist at that time. So a partition that does not
-exist was deleted, and is not created again. A task may add more partitions while buffers become Ready. So `-begun` is
-read until it contains no new ones. Partitions that a task adds between the last reading and the abort, a round trip
-later, may be missed.
+A task writes its partitions to `-begun` before it adds them to its transaction. The partitions exist at that time. So a
+partition in `-begun` that does not exist was deleted, and is not created again. A task may add more partitions while
+buffers become `Ready`. So `-begun` is read until it contains no new partitions. The abort follows the last reading
+after one round trip. Partitions that a task adds between the two may be missed.
 
-If a partition's buffer cannot be made Ready, the transactions are aborted nevertheless. Open transactions would
-certainly stop its readers.
+If a partition's buffer does not become `Ready`, the transactions are aborted nevertheless, because open transactions
+would block its readers for certain.
 
-Prepared transactions have all their receipts, so they need none of this. A task sends nothing more when its own clock
-shows that its transaction has timed out (`OpenTransaction.require_time`).
+Prepared transactions are aborted without these steps, because the receipts of all their messages have arrived. A task
+stops sending when its clock shows that its transaction has timed out (`OpenTransaction.require_time`).
 """
 
 from __future__ import annotations
@@ -62,21 +63,21 @@ _MOST_SECONDS: Final = 15.0
 _TIMEOUT_MS: Final = 20_000
 
 IN_THE_WAY_SECONDS: Final = _TIMEOUT_MS / 1000
-"""Maximum time for which empty messages stop readers, if the process that has sent them dies."""
+"""Maximum seconds for which empty messages block readers, if the process that has sent the messages dies."""
 
 
 def abort_running(
     sink: Sink, read_begun: Callable[[], Sequence[BegunTransaction]], require_alone: Callable[[], None]
 ) -> None:
-    """Abort the transactions from `read_begun`, so that no reader waits for messages that tasks still send.
+    """Abort the transactions that `read_begun` returns, so that late messages of their tasks do not block readers.
 
     Args:
         sink: The journal and the coordinators.
-        read_begun: Reads the transactions. It is called until it returns no new partition.
-        require_alone: Called immediately before the abort, if there is anything to abort.
+        read_begun: A function that reads the transactions. It is called until it returns no new partition.
+        require_alone: A function that is called immediately before the abort, if there are transactions to abort.
 
     Raises:
-        PulsarError: As `read_begun`, `require_alone` and the coordinators raise it.
+        PulsarError: `read_begun`, `require_alone` or a request to a coordinator failed.
 
     """
     for _ in range(_READINGS):
@@ -85,7 +86,7 @@ def abort_running(
         if not partitions:
             break
         _make_ready(sink, sorted(partitions))
-        # Failed partitions are included. So a writer that is fenced and tries again gets farther than before.
+        # Failed partitions are included, so that a writer that is fenced and tries again does not repeat them.
         sink.ready.update(partitions)
     if begun:
         require_alone()
@@ -93,7 +94,10 @@ def abort_running(
 
 
 def _partitions_of_open(sink: Sink, begun: Sequence[BegunTransaction]) -> set[str]:
-    """Return the partitions of open transactions, with the marker partition. If unsure, assume that all are open."""
+    """Return the partitions of the open transactions, and the marker partition.
+
+    If the coordinators cannot be reached, treat all transactions as open.
+    """
     names = sorted({attempt.transaction for attempt in begun})
     try:
         open_ones = set(sink.coordinators.still_open(names, sink.journal.marker_partition))
@@ -106,9 +110,9 @@ def _partitions_of_open(sink: Sink, begun: Sequence[BegunTransaction]) -> set[st
 
 
 def _make_ready(sink: Sink, partitions: Sequence[str]) -> None:
-    """Make the transaction buffers of the existing partitions Ready.
+    """Make the transaction buffers of the existing partitions `Ready`.
 
-    It raises no error, because the transactions must be aborted in any case.
+    The function logs errors instead of raising them, because the transactions must be aborted in any case.
     """
     faults: list[Exception] = []
     for window in in_windows(partitions, _PARTITIONS_AT_A_TIME):
@@ -136,16 +140,16 @@ def send_nothing(
     partitions: Sequence[str],
     coordinator: int | None = None,
 ) -> tuple[TransactionId | None, list[EmptyMessage]]:
-    """Send an empty message to each of the partitions that exist, in one open transaction.
+    """Send an empty message to each existing partition, in one open transaction.
 
     Args:
-        client: Opens the producers.
-        coordinators: Begin the transaction.
+        client: The client that opens the producers.
+        coordinators: The transaction coordinators.
         partitions: Full names of topic partitions.
-        coordinator: The number of the transaction's coordinator; None means any.
+        coordinator: The number of the transaction's coordinator; None if any coordinator may begin the transaction.
 
     Returns:
-        The transaction, or None if no partition exists; and the messages with their faults.
+        The transaction, or None if no partition exists; and the messages, whose `fault` is set if sending failed.
 
     """
     schemas = _schemas(client, partitions)
@@ -157,14 +161,17 @@ def send_nothing(
         EmptyMessage(client, transaction, _FIRST_PRODUCER_ID + number, name, info)
         for number, (name, info) in enumerate(schemas.items())
     ]
-    # All owners are looked up together, so an unreachable broker delays this once, not once per topic.
+    # The owners of all partitions are looked up together, so that an unreachable broker delays this function only once.
     owners = client.owner_connections(schemas)
     map_concurrently(lambda message: message.send(owners[message.topic]), messages)
     return transaction, messages
 
 
 def _schemas(client: BrokerClient, partitions: Sequence[str]) -> dict[str, SchemaInfo | None]:
-    """Return the existing partitions with their topics' schemas. Namespaces may refuse producers without a schema."""
+    """Return the existing partitions with their topics' schemas.
+
+    A producer needs the schema, because a namespace may refuse producers without a schema.
+    """
     names = {name: TopicName.parse(name) for name in partitions}
     counts = client.present_partitions({name.without_partition() for name in names.values()})
     there = {text: name for text, name in names.items() if _exists(name, counts[name.without_partition()])}
@@ -173,14 +180,17 @@ def _schemas(client: BrokerClient, partitions: Sequence[str]) -> dict[str, Schem
 
 
 def _exists(name: TopicName, count: int | None) -> bool:
-    """Return whether the partition exists, even if the topic was created again."""
+    """Return whether the partition exists in a topic with this number of partitions.
+
+    A topic that was created again may have another number.
+    """
     if count is None:
         return False
     return name.partition < count if name.partition >= 0 else count == 0
 
 
 class EmptyMessage:
-    """A message without content to one topic partition, sent once."""
+    """A message without content for one topic partition. The message is sent at most once."""
 
     def __init__(
         self,
@@ -193,10 +203,9 @@ class EmptyMessage:
         self.topic = topic
         self.fault: Exception | None = None
         self.is_unconfirmed = False
-        """True if it was sent, or may have been sent, and has no receipt."""
+        """True if the message may have been sent, and its receipt has not arrived."""
         self._transaction = transaction
-        # Namespaces may require encryption. They accept a message that is encrypted for no recipient, with a key that
-        # is not stored anywhere.
+        # Namespaces may require encryption. They accept an encrypted message even if its key is not stored anywhere.
         self._producing = Producing(data_key=DataKey(os.urandom(32), (("nobody", b"\0"),)))
         self._producer = Producer(
             client,
@@ -210,7 +219,10 @@ class EmptyMessage:
         )
 
     def send(self, owner: Connection | PulsarError) -> None:
-        """Send the message to the topic's `owner`, and return when it has its receipt or when `fault` is set."""
+        """Send the message to `owner`, the connection to the topic's broker. Return after the receipt or a failure.
+
+        After a failure, `fault` is set.
+        """
         if isinstance(owner, PulsarError):
             self.fault = owner
             return

@@ -1,4 +1,4 @@
-"""The exactly-once delivery: the protocol of this package, split into Spark's calls."""
+"""The exactly-once delivery, which runs the protocol of this package in the calls that Spark makes."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ _MOST_RETRY_SECONDS: Final = 600.0
 class ExactlyOnce(Delivery):
     """The exactly-once delivery of a job or a query.
 
-    A job is one epoch. For a streaming query `job` is None, because only tasks know its id. Tasks send it to the
-    driver.
+    A job is one epoch. For a streaming query, `job` is None, because only tasks know the query's id. Tasks send this id
+    to the driver.
     """
 
     options: WriteOptions
@@ -55,8 +55,8 @@ class ExactlyOnce(Delivery):
         """Check transactions, and create the journal if its name is known.
 
         Raises:
-            OptionError: The broker has no transactions.
-            JournalTaken: The journal of a job belongs to a stream.
+            OptionError: Transactions are disabled in the broker.
+            JournalTaken: The journal for a job belongs to a streaming query.
 
         """
         with BrokerClient.for_planning(self.options, runs=runs) as client:
@@ -73,13 +73,13 @@ class ExactlyOnce(Delivery):
         return write_in_transaction(self.options, target, self.journal, batches, self.job)
 
     def commit(self, epoch: int, messages: Sequence[object]) -> None:
-        """Make the rows of all tasks visible. Raise the errors of `commit_epoch`."""
+        """Make the rows of all tasks visible. Raises the errors of `commit_epoch`."""
         tasks = _ended_tasks(messages)
         if not tasks:
             return
         row_digest = self._row_digest(tasks)
 
-        # Later attempts use new connections, because a silent connection may stay silent.
+        # Later attempts use new connections, because the broker may never answer on a connection that timed out once.
         clients: Iterator[Callable[[WriteOptions], AbstractContextManager[BrokerClient]]] = itertools.chain(
             [pooled_client], itertools.repeat(BrokerClient)
         )
@@ -94,8 +94,7 @@ class ExactlyOnce(Delivery):
     def abort(self, epoch: int, messages: Sequence[object]) -> None:
         """Make sure that no row of the epoch becomes visible, unless the epoch is already decided.
 
-        Raises:
-            PulsarError: As `abort_epoch` raises it.
+        Raises the errors of `abort_epoch`.
 
         """
         tasks = _ended_tasks(messages)
@@ -104,9 +103,9 @@ class ExactlyOnce(Delivery):
         elif self.job is not None:
             writer, journal = self.job, self.journal.name_for(self.job.owner)
         else:
-            # Every task has failed and has aborted its own transaction. This code cannot distinguish other
-            # transactions of this run from transactions of a later run. Transactions of killed workers end when
-            # the query starts again.
+            # Every task has failed and has aborted its own transaction. The driver does not know the journal's name or
+            # the run, so it cannot abort transactions of killed workers. These transactions end when the query starts
+            # again.
             return
 
         def attempt() -> None:
@@ -125,16 +124,19 @@ class ExactlyOnce(Delivery):
 
     @property
     def _retry_seconds(self) -> float:
-        """Time limit for retries after a decision.
+        """Maximum seconds of retries after a decision.
 
-        After that time, the broker has ended the transactions by timeout. Or the JVM is about to stop, and its error
-        would contain less advice.
+        After the timeout of the transactions, the broker has ended them, and retries are useless. The other limit ends
+        the retries before the JVM stops, because the JVM's error would contain less advice.
         """
         seconds = max(self.options.transaction_timeout_ms, self.options.operation_timeout_ms) / 1000
         return min(seconds, _MOST_RETRY_SECONDS)
 
     def _row_digest(self, tasks: Sequence[RowsPrepared]) -> RowDigest | None:
-        """Return the digest of all rows of the epoch, as far as option `repeatedEpochCheck` compares them."""
+        """Return the digest of all rows of the epoch, as the option `repeatedEpochCheck` requires.
+
+        With `count`, the digest contains only the number of rows. With `none`, return None.
+        """
         check = self.options.repeated_epoch_check
         if check == "none":
             return None

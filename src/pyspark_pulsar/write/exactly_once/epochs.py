@@ -1,8 +1,9 @@
 """The steps of an epoch that change the state: take over, commit, abort, finish (steps 1 and 5 to 8 of the package).
 
-Every function here may die at any point and be called again, by this driver or by the next one. It is alone while it
-changes the state. It reads the state first, and continues from there. Aborting and committing may be repeated. Only the
-decision (`_decide`) may not be repeated, and it is one record.
+A process may die at any point of these functions. Then this driver or the next driver calls the function again. A
+function first reads the state, and continues from that state. While a function changes the state, no other process can
+change it. Aborting and committing may be repeated. Only the decision (`_decide`) may not be repeated, so the decision
+is a single record.
 """
 
 from __future__ import annotations
@@ -40,14 +41,16 @@ _PAUSE_SECONDS: Final = 0.2
 
 
 def take_over(sink: Sink, writer: Writer, *, may_be_empty: bool = True) -> JournalState:
-    """Make `writer` the present writer: finish what others decided, and abort what they left open.
+    """Make `writer` the present writer of the journal.
 
-    Every task calls it. It is cheap if `writer` already is the writer, for example because of another task.
+    Before that, commit the transactions that other writers decided, and abort their other transactions. Every task
+    calls this function. The call is cheap if `writer` is the present writer already, because another task has taken
+    over.
 
     Args:
         sink: The journal and the coordinators.
-        writer: The run.
-        may_be_empty: Whether the journal may be empty, because nothing was written with it before.
+        writer: The run that takes over.
+        may_be_empty: True if the journal may be empty, because no epoch was written with this journal before.
 
     Returns:
         The state.
@@ -66,7 +69,7 @@ def take_over(sink: Sink, writer: Writer, *, may_be_empty: bool = True) -> Journ
 
     def attempt(decider: Decider) -> JournalState:
         state = decider.state
-        # Only the state that was read after a fence proves that the journal is empty.
+        # The journal is empty for certain only if the state was read after a fence.
         if state is None and not may_be_empty:
             raise CommitError(
                 f"the journal {sink.journal.prefix} is empty: expected the last epoch of {writer} in it. It was "
@@ -83,7 +86,8 @@ def take_over(sink: Sink, writer: Writer, *, may_be_empty: bool = True) -> Journ
         else:
             return state
         begun, position = abort_begun(sink, state, decider, lambda begun: begun.writer != writer)
-        # If tasks of this run have begun transactions, the position stays, so that the run's commit reads them again.
+        # If tasks of this run have begun transactions, the position does not change, so that the commit of this run
+        # reads these transactions again.
         if all(others.writer != writer for others in begun):
             state = replace(state, begun=position)
         decider.decide(state)
@@ -99,21 +103,21 @@ def commit_epoch(
     prepared: Sequence[PreparedTransaction],
     row_digest: RowDigest | None = None,
 ) -> None:
-    """Make all rows of `prepared` visible, and abort everything else that was begun.
+    """Make all rows of `prepared` visible, and abort all other begun transactions.
 
-    An epoch that was decided before stays as it was decided, and `prepared` is aborted.
+    If the epoch was decided before, its decision does not change, and other transactions in `prepared` are aborted.
 
     Args:
         sink: The journal and the coordinators.
-        writer: The run.
+        writer: The run that commits.
         epoch: The number of the epoch.
-        prepared: The transactions of its tasks.
-        row_digest: The digest of all rows of the epoch, if it is compared.
+        prepared: The transactions of the epoch's tasks.
+        row_digest: The digest of all rows of the epoch; None if digests are not compared.
 
     Raises:
-        RepeatedEpochDiffers: The epoch was decided with other rows.
-        CommitUnfinished: It failed after the decision, or when the decision may be stored; see `until_known`.
-        CommitError: No row of the epoch is visible, and none will be.
+        RepeatedEpochDiffers: The epoch was decided before, with other rows.
+        CommitUnfinished: A step failed after the decision was sent, so the decision may be stored; see `until_known`.
+        CommitError: No row of the epoch is visible or will become visible.
 
     """
     journal = sink.journal.prefix
@@ -144,9 +148,10 @@ def commit_epoch(
 
 
 def _tidy(sink: Sink, decider: Decider, state: JournalState) -> None:
-    """Remove what the next epochs do not need. A failure does not matter, because the epoch is committed."""
+    """Remove records that the next epochs do not need. A failure is only logged, because the epoch is committed."""
     try:
-        # A speculative attempt may have begun. If Spark kills it, no other process would end its transaction.
+        # A speculative task attempt may have begun a transaction. If Spark kills the attempt, no other process ends
+        # this transaction.
         abort_begun(sink, state, decider)
         if state.epoch % _FORGET_EVERY == 0:
             sink.journal.forget_before(state)
@@ -165,10 +170,10 @@ def _repeated_epoch(
     prepared: Sequence[PreparedTransaction],
     row_digest: RowDigest | None,
 ) -> JournalState:
-    """Abort what is not decided, and compare the rows, because Spark runs a decided epoch again.
+    """Abort undecided transactions of an epoch that Spark runs again, and compare the rows with the decided rows.
 
     Raises:
-        CommitError: The epoch is older than the last one, or its rows differ.
+        CommitError: The epoch is before the last decided epoch, or its rows differ from the decided rows.
 
     """
     decided = set(state.decided)
@@ -206,17 +211,17 @@ def _decide(sink: Sink, decider: Decider, state: JournalState) -> JournalState:
 def _require_begun(sink: Sink, state: JournalState, begun: Sequence[BegunTransaction]) -> None:
     """Check that the journal still contains the transactions of the epoch.
 
-    Each task writes its transaction to `-begun` before it sends rows. A missing transaction shows that the topic was
-    deleted. Then open transactions of other attempts may exist that no process knows or ends.
+    Each task writes its transaction to `-begun` before it sends rows. If a transaction is missing, the topic was
+    deleted. Then other attempts may have open transactions that no process can find and end.
 
     Raises:
-        CommitError: Transactions are missing. The prepared transactions are aborted.
+        CommitError: Transactions are missing in `-begun`. The prepared transactions were aborted.
 
     """
     decided = set(state.decided)
     deadline = time.monotonic() + sink.client.request_seconds
     while missing := decided - {attempt.transaction for attempt in begun}:
-        # A broker that has just loaded the topic may not show all of it yet.
+        # A broker that has just loaded the topic may not return all of its records yet.
         if time.monotonic() > deadline:
             sink.coordinators.abort_all(state.decided)
             raise CommitError(
@@ -231,7 +236,10 @@ def _require_begun(sink: Sink, state: JournalState, begun: Sequence[BegunTransac
 
 
 def _require_open(sink: Sink, state: JournalState) -> None:
-    """Add a partition again that they already have. A broker refuses this for a transaction that is not open."""
+    """Check that the decided transactions are open, by adding the marker partition again.
+
+    The broker refuses to add a partition to a transaction that is not open.
+    """
     try:
         sink.coordinators.require_open(state.decided, sink.journal.marker_partition)
     except TransactionEnded as fault:
@@ -243,12 +251,12 @@ def _require_open(sink: Sink, state: JournalState) -> None:
 
 
 def abort_epoch(sink: Sink, writer: Writer, epoch: int, prepared: Sequence[PreparedTransaction]) -> None:
-    """Abort what `writer` has begun for the epoch. If the epoch is decided, finish it instead.
+    """Abort the transactions that `writer` has begun for the epoch. If the epoch is decided, commit the epoch instead.
 
-    Tasks of a job that begin later fail.
+    If the job is given up, its tasks that begin later fail.
 
     Raises:
-        CommitUnfinished: The job was decided, even if it is committed now; or its state is unknown.
+        CommitUnfinished: The job was decided and is committed now, or its outcome is unknown.
 
     """
 
@@ -262,8 +270,8 @@ def abort_epoch(sink: Sink, writer: Writer, epoch: int, prepared: Sequence[Prepa
                 state = finish(sink, decider, state)
         decided = state is not None and state.writer == writer and epoch <= state.epoch
         if writer.is_job and not decided:
-            # This record precedes the reading of `-begun`. A task that begins later reads this record, and ends its
-            # own.
+            # This record is appended before `-begun` is read. A task that begins later reads this record, and ends its
+            # own transaction.
             state = (state or JournalState(writer, released=True)).give_up(writer)
             decider.decide(state)
         _abort_own(sink, state, writer, epoch, prepared)
@@ -278,9 +286,9 @@ def abort_epoch(sink: Sink, writer: Writer, epoch: int, prepared: Sequence[Prepa
 
 
 def _is_fenced(state: JournalState | None, writer: Writer) -> bool:
-    """Return whether the journal has another writer, so that nothing of `writer` can be stored.
+    """Return whether the journal has another writer, and `writer` cannot become its writer again.
 
-    Tasks of a job may still take over, unless another one has taken over from the job.
+    Tasks of a job may still take over, unless another run has taken over from the job.
     """
     if state is None or state.writer == writer:
         return False
@@ -294,7 +302,7 @@ def _abort_after_takeover(
     epoch: int,
     prepared: Sequence[PreparedTransaction],
 ) -> None:
-    """Abort what is undecided. The run that has taken over has finished what was decided."""
+    """Abort undecided transactions. The run that has taken over has already committed the decided transactions."""
     _abort_own(sink, state, writer, epoch, prepared)
     if is_committed_job(state, writer):
         raise committed_all_the_same(writer, epoch, sink.journal.prefix)
@@ -307,7 +315,7 @@ def _abort_own(
     epoch: int,
     prepared: Sequence[PreparedTransaction],
 ) -> None:
-    """Abort what is undecided of the writer's epoch, and nothing of other writers."""
+    """Abort the undecided transactions of the writer's epoch, and no transactions of other writers."""
     decided: set[TransactionId] = set() if state is None else set(state.decided)
     sink.coordinators.abort_all([task.transaction for task in prepared if task.transaction not in decided])
     if state is None:
@@ -319,20 +327,20 @@ def _abort_own(
         own = [attempt for attempt in begun if (attempt.writer, attempt.epoch) == (writer, epoch)]
         return [attempt for attempt in own if attempt.transaction not in decided]
 
-    # The list contains no transaction of another writer, so this process need not be alone.
+    # The list contains no transaction of another writer, so other processes may use the journal at the same time.
     abort_running(sink, own, require_alone=lambda: None)
 
 
 def finish_decided(sink: Sink, *, abort_open: bool = False, release: bool = False) -> JournalState | None:
-    """Commit what was decided and is not known to be committed, of any writer.
+    """Commit the last decided epoch of the journal, unless it is known to be committed.
 
     Args:
         sink: The journal and the coordinators.
-        abort_open: Whether to abort what was begun and not decided. A running writer fails then.
-        release: Whether another owner may use the journal. The present owner's run fails then.
+        abort_open: Whether to abort begun transactions that are not decided. A running writer then fails.
+        release: Whether to permit another owner to use the journal. The present owner's run then fails.
 
     Returns:
-        The new state, or None if nothing was ever decided.
+        The new state; None if the journal has no state.
 
     """
     if sink.journal.state() is None:

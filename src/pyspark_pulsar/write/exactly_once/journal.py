@@ -1,14 +1,14 @@
-"""The journal: the three topics of the protocol (see the package), and deciding as compare and append.
+"""The journal: the three topics of the protocol (see the package), and decisions by compare-and-append.
 
-The process that makes the decision opens the topic `-decided` as the topic's only producer. This fences all
-other producers (Pulsar's producer access mode ExclusiveWithFencing). Then the process appends a fence, and
-reads up to the fence. All records before the fence are final, because no other process can append after the
-fence. So the state that was read is still the last state when the next state is appended, or the append
-fails. If the fence is not among the records that were read, the records are incomplete. Then the broker has
-just loaded the topic, or another process has fenced this process and removed records.
+The process that makes the decision opens an exclusive producer on the topic `-decided`. Opening it fences all other
+producers (Pulsar's producer access mode `ExclusiveWithFencing`). Then the process appends a fence record, and reads the
+topic up to this record. If another process appends later, it first fences this process, and the next append of this
+process fails. So if the append of the next state succeeds, the state that was read was still the last state. If the
+fence record is not among the records that were read, the records are incomplete. Then the broker has just loaded the
+topic, or another process has fenced this process and removed records.
 
-A fence contains the position of the last state before it. So the state is found from the end of the topic, for any
-number of later fences.
+A fence record contains the position of the last state before the fence. So a reader finds the last state from the last
+record of the topic, even if many fences follow the state.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from pyspark_pulsar.write.exactly_once.state import (
     transaction_of,
 )
 
-# The id after the id of the producer that settles topics. Tasks number their producers from 1.
+# The next id after the producer that settles topics. Tasks number their producers from 1.
 _FIRST_PRODUCER_ID: Final = PROBE_ID + 1
 _PAUSE_SECONDS: Final = 0.2
 
 
 class Journal:
-    """The three topics, accessed through one client. Used by one thread."""
+    """The three topics of a journal, accessed through one client. Only one thread may use an instance."""
 
     def __init__(self, client: BrokerClient, prefix: str) -> None:
-        """Open the topics. Create missing ones according to the broker's policy."""
+        """Open the topics. Create missing topics according to the broker's auto-creation policy."""
         self.prefix = prefix
         self._request_seconds = client.request_seconds
         topics = journal_topics(prefix)
@@ -54,23 +54,23 @@ class Journal:
 
     @classmethod
     def find(cls, client: BrokerClient, prefix: str) -> Self | None:
-        """Return an existing journal, or None. It creates nothing."""
+        """Return the journal, or None if it does not exist. The call creates no topics."""
         decided = journal_topics(prefix)[1]
         return None if client.present_partitions([decided])[decided] is None else cls(client, prefix)
 
     def prepare(self) -> None:
-        """Make the topics retain their messages. The driver calls it before any task."""
+        """Make the topics retain their messages. The driver calls this method before any task begins."""
         for records in (self._begun, self._ended):
             records.writer().close()
 
     def state(self) -> JournalState | None:
-        """Return the last decided state; None before the first. Another driver may decide at any time."""
+        """Return the last state; None if the journal has no state. Another driver may append a state at any time."""
         _, state = self._last_state()
         return state
 
     @property
     def marker_partition(self) -> str:
-        """The partition to add to each transaction."""
+        """The partition for markers, which every transaction of the journal must contain."""
         return self._ended.name
 
     def write_begun(self, begun: BegunTransaction) -> None:
@@ -81,7 +81,7 @@ class Journal:
         self._ended.append({"transaction": list(transaction)}, transaction)
 
     def begun_since(self, start: Position) -> tuple[list[BegunTransaction], Position]:
-        """Return the transactions begun from `start` on, and the position after them."""
+        """Return the transactions that `-begun` contains from `start` on, and the position after the last one."""
         records = self._begun.since(start)
         begun = [begun_of(record.content, self._begun.name) for record in records]
         if not records:
@@ -90,7 +90,7 @@ class Journal:
         return begun, Position(last.ledger, last.entry + 1)
 
     def markers_since(self, start: Position) -> set[TransactionId]:
-        """Return the transactions whose markers are visible from `start` on. Fences are left out."""
+        """Return the transactions whose markers are visible from `start` on."""
         contents = (record.content for record in self._ended.since(start))
         return {transaction_of(content["transaction"]) for content in contents if "transaction" in content}
 
@@ -99,16 +99,20 @@ class Journal:
         return self._ended.end()
 
     def forget_before(self, state: JournalState) -> None:
-        """Delete records that no process needs that begins at `state`, the last state. It makes one attempt."""
+        """Delete the records that no process needs after `state`, which is the last state.
+
+        The method makes one attempt.
+        """
         start, _ = self._last_state()
         self._decided.forget_before(start)
         self._begun.forget_before(state.begun)
         self._ended.forget_before(state.ended)
 
     def fence_markers(self, start: Position) -> bool:
-        """Return whether all earlier records of the markers' topic are settled. It appends a record.
+        """Append a fence to `-ended`, and return whether the fence is visible.
 
-        Records after the first one of an open transaction stay invisible.
+        If the fence is visible, no earlier record belongs to an open transaction. The reason is that all records after
+        the first message of an open transaction are invisible.
         """
         nonce = uuid.uuid4().hex
         self._ended.append({"fence": nonce})
@@ -116,7 +120,7 @@ class Journal:
 
     @contextmanager
     def exclusive(self) -> Iterator[Decider]:
-        """Become the only process that decides, and fence the previous one."""
+        """Become the only process that can append states, and fence the previous process."""
         writer = self._decided.writer(exclusive=True)
         try:
             before, _ = self._last_state()
@@ -125,7 +129,7 @@ class Journal:
             writer.close()
 
     def _fenced_state(self, writer: JournalTopicWriter, before: Position) -> JournalState | None:
-        """Return the last state, which only `writer` can change. Raise `WriterFenced` or `DeadlineExceeded`."""
+        """Return the last state, which only `writer` can replace. Raises `WriterFenced`, `DeadlineExceeded`."""
         fence = _fence(before)
         deadline = time.monotonic() + self._request_seconds
         while True:
@@ -142,7 +146,7 @@ class Journal:
             time.sleep(_PAUSE_SECONDS)
 
     def _last_state(self) -> tuple[Position, JournalState | None]:
-        """Return the position from which `-decided` must be read to find the last state, and that state."""
+        """Return the last state, after the position from which a reader of `-decided` finds this state."""
         last = self._decided.last()
         if last is None:
             return EARLIEST, None
@@ -157,25 +161,25 @@ class Journal:
 
 
 class Decider:
-    """The only writer of `-decided`, until another one fences it."""
+    """The only writer of `-decided`, until another writer fences this writer."""
 
     def __init__(self, writer: JournalTopicWriter, before: Position, state: JournalState | None) -> None:
-        """Store the arguments. Reading `-decided` from `before` on finds `state`, or a later one."""
+        """Store the arguments. A reader of `-decided` that begins at `before` finds `state` or a later state."""
         self._writer = writer
         self._before = before
         self.state = state
 
     def require_alone(self) -> None:
-        """Prove that no other writer has opened the journal until now. Raise `WriterFenced` if one has."""
+        """Check that no other writer has opened the journal since. Raises `WriterFenced` if another writer has."""
         self._writer.append(_fence(self._before))
 
     def decide(self, state: JournalState) -> None:
         """Append the state and wait for its receipt.
 
         Raises:
-            WriterFenced, SendError, DeadlineExceeded: The receipt is missing, so the state may be stored or not. This
-                includes `WriterFenced`. The append may have been stored before its connection was lost, and then the
-                producer's next connection was refused.
+            WriterFenced, SendError, DeadlineExceeded: The receipt is missing, so the state may or may not be stored.
+                For `WriterFenced`, the broker may have stored the state before the connection was lost, and then
+                refused the producer's next connection.
 
         """
         self._writer.append(state_record(state))

@@ -1,6 +1,6 @@
-"""The name of an exactly-once write's journal. It is the same after a restart, and differs between queries and targets.
+"""The name of an exactly-once journal. Each pair of a query and a target has a name, which restarts do not change.
 
-A name is the common part of the names of three topics; see `journal`.
+A journal consists of three topics, and its name is the common prefix of their names; see `journal`.
 """
 
 from __future__ import annotations
@@ -20,24 +20,27 @@ _PREFIX: Final = "__pyspark-pulsar"
 
 @dataclass(frozen=True, slots=True)
 class JournalName:
-    """The parts of a journal's name that the driver knows; only tasks know the query's id. Picklable."""
+    """The parts of a journal's name that the driver knows. Picklable.
+
+    Only tasks know the missing part, which is the query's id.
+    """
 
     target: str
-    """The topic of the rows, or the column that names their topics."""
+    """The topic of the rows, or the column that names the topic of each row."""
     fixed: str | None
-    """The name of a job's journal, or option `transactionJournal`; None if the query's id determines it."""
+    """The full name, for a job or with the option `transactionJournal`; None if the name depends on the query's id."""
     beside: str = ""
 
     def name_for(self, owner: str) -> str:
-        """Return the name for the query or job with this id."""
+        """Return the journal's name for the query or job with the id `owner`."""
         return self.fixed or f"{self.beside}-{owner}-{_digest(self.target)}"
 
 
 def journal_of_stream(options: WriteOptions, checkpoint: str | None) -> JournalName:
-    """Return the name for an exactly-once streaming query.
+    """Return the journal's name for an exactly-once streaming query.
 
     Raises:
-        OptionError: Neither a checkpoint nor `transactionJournal` determines the name.
+        OptionError: There is neither a checkpoint nor the option `transactionJournal`.
 
     """
     if options.transaction_journal is not None:
@@ -51,10 +54,10 @@ def journal_of_stream(options: WriteOptions, checkpoint: str | None) -> JournalN
 
 
 def journal_of_batch(options: WriteOptions) -> JournalName:
-    """Return the name for all exactly-once jobs that write to the topic.
+    """Return the journal's name for exactly-once jobs. All jobs that write to a topic share one journal.
 
     Raises:
-        OptionError: Rows name their topics, and the options name no journal.
+        OptionError: Rows name their topics, and the option `transactionJournal` is missing.
 
     """
     if options.transaction_journal is not None:

@@ -1,7 +1,7 @@
-"""A topic of a journal, with JSON records that the exactly-once sink writes about itself.
+"""A topic of a journal. The exactly-once sink records its progress in this topic, as JSON.
 
-A record is one message, UTF-8 JSON in a topic without a schema. An append waits for the broker's receipt. A read ends
-at the last message that consumers can see.
+The topic has no schema. Each message is one record, a JSON object in UTF-8. An append waits for the broker's receipt. A
+read ends at the last message that consumers can see.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pyspark_pulsar.schema.read_schema import resolve_read_schema
 from pyspark_pulsar.schema.write.write_schema import resolve_write_schema
 
 KEEPER: Final = "pyspark-pulsar-journal"
-"""The durable subscription of the topic. Without it, a broker would delete the topic and its records."""
+"""The durable subscription of the topic. Without this subscription, a broker could delete the topic or its records."""
 
 _PERMITS: Final = 1_000
 _WAIT_SECONDS: Final = 1.0
@@ -39,27 +39,29 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class JournalRecord:
-    """A record and its position."""
+    """A record of a journal's topic, and the position of the record."""
 
     position: Position
     content: dict[str, Any]
 
 
 class JournalTopic:
-    """A topic of a journal. Used by one thread."""
+    """A topic of a journal. Only one thread may use an instance."""
 
     def __init__(self, client: BrokerClient, name: str, producer_id: int) -> None:
         """Store the arguments. `producer_id` must be unique among the producers of `client`."""
         self._client = client
         self._producer_id = producer_id
         self.name = name
-        """The full name of the topic or its partition."""
+        """The full name of the topic, or of its first partition if the topic is partitioned."""
 
     @classmethod
     def open(cls, client: BrokerClient, topics: Sequence[TopicName], first_producer_id: int) -> list[Self]:
-        """Open the topics, and create missing ones. Their producer ids begin at `first_producer_id`.
+        """Open the topics, and create missing topics.
 
-        If the broker creates partitioned topics, the records are in the first partition.
+        The producer of the first topic has the id `first_producer_id`, and each further topic has the next id.
+
+        If the broker creates partitioned topics, only the first partition contains records.
         """
         counts = client.partition_counts(topics, create=True)
         names = [str(topic.with_partition(0) if counts[topic] else topic) for topic in topics]
@@ -68,7 +70,13 @@ class JournalTopic:
     def writer(
         self, *, exclusive: bool = False, transaction: TransactionId | None = None
     ) -> JournalTopicWriter:
-        """Open a writer. `exclusive` fences every other writer permanently. Raise the errors of `Producer.open`."""
+        """Open a writer. Raises the errors of `Producer.open`.
+
+        Args:
+            exclusive: Permanently fence every other writer.
+            transaction: The transaction of the records; None if the records have no transaction.
+
+        """
         producer = Producer(
             self._client,
             self.name,
@@ -76,7 +84,7 @@ class JournalTopic:
             None,
             self._client.request_seconds,
             exclusive=exclusive,
-            # A repeated marker has the same meaning as one.
+            # The producer may send a marker twice, because a second copy has no effect.
             transactional=transaction is not None,
             keep_for=KEEPER,
         )
@@ -84,7 +92,7 @@ class JournalTopic:
         return JournalTopicWriter(producer, transaction)
 
     def append(self, content: dict[str, Any], transaction: TransactionId | None = None) -> None:
-        """Append one record with a new writer. Raise the errors of `writer` and `JournalTopicWriter.append`."""
+        """Append one record with a new writer. Raises the errors of `writer` and `JournalTopicWriter.append`."""
         writer = self.writer(transaction=transaction)
         try:
             writer.append(content)
@@ -92,11 +100,11 @@ class JournalTopic:
             writer.close()
 
     def since(self, start: Position) -> list[JournalRecord]:
-        """Return the visible records from `start` on. It retries while the topic moves."""
+        """Return the visible records from `start` on. The call retries while the topic moves to another broker."""
         return self._if_exists(lambda: list(self._read(start)), [])
 
     def last(self) -> JournalRecord | None:
-        """Return the last visible record, or None."""
+        """Return the last visible record; None if no record is visible."""
         return self._if_exists(self._last, None)
 
     def end(self) -> Position:
@@ -104,9 +112,9 @@ class JournalTopic:
         return self._if_exists(self._end, EARLIEST)
 
     def forget_before(self, position: Position) -> None:
-        """Let the broker delete the records before `position`, by whole ledgers, as for any subscription.
+        """Acknowledge the records before `position`, so that the broker may delete the ledgers before `position`.
 
-        It makes one attempt, and raises the errors of `hold_cursor`.
+        The method makes one attempt, and raises the errors of `hold_cursor`.
         """
         if position.is_earliest:
             return
@@ -117,7 +125,10 @@ class JournalTopic:
             cursor.close()
 
     def _if_exists(self, attempt: Callable[[], T], nothing: T) -> T:
-        """Return `nothing` if the topic does not exist yet, because the first writer creates it."""
+        """Return the result of `attempt`; return `nothing` if the topic does not exist.
+
+        The first writer creates the topic.
+        """
         try:
             return self._client.retrying(attempt)
         except TopicNotFoundError:
@@ -179,7 +190,7 @@ class JournalTopic:
 
 
 class JournalTopicWriter:
-    """A writer of records, which the caller closes. Records of a transaction are visible after its commit."""
+    """A writer of records. The caller closes the writer. Records of a transaction become visible after its commit."""
 
     def __init__(
         self, producer: Producer, transaction: TransactionId | None, producing: Producing | None = None
@@ -198,10 +209,10 @@ class JournalTopicWriter:
         )
 
     def append(self, content: dict[str, Any]) -> None:
-        """Append a record, and return when the broker has stored it.
+        """Append a record, and wait until the broker has stored the record.
 
         Raises:
-            WriterFenced, SendError, DeadlineExceeded: The receipt is missing.
+            WriterFenced, SendError, DeadlineExceeded: The receipt is missing, so the record may or may not be stored.
 
         """
         text = json.dumps(content, separators=(",", ":")).encode()

@@ -1,8 +1,8 @@
-"""Outcomes of a commit that are neither success nor failure: its rows may be decided, but are not surely committed.
+"""Outcomes of a commit that are neither success nor failure: the rows may be committed now, or by a later process.
 
-Before a decision is sent (step 6 of the package), an error means that no row becomes visible. After that, the same
-error would be wrong, and a user who trusts it would write the rows again. So a commit continues until it knows its
-outcome, for as long as transactions live. Then it reports that the outcome is unknown.
+Before a decision is sent (step 6 of the package), an error means that no row becomes visible. After the decision is
+sent, such an error would mislead the user into writing the rows again. So a commit tries again until it knows the
+outcome, or until the transactions time out. After the timeout, the commit reports that the outcome is unknown.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ T = TypeVar("T")
 
 
 class RowsLost(CommitError):
-    """The broker has aborted transactions that were decided."""
+    """The error for decided transactions that the broker has aborted."""
 
 
 def in_doubt(writer: Writer, epoch: int, journal: str, why: object) -> CommitUnfinished:
-    """Return the error for a decision that was sent and may be stored."""
+    """Return the error for a decision that was sent, and that may or may not be stored."""
     return CommitUnfinished(
         f"{_described(writer, epoch)}: expected to learn whether its commit was decided, but {why}. Its rows may be "
         f"visible, or become visible. {_advice(writer, journal)}"
@@ -45,7 +45,7 @@ def in_doubt(writer: Writer, epoch: int, journal: str, why: object) -> CommitUnf
 
 @contextmanager
 def unfinished_after_decision(writer: Writer, epoch: int, journal: str) -> Iterator[None]:
-    """Raise `CommitUnfinished` for every failure in the block."""
+    """Convert every `PulsarError` of the block to `CommitUnfinished`."""
     try:
         yield
     except CommitUnfinished:
@@ -60,7 +60,7 @@ def unfinished_after_decision(writer: Writer, epoch: int, journal: str) -> Itera
 
 
 def committed_all_the_same(writer: Writer, epoch: int, journal: str) -> CommitUnfinished:
-    """Return the error for a job that is committed, although Spark counts it as failed."""
+    """Return the error for a job that is committed, although Spark treats the job as failed."""
     return CommitUnfinished(
         f"{_described(writer, epoch)}: expected it to be undecided, because Spark has given it up, but it is decided "
         f"in the journal {journal}: all its rows are visible. Do not run it again"
@@ -84,8 +84,8 @@ def _advice(writer: Writer, journal: str) -> str:
 def until_known(attempt: Callable[[], T], retry_seconds: float) -> T:
     """Call `attempt` until its outcome is known, and return its result.
 
-    A failure before the decision is raised immediately. After the first `CommitUnfinished`, temporary failures are
-    retried for `retry_seconds`; then that error is raised.
+    A failure before the decision is raised immediately. After a `CommitUnfinished`, temporary failures are retried for
+    `retry_seconds`. Then the last `CommitUnfinished` is raised.
     """
     deadline = time.monotonic() + retry_seconds
     unfinished: CommitUnfinished | None = None
@@ -109,7 +109,7 @@ def _is_temporary(cause: BaseException | None) -> bool:
 
 
 def _is_known(fault: PulsarError) -> bool:
-    """Return whether the failed attempt has read in the journal that nothing was decided."""
+    """Return whether the failed attempt has found in the journal that the epoch is not decided."""
     return isinstance(fault, RunFenced) or (
         isinstance(fault, CommitError) and not isinstance(fault, WriterFenced)
     )

@@ -1,4 +1,4 @@
-"""The owner of a journal, and the refusal of other writers before anything of the owner is changed."""
+"""The owner of a journal, and the check that refuses other writers before they change the journal."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from pyspark_pulsar.write.exactly_once.state import EPOCH_OF_A_JOB, JournalState
 
 
 class RunFenced(WriterFenced):
-    """A run that is fenced permanently, not only while another one decides."""
+    """The error for a run that is fenced permanently. `WriterFenced` alone may be temporary."""
 
 
 def refuse_others(state: JournalState | None, writer: Writer, journal: str) -> None:
-    """Refuse a writer that may not write to the journal.
+    """Raise an error if the writer may not write to the journal.
 
     Raises:
-        RunFenced: Another run has taken over from this one, or the job was given up.
+        RunFenced: Another run has taken over from the writer's run, or the job was given up, or the journal was
+            released.
         JournalTaken: The journal belongs to another owner.
 
     """
@@ -41,6 +42,6 @@ def refuse_others(state: JournalState | None, writer: Writer, journal: str) -> N
 
 
 def is_committed_job(state: JournalState | None, job: Writer) -> bool:
-    """Return whether another job took over from `job` after the epoch of `job` was decided, and so committed."""
+    """Return whether another run took over after the epoch of `job` was decided. Then the epoch is committed too."""
     fenced = None if state is None else state.fenced_run(job)
     return fenced is not None and job.is_job and fenced.epoch >= EPOCH_OF_A_JOB

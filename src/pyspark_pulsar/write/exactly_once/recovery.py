@@ -1,13 +1,13 @@
-"""Recovery steps on opening a journal: become the only producer, finish decided epochs, abort all others.
+"""Recovery steps on opening a journal: become the only producer, commit decided epochs, abort other transactions.
 
-Finishing commits all transactions of the last decision, even if a dead driver has already committed them. For these,
-the broker answers that they have ended, but not how. Their markers in `-ended` show it. An abort covers the
-transactions in `-begun` that are not in the decision. The coordinator refuses the abort of a
+`finish` commits all transactions of the last decision, even if a dead driver has already committed some of them. For a
+committed transaction, the broker answers only that the transaction has ended. Its marker in `-ended` shows that it was
+committed. An abort covers the transactions in `-begun` that are not in the decision. The coordinator refuses to abort a
 transaction that is being committed.
 
-A slow process may no longer be the only producer: another process may have begun its own transactions and
-removed markers. So before a process aborts transactions that it has read, or reports them as lost, it appends
-a fence. If another process has opened the journal since then, the append fails.
+A slow process may no longer be the only producer. Another process may have begun transactions and removed markers. So a
+process appends a fence before it aborts transactions or reports them as lost. If another process has opened the
+journal, this append fails.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ T = TypeVar("T")
 def exclusively(
     sink: Sink, attempt: Callable[[Decider], T], settled: Callable[[], T | None] = lambda: None
 ) -> T:
-    """Call `attempt` as the only process that decides.
+    """Call `attempt` while this process is the only producer of `-decided`.
 
     Args:
         sink: The journal.
-        attempt: Reads the journal's state before it acts, because it may be called again.
-        settled: Called before each try. If it returns a result, no other process needs to be fenced.
+        attempt: The function to call. It may be called again, so it must begin with the state of its `Decider`.
+        settled: A function that is called before each try. If it returns a result, `attempt` is not called.
 
     Returns:
         The result of `attempt` or `settled`.
 
     Raises:
-        WriterFenced: Other processes fenced this one in every try.
+        WriterFenced: Other processes fenced this process in every try.
 
     """
     for number in range(_TRIES):
@@ -69,8 +69,8 @@ def exclusively(
         except WriterFenced:
             if number == _TRIES - 1:
                 raise
-            # All tasks of a run begin at the same time, and a fenced task may have needed only a moment more. So the
-            # pauses grow until few enough tasks compete, and end when another task has settled it.
+            # All tasks of a run begin at the same time and fence each other. So the pauses grow until one task has
+            # enough time. A pause ends early when another task has taken over for this run.
             again = time.monotonic() + random.uniform(0.5, 1.5) * _PAUSE_SECONDS * 2**number  # noqa: S311 -- spreads them
             while (left := again - time.monotonic()) > 0:
                 time.sleep(min(left, _LOOK_SECONDS))
@@ -80,11 +80,11 @@ def exclusively(
 
 
 def finish(sink: Sink, decider: Decider, state: JournalState) -> JournalState:
-    """Commit what is decided, unless it is known to be committed.
+    """Commit the decided transactions, unless they are known to be committed.
 
     Raises:
-        RowsLost: The broker has aborted some of it.
-        PulsarError: As requests to the broker raise it.
+        RowsLost: The broker has aborted some of the transactions.
+        PulsarError: A request to the broker failed.
 
     """
     if state.done or state.epoch == NO_EPOCH:
@@ -102,10 +102,10 @@ def finish(sink: Sink, decider: Decider, state: JournalState) -> JournalState:
 def _require_markers(
     sink: Sink, decider: Decider, state: JournalState, ended: Sequence[PreparedTransaction]
 ) -> None:
-    """Check that the marker of each ended transaction is visible, so that it was committed and not aborted.
+    """Check that the marker of each ended transaction is visible. If so, the transactions were committed.
 
     Raises:
-        RowsLost: A marker is missing.
+        RowsLost: A marker is missing, so its transaction was aborted.
         DeadlineExceeded: An open transaction hides the markers.
         WriterFenced: Another process may have removed markers.
 
@@ -150,19 +150,19 @@ def abort_begun(
     decider: Decider,
     counts: Callable[[BegunTransaction], bool] = lambda _: True,
 ) -> tuple[list[BegunTransaction], Position]:
-    """Abort what is begun and not decided.
+    """Abort the begun transactions that are not decided.
 
     Args:
         sink: The journal and the coordinators.
         state: The last state.
-        decider: Proves that this process is alone.
-        counts: Selects the transactions to abort.
+        decider: The `Decider` that checks that this process is still the only producer.
+        counts: A function that returns whether a begun transaction is to be aborted.
 
     Returns:
-        All transactions begun since the state, and the position up to which `-begun` was read.
+        All transactions that `-begun` contains from `state.begun` on, and the position up to which `-begun` was read.
 
     Raises:
-        WriterFenced: Another process has taken over, so the transactions may be its own.
+        WriterFenced: Another process has taken over, and the transactions may belong to that process.
 
     """
     decided = set(state.decided)

@@ -1,4 +1,7 @@
-"""Digests of rows whose epoch was written before. They are encoded like rows to send, and not sent. Executor only."""
+"""Computing the digest of rows whose epoch was decided before. Executor only.
+
+The rows are encoded as for sending, but are not sent.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def digest_rows(
 
     Raises:
         SchemaError: A row does not fit the schema.
-        PulsarError: As settling a topic that rows name raises it.
+        PulsarError: Settling a topic that rows name failed.
 
     """
     encoders: dict[str, BatchEncoder] = {}

@@ -1,6 +1,7 @@
 """The commands `pyspark-pulsar transactions resolve` and `remove-journal`.
 
-They finish the work of a query or job that will not start again, and remove its journal.
+`resolve` commits the decided epoch of a query or job that will not start again. `remove-journal` also deletes its
+journal.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from pyspark_pulsar.write.exactly_once.sink import Sink
 def resolve_journal(
     options: WriteOptions, prefix: str, *, abort_open: bool, release: bool = False, owner: str | None = None
 ) -> list[str]:
-    """Finish what was decided, and return lines for the user.
+    """Commit the decided epoch of a journal, and return lines of text for the user.
 
-    With `owner`, the journal of another owner is not changed.
+    If `owner` is set, the journal of another owner is not changed.
 
     Raises:
         CommitError: Rows are missing permanently.
@@ -50,18 +51,19 @@ def resolve_journal(
 
 
 def remove_journal(options: WriteOptions, prefix: str, *, owner: str | None = None) -> list[str]:
-    """Finish what was decided, abort what was begun, and delete the topics of the journal.
+    """Commit the decided epoch, abort other begun transactions, and delete the topics of the journal.
 
     Args:
-        options: The connections to brokers and the admin REST API.
+        options: The options of the connections to brokers and to the admin REST API.
         prefix: The name of the journal.
-        owner: The id of the query or job. The journal of another one is not changed.
+        owner: The id of the query or job; the journal of another owner is not changed. None if the owner does not
+            matter.
 
     Returns:
-        Lines for the user.
+        Lines of text for the user.
 
     Raises:
-        CommitError: Rows are missing permanently; nothing is deleted.
+        CommitError: Rows are missing permanently, and no topic was deleted.
         CatalogUnsupported: A query or job still uses the journal.
         OptionError: `admin.url` is missing.
 
@@ -74,7 +76,7 @@ def remove_journal(options: WriteOptions, prefix: str, *, owner: str | None = No
                 return [f"{prefix}: it belongs to {state.writer}, and was not changed."]
             if journal is not None:
                 finish_decided(Sink(client, journal, Coordinators(client)), abort_open=True)
-        # `-decided` is deleted last, so that an interrupted run finds the journal again.
+        # `-decided` is deleted last, so that the command finds the journal again after an interruption.
         begun, decided, ended = journal_topics(prefix)
         removed = [admin.topics.delete_idle(topic) for topic in (begun, ended, decided)]
     return [f"{prefix}: {'removed' if any(removed) else 'there is no such journal'}."]

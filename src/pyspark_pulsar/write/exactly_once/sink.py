@@ -11,13 +11,13 @@ from pyspark_pulsar.write.exactly_once.journal import Journal
 
 @dataclass(frozen=True)
 class Sink:
-    """The resources of one process. Used by one thread."""
+    """The resources of one process for one journal. Only one thread may use an instance."""
 
     client: BrokerClient
     journal: Journal
     coordinators: Coordinators
     ready: set[str] = field(default_factory=set)
-    """Topic partitions whose transaction buffers were made Ready (`abort`). They stay so."""
+    """Topic partitions whose transaction buffers `abort` has made `Ready`. A buffer stays `Ready`."""
 
     @classmethod
     def open(cls, client: BrokerClient, prefix: str) -> Sink:

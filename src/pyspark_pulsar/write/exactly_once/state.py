@@ -1,6 +1,7 @@
-"""The content of an exactly-once sink's journal: the state, its changes as pure functions, and its records.
+"""The content of a journal: its state, pure functions that return a changed state, and the encoding as records.
 
-Records are JSON objects of version 1. With option `repeatedEpochCheck=none`, they lack `rows` and `digest`.
+Records are JSON objects of version 1. With option `repeatedEpochCheck=none`, the record of a state has no keys `rows`
+and `digest`.
 """
 
 from __future__ import annotations
@@ -23,14 +24,16 @@ _FENCED_RUNS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """A streaming query or a batch job, and one start of it."""
+    """A run of a streaming query or of a batch job."""
 
     owner: str
-    """Spark's id of the query, which is the same after restarts; or a job's own id."""
+    """Spark's id of the query, which restarts do not change; or the id of the job."""
     run: str
-    """A new id for each start; for a job, the same as its owner."""
+    """The id of the run, which is new after each start; equal to `owner` if the writer is a job."""
     target: str | None = field(default=None, compare=False)
-    """The topic, or the column that names topics. None equals every target, as in records of begun transactions."""
+    """The topic, or the column that names topics. Records of begun transactions have None, which matches every
+    target.
+    """
 
     @property
     def is_job(self) -> bool:
@@ -43,7 +46,7 @@ class Writer:
 
 @dataclass(frozen=True, slots=True)
 class PreparedTransaction:
-    """A transaction with all rows of a task's partition, and its marker."""
+    """A transaction that contains all rows of one task and a marker."""
 
     transaction: TransactionId
     partition: int
@@ -52,29 +55,30 @@ class PreparedTransaction:
 
 @dataclass(frozen=True, slots=True)
 class BegunTransaction:
-    """A transaction that a task attempt has begun. Another record follows when the task adds more partitions."""
+    """A transaction that a task attempt has begun. The task appends another record when it adds more partitions."""
 
     transaction: TransactionId
     writer: Writer
     epoch: int
     partitions: tuple[str, ...] = ()
-    """Full names of the topic partitions that it may send rows to."""
+    """Full names of the topic partitions to which the task may send rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class FencedRun:
-    """A run that may not write any more: another run took over from it, or its job was given up."""
+    """A run that may not write any more, because another run took over, or because its job was given up."""
 
     run: str
     epoch: int
-    """The last epoch that was decided by then, and is committed; `NO_EPOCH` if none was."""
+    """The last epoch that the run decided, which is committed; `NO_EPOCH` if the run decided no epoch."""
 
 
 @dataclass(frozen=True)
 class JournalState:
-    """The decided state. `epoch` is the last decided epoch of `writer.owner`.
+    """The state of a journal.
 
-    `done` means that all its transactions are known to be committed.
+    `epoch` is the last decided epoch of `writer.owner`. `done` is True if all transactions of this epoch are known to
+    be committed.
     """
 
     writer: Writer
@@ -82,13 +86,13 @@ class JournalState:
     transactions: tuple[PreparedTransaction, ...] = ()
     done: bool = True
     fenced_runs: tuple[FencedRun, ...] = ()
-    """The last hundred. Runs that have decided nothing are forgotten first."""
+    """The last `_FENCED_RUNS` fenced runs. Runs without a decided epoch are removed first."""
     begun: Position = EARLIEST
     """The position in `-begun` before which all transactions have ended."""
     ended: Position = EARLIEST
     """The position in `-ended` before which all markers belong to finished epochs."""
     row_digest: RowDigest | None = None
-    """The rows of `epoch`; None if option `repeatedEpochCheck` is `none`."""
+    """The digest of the rows of `epoch`; None if the option `repeatedEpochCheck` is `none`."""
     released: bool = False
     """True if another owner may take over."""
 
@@ -100,31 +104,39 @@ class JournalState:
         return next((fenced for fenced in self.fenced_runs if fenced.run == writer.run), None)
 
     def belongs_to(self, writer: Writer) -> bool:
-        """Return whether `writer` may take over: the query's next start with the same target, or the next job."""
+        """Return whether `writer` may take over.
+
+        The next run of the same query may take over if its target is the same. Another job may take over from a job.
+        Any writer may take over a released journal.
+        """
         owner = self.writer
         if owner.owner == writer.owner:
             return None in (owner.target, writer.target) or owner.target == writer.target
         return self.released or (owner.is_job and writer.is_job)
 
     def taken_over_by(self, writer: Writer) -> JournalState:
-        """Return the state after `writer` has taken over. Another owner's epochs begin at the first number again."""
+        """Return the state after `writer` has taken over. If the owner changes, the new state has no decided epoch."""
         fenced = self._with_fenced(FencedRun(self.writer.run, self.epoch))
         state = replace(self, writer=writer, transactions=(), done=True, fenced_runs=fenced, released=False)
         return state if writer.owner == self.writer.owner else replace(state, epoch=NO_EPOCH, row_digest=None)
 
     def release(self) -> JournalState:
-        """Return the state in which the owner's next run or another owner may take over."""
+        """Return the released state, which the next run of the owner or another owner may take over."""
         fenced = self._with_fenced(FencedRun(self.writer.run, self.epoch))
         return replace(self, fenced_runs=fenced, released=True)
 
     def give_up(self, job: Writer) -> JournalState:
-        """Return the state after the job has failed undecided: its tasks may neither write nor take over."""
+        """Return the state after the job has failed without a decision.
+
+        The tasks of the job may then neither write nor take over the journal.
+        """
         return replace(self, fenced_runs=self._with_fenced(FencedRun(job.run, NO_EPOCH)))
 
     def _with_fenced(self, run: FencedRun) -> tuple[FencedRun, ...]:
         fenced = [*(fenced for fenced in self.fenced_runs if fenced.run != run.run), run]
         while len(fenced) > _FENCED_RUNS:
-            # The run of a committed epoch is needed longer than a run that only may not write any more.
+            # A run without a decided epoch is removed first. The record of a committed epoch shows that its rows are
+            # visible.
             fenced.remove(next((run for run in fenced if run.epoch == NO_EPOCH), fenced[0]))
         return tuple(fenced)
 
@@ -154,7 +166,7 @@ def state_record(state: JournalState) -> dict[str, Any]:
 
 
 def state_of(content: dict[str, Any], where: str) -> JournalState:
-    """Parse a record of the state. Raise `CommitError` if it is not one, or if its version is unknown."""
+    """Parse a record of the state. Raises `CommitError` if the record has another form or version."""
     try:
         if content["version"] != VERSION:
             raise CommitError(
@@ -190,7 +202,7 @@ def begun_record(begun: BegunTransaction) -> dict[str, Any]:
 
 
 def begun_of(content: dict[str, Any], where: str) -> BegunTransaction:
-    """Parse a record of a begun transaction. Raise `CommitError` if it is not one."""
+    """Parse a record of a begun transaction. Raises `CommitError` if the record has another form."""
     try:
         writer = Writer(content["owner"], content["run"])
         partitions = _partition_names(content["partitions"])
@@ -200,9 +212,9 @@ def begun_of(content: dict[str, Any], where: str) -> BegunTransaction:
 
 
 def _partition_counts(partitions: Iterable[str]) -> dict[str, int]:
-    """Return each topic with its number of partitions, because a thousand names would fill the journal.
+    """Return a map from each topic to its number of partitions. Names of many partitions would fill the journal.
 
-    If names are not all partitions of a topic from the first one on, each name is a key, with 0.
+    If the names of a topic are not its first partitions without a gap, each name is a key with the value 0.
     """
     topics: dict[TopicName, set[str]] = {}
     for name in partitions:
@@ -217,7 +229,7 @@ def _partition_counts(partitions: Iterable[str]) -> dict[str, int]:
 
 
 def _partition_names(counts: dict[str, int]) -> tuple[str, ...]:
-    """Return the names for the result of `_partition_counts`."""
+    """Return the names of partitions from the result of `_partition_counts`."""
     return tuple(
         name
         for text, count in counts.items()

@@ -1,6 +1,6 @@
-"""A task's part of an exactly-once write (steps 1 to 4 of the package).
+"""The steps of an exactly-once write that a task runs (steps 1 to 4 of the package).
 
-It writes its rows in a separate transaction, and leaves the transaction open for the driver.
+A task writes its rows in a separate transaction, and leaves the transaction open. The driver commits the transaction.
 """
 
 from __future__ import annotations
@@ -42,11 +42,12 @@ _log = logging.getLogger(__name__)
 
 
 class _RecordedTransaction(OpenTransaction):
-    """A new transaction that is in the journal, with its partitions, before it adds them.
+    """A new transaction that writes itself and its partitions to the journal before it adds the partitions.
 
-    A driver that abandons or decides a job first records it, and then reads the begun transactions. A task first
-    records its begin, and then reads whether its job still runs. So one of them sees the other, as far as brokers
-    show all stored records, and the transaction is aborted. For a query, the next epoch or start aborts what was begun.
+    A driver that abandons or decides a job first writes this fact to the journal, and then reads the begun
+    transactions. A task first writes its transaction to the journal, and then reads whether its job still runs. So the
+    driver or the task finds the record of the other, and aborts the transaction. This requires that brokers return all
+    stored records. For a query, the next epoch or the next start aborts the transaction.
     """
 
     def __init__(self, sink: Sink, writer: Writer, epoch: int, timeout_ms: int) -> None:
@@ -57,7 +58,7 @@ class _RecordedTransaction(OpenTransaction):
 
     @property
     def begun_transaction(self) -> BegunTransaction:
-        """The transaction with all partitions that may have received rows, without the marker partition."""
+        """The transaction with all partitions that may have received rows, except the marker partition."""
         return self._with(self.partitions)
 
     def _with(self, partitions: Iterable[str]) -> BegunTransaction:
@@ -89,20 +90,21 @@ def write_in_transaction(
 ) -> RowsPrepared:
     """Send all rows in an open transaction. Executor only.
 
-    If it raises, its transaction is aborted. If the process dies, the next process that commits aborts it.
+    If the call raises an error, the transaction is aborted. If the process dies, the next process that commits an epoch
+    aborts the transaction.
 
     Args:
         options: The options of the write.
-        target: The topic, or the topics that rows name.
+        target: The topic of the rows, or `RowTargets` if each row names its topic.
         journal: The name of the journal.
-        batches: The rows.
-        job: The job. None means an epoch of a streaming query.
+        batches: The rows of the task.
+        job: The job; None if the task belongs to a streaming query.
 
     Returns:
-        The message to the driver.
+        The task's message to the driver.
 
     Raises:
-        PulsarError: As `write_rows` and `take_over` raise it.
+        PulsarError: See `send_rows` and `take_over`.
 
     """
     writer, epoch = _epoch_of_a_stream() if job is None else (job, EPOCH_OF_A_JOB)
@@ -123,7 +125,7 @@ def write_in_transaction(
         try:
             transaction.add_partitions([sink.journal.marker_partition, *partitions])
             rows = itertools.chain([first], batches)
-            # Spark never runs a job again, so no run would compare its rows.
+            # Spark does not repeat an epoch of a job, so the rows of a job are never compared.
             terms = DeliveryTerms(transaction=transaction, digests=job is None and _digests(options))
             row_digest = send_rows(options, target, rows, client, terms)
             transaction.require_time()
@@ -149,7 +151,7 @@ def _repeated_rows(
 ) -> RowDigest:
     """Return the digest of rows that are dropped because their epoch was decided before.
 
-    It reads all rows, because Spark's worker must do so before it ends.
+    The function reads all rows, because Spark's worker must read all rows before the task ends.
     """
     compared = epoch == state.epoch and state.row_digest is not None and state.row_digest.digest is not None
     if compared and _digests(options):
@@ -163,7 +165,7 @@ def _epoch_of_a_stream() -> tuple[Writer, int]:
 
 
 def _abort(sink: Sink, begun: BegunTransaction) -> None:
-    """Abort the transaction. It raises no error, because the user must see the error of the task."""
+    """Abort the transaction. Log errors instead of raising them, because the user must see the error of the task."""
     try:
         if begun.partitions:
             abort_running(sink, lambda: [begun], require_alone=lambda: None)

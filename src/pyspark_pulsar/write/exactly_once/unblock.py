@@ -1,9 +1,10 @@
-"""The command `pyspark-pulsar transactions unblock`: end abandoned rows that hide the rows after them.
+"""The command `pyspark-pulsar transactions unblock`, for a topic whose readers wait at rows of an aborted transaction.
 
-A row may reach a topic partition after its transaction was aborted. Then the partition may count it as a row of an open
-transaction, which no coordinator knows any longer (`abort`). The partition forgets that transaction when another
-transaction of the same coordinator ends there, and no earlier one of that coordinator is open. So an empty transaction
-of each coordinator is sent to each partition and aborted.
+A row may reach a topic partition after its transaction was aborted. The partition may then treat the transaction as
+open, although no coordinator knows the transaction any longer (`abort`). Readers wait at this row. The wait ends when
+another transaction of the same coordinator ends in the partition, if no earlier transaction of that coordinator is
+open. So the command sends an empty message to each partition, in a transaction of each coordinator, and aborts these
+transactions.
 """
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ _PARTITIONS_AT_A_TIME = 500
 
 
 def unblock_topic(options: ConnectionOptions, topic: TopicName) -> list[str]:
-    """End rows of transactions that have already ended. Open transactions stay open.
+    """Make readers of the topic skip rows whose transactions have already ended. Open transactions stay open.
 
     Args:
-        options: The connections to brokers.
-        topic: A topic, or one partition of it.
+        options: The options of the connections to brokers.
+        topic: A topic, or one partition of a topic.
 
     Returns:
-        The names of the topic partitions.
+        The full names of the topic partitions.
 
     Raises:
         TopicNotFoundError: The topic does not exist.
-        PulsarError: A partition could not be written to. The others are done.
+        PulsarError: Writing to a partition failed. All other partitions are unblocked.
 
     """
     with BrokerClient.for_planning(options) as client:
@@ -53,10 +54,11 @@ def unblock_topic(options: ConnectionOptions, topic: TopicName) -> list[str]:
 def _pass(
     client: BrokerClient, coordinators: Coordinators, partitions: list[str], coordinator: int
 ) -> list[Exception]:
-    """End a transaction of the coordinator in each partition, and return the failures."""
+    """End one transaction of the coordinator in each of the partitions, and return the errors."""
     transaction, messages = send_nothing(client, coordinators, partitions, coordinator)
     unconfirmed: list[EmptyMessage] = [message for message in messages if message.is_unconfirmed]
-    # A message without a receipt may arrive after the abort and hide rows itself. Its transaction times out.
+    # A message without a receipt may arrive after an abort, and would then block readers too. So its transaction is not
+    # aborted, and times out.
     if transaction is not None and not unconfirmed:
         coordinators.abort_all([transaction])
     return [message.fault for message in messages if message.fault is not None]
