@@ -1,4 +1,4 @@
-"""The changelog of a table for SQL's `CHANGES`: its columns, and the options that read it."""
+"""The changelog of a table for SQL's `CHANGES`: the columns, and the options of the data source that read it."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ def load_changelog(
     *,
     updates: bool,
 ) -> dict[str, Any]:
-    """Return the changelog of a table.
+    """Return the schema, the read options and the key column of a table's changelog.
 
     Args:
         cluster: The cluster of the catalog.
         namespace: The parts of the namespace.
         table: The table's name.
-        bounds: `start` and `end` of `kind` version (texts), timestamp (Unix microseconds) or none. `start_inclusive`
-            and `end_inclusive` state whether they are included.
-        deduplication: Spark's option `deduplicationMode`.
-        updates: Spark's option `computeUpdates`.
+        bounds: The range of the changes. `kind` is `version` (`start` and `end` are texts), `timestamp` (`start` and
+            `end` are Unix microseconds) or `none`. `start_inclusive` and `end_inclusive` are booleans.
+        deduplication: The value of Spark's option `deduplicationMode`.
+        updates: The value of Spark's option `computeUpdates`.
 
     Raises:
-        CatalogUnsupported: A topic's messages do not contain the requested facts.
+        CatalogUnsupported: The messages do not contain the requested information, or the table is a system table.
         TopicNotFoundError: The topic does not exist.
 
     """
@@ -76,10 +76,10 @@ def load_changelog(
 
 
 def _key(cluster: Cluster, topic: TopicName) -> str | None:
-    """Return the value column that is the key, or None if the table has none.
+    """Return the value column that is the key; None if the table has no key column.
 
     Raises:
-        PermissionDenied: The key column is unknown. Guessing would silently return changes of another kind.
+        PermissionDenied: The role may not read the key column. Without the key column, the changes would be wrong.
         OptionError: `admin.url` is not set.
 
     """
@@ -116,7 +116,10 @@ def _bounds(topic: TopicName, bounds: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _offsets(topic: TopicName, version: str) -> str:
-    """Return the value of an offsets option. A position without a partition belongs to a topic without partitions."""
+    """Convert a version to the value of `startingOffsets` or `endingOffsets`.
+
+    A version that is a position belongs to a topic without partitions.
+    """
     try:
         position = Position.parse(version)
     except OptionError:
@@ -125,12 +128,12 @@ def _offsets(topic: TopicName, version: str) -> str:
 
 
 def _start_ms(microseconds: int, bounds: Mapping[str, Any]) -> int:
-    """Return the inclusive start in whole milliseconds, the unit of publish times."""
+    """Return the inclusive start time, rounded to milliseconds, because publish times have this unit."""
     if bounds["start_inclusive"]:
         return -(-microseconds // 1000)
     return microseconds // 1000 + 1
 
 
 def _end_ms(microseconds: int, bounds: Mapping[str, Any]) -> int:
-    """Return the exclusive end in whole milliseconds."""
+    """Return the exclusive end time, rounded to milliseconds."""
     return microseconds // 1000 + 1 if bounds["end_inclusive"] else -(-microseconds // 1000)

@@ -1,4 +1,4 @@
-"""The clients with which the catalog's process reaches Pulsar. They are opened on first use, and kept."""
+"""The Pulsar clients of the catalog's process. A client is opened on its first use, and stays open."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _BRIEF_MS: Final = 15_000
 
 
 class Cluster:
-    """The clients of one process, which reconnect after a fault. Close the cluster, or use it as a context manager."""
+    """The clients of one process. A client reconnects after a failure.
+
+    The caller closes the cluster, or uses the cluster as a context manager.
+    """
 
     def __init__(self, settings: CatalogSettings) -> None:
         """Store the settings, without opening a connection."""
@@ -46,7 +49,10 @@ class Cluster:
 
     @cached_property
     def client(self) -> BrokerClient:
-        """Return the broker client. Several threads may send requests; only the answering thread may use `until`."""
+        """Return the broker client.
+
+        Several threads may send requests. Only the thread that answers the JVM's calls may use `until`.
+        """
         return BrokerClient.for_planning(self.settings.connection)
 
     @property
@@ -61,7 +67,7 @@ class Cluster:
 
     @cached_property
     def brief_admin(self) -> AdminClient:
-        """Return an admin client that fails within seconds, for requests that a query waits for.
+        """Return an admin client with short timeouts, because a query waits for its requests.
 
         Raises:
             OptionError: `admin.url` is not set.
@@ -83,7 +89,7 @@ class Cluster:
 
     @cached_property
     def known_files(self) -> KnownFiles:
-        """Return the files of topics' tables. Only the answering thread may use them."""
+        """Return the cache of table files. Only the thread that answers the JVM's calls may use the cache."""
         return KnownFiles()
 
     def _require_admin(self) -> None:

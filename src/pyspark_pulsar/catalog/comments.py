@@ -1,4 +1,4 @@
-"""Comments of columns: the `doc` of fields in Avro's documents, for Pulsar's schema types AVRO and JSON."""
+"""Comments of columns, from the attribute `doc` of Avro fields, for Pulsar's schema types AVRO and JSON."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ StructJson = dict[str, Any]
 
 
 def add_comments(columns: StructJson, info: SchemaInfo | None) -> StructJson:
-    """Return a StructType in JSON with the comments of columns and of fields inside them.
+    """Add the comments of columns, and of fields inside columns, to a StructType in JSON.
 
     Args:
-        columns: The columns of the schema `info`.
+        columns: The columns of the schema `info`, as JSON of a StructType.
         info: The topic's schema.
 
     """
@@ -54,5 +54,5 @@ def _type(kind: Any, document: Any) -> Any:
 
 
 def _fields(record: Any) -> list[Mapping[str, Any]]:
-    """Return the fields of a record that is defined at this place. A named reference has none here."""
+    """Return the fields of a record definition; an empty list if the node is a reference to a named record."""
     return list(record.get("fields", [])) if isinstance(record, Mapping) else []

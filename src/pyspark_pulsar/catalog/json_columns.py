@@ -1,4 +1,4 @@
-"""Conversion of Spark's columns, in the JSON of the catalog's protocol, to Arrow's columns."""
+"""Conversion of Spark columns to Arrow columns. The catalog's protocol contains Spark columns as JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def arrow_columns(schema: Mapping[str, Any]) -> pa.Schema:
     """Return the Arrow schema of a StructType in JSON.
 
     Raises:
-        SchemaError: Spark cannot exchange one of the types as Arrow.
+        SchemaError: Spark cannot convert one of the types to Arrow.
 
     """
     return arrow_schema(struct_of_json(schema))
@@ -27,7 +27,7 @@ def arrow_column(name: str, kind: Any, *, nullable: bool = True) -> pa.Field:
 
 
 def comments(schema: Mapping[str, Any]) -> dict[tuple[str, ...], str]:
-    """Return the comments of columns, and of fields of structs in them, by path."""
+    """Return a map from the path of a column, or of a field inside a column, to its comment."""
     by_path: dict[tuple[str, ...], str] = {}
     for column in schema["fields"]:
         path, kind = (str(column["name"]),), column["type"]

@@ -1,10 +1,13 @@
-"""Conversion of Spark's identifiers of namespaces and tables to Pulsar's names and back, without loss. Pure.
+"""Lossless conversion between Spark's identifiers of namespaces and tables and Pulsar's names. No I/O.
 
-A namespace is `["tenant/namespace"]` or `["tenant", "namespace"]`. A table has the exact local name of its topic.
-Non-persistent topics have the prefix `non-persistent://`. Local names contain no slash, so both are unambiguous. `$`
-and the word of a system table after a table's name form the name of a system table: `orders$segments`. To keep such
-names unambiguous, a run of `$` before such a word is doubled in the names of other tables. So an odd run before such a
-word means a system table, and an even run does not.
+A namespace is `["tenant/namespace"]` or `["tenant", "namespace"]`. The name of a table is the local name of its topic.
+The table of a non-persistent topic has the prefix `non-persistent://`. Local names contain no slash, so the prefix is
+unambiguous.
+
+The name of a system table is a table's name, `$` and the word of the system table: `orders$segments`. A topic may have
+such a name too. So if the name of a topic ends with `$` and such a word, each `$` before the word is doubled in the
+table's name. In the name of a system table, each `$` at the end of the table's name is doubled too. An odd number of
+`$` before the word therefore means a system table, and an even number means a topic.
 """
 
 from __future__ import annotations
@@ -18,7 +21,10 @@ from pyspark_pulsar.errors import TopicNameError
 from pyspark_pulsar.model.topic import Namespace, TopicName, is_name
 
 COLUMNS_TABLE: Final = "columns"
-"""The word for the topic's table without later messages. It has the columns of the topic."""
+"""The word of the system table that reads the topic's table, without messages after its end.
+
+This system table has the columns of the topic.
+"""
 SYSTEM_TABLES: Final = ("segments", "offsets", "subscriptions", "schemas", "tier", COLUMNS_TABLE)
 
 _NON_PERSISTENT: Final = "non-persistent://"
@@ -29,16 +35,16 @@ _PARTS: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The meaning of a table's name."""
+    """The topic or system table that the name of a table means."""
 
     topic: TopicName
-    """The topic. If the table is one partition (`x-partition-3`), this is the partition's own name."""
+    """The topic. If the table is one partition, the name has the partition's suffix, as in `x-partition-3`."""
     system: str | None = None
-    """The word of the topic's system table, one of `SYSTEM_TABLES`; None if the table is the topic itself."""
+    """The word of the system table, one of `SYSTEM_TABLES`; None if the table is the topic itself."""
 
     @property
     def name(self) -> str:
-        """Return the name that `parse_table` parses."""
+        """Return the name of the table, which `parse_table` parses."""
         local = self.topic.local
         if (match := _SUFFIX.fullmatch(local)) is not None:
             local = f"{match['before']}{match['run']}{match['run']}{match['word']}"
@@ -52,7 +58,7 @@ def parse_namespace(parts: Sequence[str]) -> Namespace:
     """Parse the name of a namespace.
 
     Raises:
-        TopicNameError: The parts are not a namespace, for example a tenant alone.
+        TopicNameError: The parts are not the name of a namespace; for example, they contain only a tenant.
 
     """
     named = parts[0].split("/") if len(parts) == 1 else parts
@@ -65,7 +71,7 @@ def parse_namespace(parts: Sequence[str]) -> Namespace:
 
 
 def tenant_of(parts: Sequence[str]) -> str | None:
-    """Return the tenant if `parts` name a tenant alone, or None. A tenant contains namespaces and no tables."""
+    """Return the tenant if `parts` is the name of a tenant, otherwise None."""
     return parts[0] if len(parts) == 1 and is_name(parts[0]) else None
 
 
@@ -77,7 +83,7 @@ def parse_table(parts: Sequence[str], table: str) -> Table:
         table: The table's name.
 
     Raises:
-        TopicNameError: The name is not valid for a topic.
+        TopicNameError: The name is not a valid name of a topic.
 
     """
     namespace = parse_namespace(parts)
@@ -95,7 +101,12 @@ def parse_table(parts: Sequence[str], table: str) -> Table:
 
 
 def _split_system(name: str) -> tuple[str, str | None]:
-    """Return a table's name and the word of its system table, or a topic's local name and None."""
+    """Split the name of a table.
+
+    Returns:
+        The name of the topic's table and the word of the system table, or the local name of the topic and None.
+
+    """
     match = _SUFFIX.fullmatch(name)
     if match is None:
         return name, None

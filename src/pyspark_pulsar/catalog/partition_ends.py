@@ -1,4 +1,4 @@
-"""The first and last positions of a topic partition, from the broker, for roles that may consume."""
+"""The first and last positions of a topic partition. The broker returns them to roles that may consume."""
 
 from __future__ import annotations
 
@@ -16,26 +16,27 @@ from pyspark_pulsar.read.sources.peek import first_entry
 
 @dataclass(frozen=True, slots=True)
 class PartitionEnds:
-    """The present ends of one topic partition."""
+    """The present first and last positions of one topic partition."""
 
     earliest: Position
-    """The position of the first message that is still kept."""
+    """The position of the first message that was not removed."""
     latest: Position
     """The position after the last message that consumers can see; `EARLIEST` if there are no messages."""
     last_published_ms: int | None
-    """The publish time of the last message in Unix milliseconds, by its producer's clock; None if unknown."""
+    """The publish time of the last message in Unix milliseconds, by its producer's clock; None if it is unknown."""
 
 
 def query_ends(client: BrokerClient, partition: TopicPartition) -> PartitionEnds:
-    """Query the ends of a topic partition.
+    """Query the first and last positions of a topic partition.
 
     Raises:
         TopicNotFoundError: The topic does not exist.
-        PermissionDenied: The role may not consume.
+        PermissionDenied: The role may not consume from the topic.
         ConnectionFailed: The broker cannot be reached.
 
     """
-    # A broker that has just loaded a topic can wait 30 s for the transaction buffer before it answers.
+    # A broker that has just loaded a topic may answer only after 30 s, because it first waits for the transaction
+    # buffer.
     retry_seconds = max(client.patience_seconds, 2 * client.request_seconds)
     log_end = client.retrying(partial(_log_end, client, partition), retry_seconds)
     if log_end.end.is_earliest:
@@ -48,10 +49,14 @@ def query_ends(client: BrokerClient, partition: TopicPartition) -> PartitionEnds
 
 
 def _log_end(client: BrokerClient, partition: TopicPartition) -> LogEnd:
-    """Query the ends with a consumer at the earliest position. Brokers move its cursor past removed messages."""
+    """Query the positions with a consumer that begins at `earliest`.
+
+    The broker moves the consumer's cursor past removed messages, so the cursor is at the first remaining message.
+    """
     consumer = subscribe(client, partition.name, EARLIEST)
     try:
         return consumer.await_log_end(consumer.request_log_end(), time.monotonic() + client.request_seconds)
     finally:
-        # Wait for the end of the consumer; otherwise the topic's subscriptions would still show it.
+        # Wait until the broker has closed the consumer. Otherwise, the list of the topic's subscriptions would still
+        # contain the consumer's subscription.
         consumer.close(client.request_seconds)

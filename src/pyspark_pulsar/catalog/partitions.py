@@ -1,4 +1,4 @@
-"""The partitions of a table, as SHOW PARTITIONS lists them: the topic's partitions, by the column `__partition`."""
+"""The partitions of a table for SHOW PARTITIONS. A partition of the topic is a value of the column `__partition`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def partitions(cluster: Cluster, namespace: Sequence[str], table: str) -> list[i
 
 
 def load_partition(cluster: Cluster, namespace: Sequence[str], table: str, partition: int) -> dict[str, str]:
-    """Return the row of the system table `$offsets` for a partition, as far as the role may see it.
+    """Return the row of the system table `$offsets` for a partition. Values that the role may not see are left out.
 
     Raises:
         TopicNotFoundError: The topic does not exist.

@@ -1,4 +1,4 @@
-"""The settings of a session under `spark.sql.catalog.<name>.`, checked once, when the catalog's process starts."""
+"""The settings of a catalog, `spark.sql.catalog.<name>.*`. They are checked when the catalog's process starts."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from pyspark_pulsar.options.unknown_options import unknown_options
 
 DEFAULT_NAMESPACE: Final = "public/default"
 
-# `python` is the interpreter that the JVM starts.
+# `python` names the interpreter with which the JVM starts the process.
 _CATALOG_SETTINGS: Final = ("defaultNamespace", "tenants", "systemTopics", "python")
-# Fields of options that each table sets itself.
+# Fields whose options have a different value for each table.
 _TABLE_FIELDS: Final = frozenset({"topic", "topics", "topics_pattern", "columns", "key_column"})
 _ANY_TOPIC: Final = "any"
 
 
 @dataclass(frozen=True, kw_only=True)
 class CatalogSettings:
-    """The settings of one catalog in a session."""
+    """The parsed settings of one catalog in a session."""
 
     default_namespace: Namespace
     tenants: tuple[str, ...] | None
-    """The tenants whose namespaces are listed, or None if all tenants that the role may list are shown."""
+    """The tenants whose namespaces are listed; None if these are all tenants that the role may list."""
     system_topics: bool
-    """True if listings show topics and namespaces that Pulsar reserves for itself."""
+    """True if lists of topics and namespaces contain names that Pulsar reserves for itself."""
     connection: ReadOptions
-    """The options for requests that concern no particular topic. Its `topic` is a placeholder."""
+    """The parsed read options for all tables. The value of `topic` is a placeholder."""
     write: WriteOptions
-    """The write options of all tables. Its `topic` is None."""
+    """The parsed write options for all tables. The value of `topic` is None."""
     read_texts: Mapping[str, str] = field(repr=False)
-    """The options for `spark.read`, including secrets."""
+    """The read options as texts, including secrets."""
     write_texts: Mapping[str, str] = field(repr=False)
 
     def read_options(self, topic: TopicName) -> dict[str, str]:
-        """Return the options for `spark.read.format("pulsar")` of a topic."""
+        """Return the options with which `spark.read.format("pulsar")` reads a topic."""
         return {**self.read_texts, "topic": topic_text(str(topic))}
 
     def write_options(self, topic: TopicName, key_column: str | None) -> dict[str, str]:
-        """Return the options for `df.write.format("pulsar")` of a topic."""
+        """Return the options with which `df.write.format("pulsar")` writes to a topic."""
         texts = {**self.write_texts, "topic": topic_text(str(topic))}
         if key_column is not None:
-            # The encoding of a table with a key column is fixed, and a setting for new tables would contradict it.
+            # The setting `keyValueEncoding` applies to new tables. In a table with a key column, the encoding is fixed.
             texts.pop("keyValueEncoding", None)
             texts["keyColumn"] = key_column
         return texts
@@ -58,10 +58,10 @@ def parse_settings(catalog: str, settings: Mapping[str, str]) -> CatalogSettings
 
     Args:
         catalog: The catalog's name.
-        settings: The values by keys without `spark.sql.catalog.<name>.`, in any case.
+        settings: A map from keys without `spark.sql.catalog.<name>.` to values. The case of keys is ignored.
 
     Raises:
-        OptionError: A setting is unknown or invalid. The text names the setting.
+        OptionError: A setting is unknown or invalid. The error text names the setting.
 
     """
     try:
@@ -86,7 +86,10 @@ def _parse(settings: Mapping[str, str]) -> CatalogSettings:
 
 
 def _split_by_scope(settings: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
-    """Return the catalog's settings, the read options and the write options. An alias becomes the option's own key."""
+    """Split the settings into the catalog's settings, the read options and the write options.
+
+    An alias is replaced by the key of its option.
+    """
     own = {key.lower(): key for key in _CATALOG_SETTINGS}
     reading, writing = _keys(ReadOptions), _keys(WriteOptions)
     by_scope: tuple[dict[str, str], dict[str, str], dict[str, str]] = ({}, {}, {})

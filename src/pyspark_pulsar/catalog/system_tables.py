@@ -1,4 +1,4 @@
-"""The system tables of a topic: their constant schemas and their present rows."""
+"""The schemas and rows of a topic's system tables."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ SCHEMAS: Final[Mapping[str, pa.Schema]] = {
         }
     ),
 }
-"""The schemas by the name of the system table. The partition of a topic without partitions is -1."""
+"""The schemas by the word of the system table. In the column `partition`, -1 means a topic without partitions."""
 
 Row = dict[str, Any]
 
@@ -98,13 +98,13 @@ def rows(cluster: Cluster, namespace: Sequence[str], table: str) -> list[list[An
     """Return the rows of a system table, in the order of its schema.
 
     Returns:
-        Times are ISO 8601 with microseconds in UTC. All other values are JSON values.
+        The rows. Times are texts in ISO 8601, in UTC with microseconds. All other values are JSON values.
 
     Raises:
         TopicNotFoundError: The topic does not exist.
         PermissionDenied: The role may not see the rows.
-        OptionError: The table needs `admin.url`, which is not set.
-        CatalogUnsupported: The table is not one of these system tables.
+        OptionError: The system table needs `admin.url`, and `admin.url` is not set.
+        CatalogUnsupported: `table` is not the name of a system table in `SCHEMAS`.
 
     """
     named = parse_table(namespace, table)
@@ -140,9 +140,9 @@ def _offsets(cluster: Cluster, topic: TopicName, count: int) -> Iterable[Row]:
 
 
 def offsets_of(cluster: Cluster, partitions: Sequence[TopicPartition]) -> Iterable[Row]:
-    """Yield the rows of the table `$offsets`, for roles that may consume.
+    """Yield the rows of the system table `$offsets`. The role must have the right to consume.
 
-    The entries and bytes come from the admin REST API, if the role may use it.
+    The values of `entries` and `bytes` are from the admin REST API. They are None if the role may not use that API.
     """
     kept = _stored_sizes(cluster, partitions)
     for partition in partitions:
@@ -198,7 +198,7 @@ def _subscription(
 
 
 def _first_unacknowledged(mark_delete: Any) -> str | None:
-    """Return the position after the last position up to which all messages are acknowledged."""
+    """Return the position of the first message that is not acknowledged."""
     ledger, separator, entry = str(mark_delete or "").partition(":")
     try:
         number, last = int(ledger), int(entry)
@@ -235,7 +235,7 @@ def _schema(registered: RegisteredSchema, topic: TopicName) -> Row:
 
 
 def _columns(info: SchemaInfo, topic: TopicName) -> str | None:
-    """Return the columns as in CREATE TABLE, or None if the schema cannot be read."""
+    """Return the columns in the syntax of CREATE TABLE; None if the schema cannot be read."""
     try:
         columns = resolve_read_schema(info, topic=str(topic)).value_columns
     except SchemaError:
@@ -244,12 +244,12 @@ def _columns(info: SchemaInfo, topic: TopicName) -> str | None:
 
 
 def _quoted(name: str) -> str:
-    """Quote a name for SQL if necessary. Spark's own `toDDL` needs a session."""
+    """Quote a name for SQL if necessary. This function exists because Spark's `toDDL` needs a session."""
     return name if _IDENTIFIER.fullmatch(name) else "`" + name.replace("`", "``") + "`"
 
 
 def _document(info: SchemaInfo, topic: TopicName) -> str | None:
-    """Return the schema's document as text. The documents of a pair are in one JSON object."""
+    """Return the document of a schema as text. For a KEY_VALUE schema, a JSON object contains both documents."""
     try:
         if info.type is not SchemaType.KEY_VALUE:
             return info.text or None
@@ -260,14 +260,14 @@ def _document(info: SchemaInfo, topic: TopicName) -> str | None:
 
 
 def _tier(cluster: Cluster, topic: TopicName, count: int) -> Iterable[Row]:  # noqa: ARG001
-    """Return the rows of `tier_status`. Raises its errors, and `CatalogUnsupported`."""
+    """Return the rows of the system table `$tier`. Raises `CatalogUnsupported` and the errors of `tier_status`."""
     from pyspark_pulsar.history.tiering.status import status_rows, tier_status
 
     return status_rows(tier_status(with_tables(cluster, topic), [topic]))
 
 
 def with_tables(cluster: Cluster, topic: TopicName) -> ReadOptions:
-    """Return the settings that locate the tables of topics. Raises `CatalogUnsupported` if they are not set."""
+    """Return the read options, which locate the tables of topics. Raises `CatalogUnsupported` if they do not."""
     options = cluster.settings.connection
     if not options.names_tables:
         raise CatalogUnsupported(

@@ -1,7 +1,7 @@
-"""Lists of namespaces and tables, and the facts about a table that Spark needs for a query.
+"""Listing namespaces and tables, and loading a table for a query.
 
-A role that may only consume a topic can load the topic's table: its existence and schema come from the broker. The
-admin REST API adds the lists, and the key column of a table.
+A role that may only consume from a topic can load its table, because the broker returns the existence and schema of the
+topic. The admin REST API is needed only for lists and for the key column of a table.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from pyspark_pulsar.schema.types.spark import spark_schema
 Properties = dict[str, str]
 
 _SYSTEM_TENANT: Final = "pulsar"
-# By default, Pulsar's functions worker uses these namespaces.
+# Pulsar itself uses these namespaces; `public/functions` is the default of its functions worker.
 _SYSTEM_NAMESPACES: Final = frozenset({Namespace("pulsar", "system"), Namespace("public", "functions")})
 
 _log: Final = logging.getLogger(__name__)
@@ -44,13 +44,13 @@ _log: Final = logging.getLogger(__name__)
 def list_namespaces(cluster: Cluster, parent: Sequence[str]) -> list[list[str]]:
     """List the namespaces of all shown tenants, or of one tenant.
 
-    The setting `tenants` selects the shown tenants. Without it, all tenants that the role may list are shown, otherwise
-    only the tenant of the default namespace. If the role may not list the namespaces of that tenant, it sees the
-    default namespace.
+    The setting `tenants` selects the shown tenants. Without this setting, all tenants are shown if the role may list
+    tenants. Otherwise only the tenant of the default namespace is shown. If the role may not list the namespaces of
+    that tenant, only the default namespace is shown.
 
     Args:
         cluster: The cluster of the catalog.
-        parent: `[]`, or `["tenant"]`. A namespace contains no others.
+        parent: `[]` for all shown tenants, or `["tenant"]`. The result for a namespace is empty.
 
     Raises:
         NamespaceNotFoundError: The tenant does not exist.
@@ -73,10 +73,11 @@ def list_namespaces(cluster: Cluster, parent: Sequence[str]) -> list[list[str]]:
 
 
 def list_tables(cluster: Cluster, namespace: Sequence[str]) -> list[str]:
-    """List the names of topics, sorted, without partitions and system tables. A tenant alone has no tables.
+    """List the names of the tables in a namespace, sorted. A table is a topic; system tables are left out.
 
-    Without `admin.url` or the right to list, the broker is queried. The broker lists only persistent topics. It lists a
-    partitioned topic only if some partition was in use. It does not report whether the namespace exists.
+    If `namespace` is only a tenant, the list is empty. Without `admin.url`, or if the role may not list topics, the
+    broker is queried instead of the admin REST API. The broker lists only persistent topics, and a partitioned topic
+    only if at least one partition was in use. The broker does not report that a namespace does not exist.
 
     Raises:
         NamespaceNotFoundError: The namespace does not exist.
@@ -95,13 +96,13 @@ def list_tables(cluster: Cluster, namespace: Sequence[str]) -> list[str]:
 
 
 def load_table(cluster: Cluster, namespace: Sequence[str], table: str) -> dict[str, Any]:
-    """Return the facts that Spark needs to query a table. The catalog's protocol describes the members.
+    """Return the schema and options with which Spark queries a table. The catalog's protocol describes the members.
 
     Raises:
         TopicNotFoundError: The topic does not exist.
         SchemaError: The schema cannot be read.
-        ConnectionFailed: The broker or the `admin.url` cannot be reached. Without the admin API, the key column would
-            silently be missing.
+        ConnectionFailed: The broker or the admin REST API cannot be reached. The call fails even if only the admin REST
+            API is unreachable, because the key column would be missing without a warning.
 
     """
     named = parse_table(namespace, table)
@@ -126,13 +127,13 @@ def load_table(cluster: Cluster, namespace: Sequence[str], table: str) -> dict[s
 
 
 def _columns_table(cluster: Cluster, named: Table) -> dict[str, Any]:
-    """Return the facts about the topic's table, for queries without later messages.
+    """Return the schema and options with which Spark queries only the topic's table.
 
-    Also raises the errors of `TopicTables`.
+    Messages after the end of the table are not read. Raises the errors of `TopicTables`, and these errors.
 
     Raises:
         TopicNotFoundError: The topic does not exist, or has no table.
-        CatalogUnsupported: The settings do not name a catalog of tables.
+        CatalogUnsupported: The setting `tierCatalog` is missing.
         TierMismatch: The topic was tiered to another table.
 
     """
@@ -170,12 +171,15 @@ def read_schema(cluster: Cluster, topic: TopicName) -> ReadSchema:
 
 
 def require_topic(cluster: Cluster, topic: TopicName) -> int:
-    """Return the topic's number of partitions, 0 for a topic without partitions. Raises `TopicNotFoundError`."""
+    """Return the topic's number of partitions; 0 if the topic has none. Raises `TopicNotFoundError`."""
     return cluster.client.partition_count(topic)
 
 
 def require_tenant(cluster: Cluster, tenant: str) -> None:
-    """Raise `NamespaceNotFoundError` if the tenant does not exist. A role that may not check this gets no error."""
+    """Raise `NamespaceNotFoundError` if the tenant does not exist.
+
+    If the role may not check whether the tenant exists, no error is raised.
+    """
     try:
         exists = not cluster.has_admin or cluster.admin.tenants.exists(tenant)
     except PermissionDenied:
@@ -201,9 +205,9 @@ def _shown_tenants(cluster: Cluster) -> tuple[str, ...]:
 
 
 def _namespaces_of_tenants(cluster: Cluster, tenants: Sequence[str]) -> list[Namespace]:
-    """Return the namespaces of tenants, with concurrent requests.
+    """Return the namespaces of several tenants, with concurrent requests.
 
-    A tenant that cannot be listed does not hide the others.
+    If the namespaces of a tenant cannot be listed, the tenant is left out.
     """
 
     def namespaces_or_none(tenant: str) -> list[Namespace]:
@@ -261,7 +265,7 @@ def _topics_by_broker(cluster: Cluster, namespace: Namespace) -> frozenset[Topic
     listing = client.listings({namespace: None})[namespace]
     names = {topic for topic in listing.names if with_system or not topic.is_system}
     wholes = {topic.without_partition() for topic in names} - names
-    # A name with a partition suffix belongs to a partition only if the topic has partitions.
+    # A topic without partitions may also have a name with the suffix of a partition.
     partitioned = {topic for topic, count in client.present_partitions(wholes).items() if count}
     return frozenset(
         topic.without_partition() if topic.without_partition() in partitioned else topic for topic in names
@@ -269,7 +273,9 @@ def _topics_by_broker(cluster: Cluster, namespace: Namespace) -> frozenset[Topic
 
 
 def own_properties(admin: AdminClient, topic: TopicName) -> Properties:
-    """Return the properties that Pulsar stores for a topic. A partition has the properties of the whole topic.
+    """Return the properties that Pulsar stores for a topic.
+
+    A partition has no properties, so the call returns the properties of its partitioned topic.
 
     Raises:
         TopicNotFoundError: The topic does not exist.
@@ -281,15 +287,15 @@ def own_properties(admin: AdminClient, topic: TopicName) -> Properties:
     except TopicNotFoundError:
         if whole == topic:
             raise
-        # Producers can create whole topics with a partition suffix.
+        # A producer can create a topic without partitions whose name has the suffix of a partition.
         return admin.topics.properties(topic)
 
 
 def _submit_own_properties(cluster: Cluster, topic: TopicName) -> Future[Properties] | None:
-    """Request the topic's properties while the broker is queried for the schema.
+    """Start the request for the topic's properties, so that the schema can be requested at the same time.
 
     Returns:
-        None without `admin.url`, and for a non-persistent topic, which has no properties.
+        The future of the properties; None if there is no `admin.url` or the topic is not persistent.
 
     """
     if not cluster.has_admin or not topic.is_persistent:
@@ -314,7 +320,7 @@ def _shown_note(cluster: Cluster, topic: TopicName) -> TierNote | None:
 
 
 def _metadata(cluster: Cluster, resolved: ReadSchema) -> Any:
-    """Return all metadata columns, and the column for bad rows if the settings show bad rows."""
+    """Return all metadata columns. With `mode=PERMISSIVE`, add the column for the bytes of bad rows."""
     corrupt = resolved.corrupt_column
     if cluster.settings.connection.mode != "PERMISSIVE" or corrupt is None:
         return _all_metadata()

@@ -1,1 +1,1 @@
-"""Procedures for `CALL catalog.system.name(...)`: operations on a topic over the admin REST API."""
+"""The procedures of `CALL catalog.system.name(...)`, which operate on a topic over the admin REST API."""

@@ -1,4 +1,7 @@
-"""Compaction and offloading in brokers: start and progress. The result has a row for each topic partition."""
+"""Starting compaction and offloading in brokers, and querying the progress.
+
+The result has a row for each topic partition.
+"""
 
 from __future__ import annotations
 
@@ -42,17 +45,17 @@ def compact(cluster: Cluster, topic: TopicName, *, wait: bool) -> Answer:
 
 
 def follow_compaction(cluster: Cluster, state: Mapping[str, Any]) -> Answer:
-    """Return the present state of a compaction, from the `follow` of an earlier answer."""
+    """Return the progress of a compaction. `state` is the value of `follow` in the previous answer."""
     partitions = _partitions(cluster, TopicName.parse(state["topic"]))
     rows = [_row(partition, cluster.admin.operations.compaction_status) for partition in partitions]
     return _answer(rows, state)
 
 
 def offload(cluster: Cluster, topic: TopicName, *, keep_bytes: int, wait: bool) -> Answer:
-    """Start to offload a topic's ledgers.
+    """Start to offload the closed ledgers of a topic.
 
     Raises:
-        OptionError: The size is negative.
+        OptionError: `keep_bytes` is negative.
         CatalogUnsupported: The topic is non-persistent.
 
     """
@@ -69,7 +72,7 @@ def offload(cluster: Cluster, topic: TopicName, *, keep_bytes: int, wait: bool) 
 
 
 def follow_offload(cluster: Cluster, state: Mapping[str, Any]) -> Answer:
-    """Return the present state of an offload, from the `follow` of an earlier answer."""
+    """Return the progress of an offload. `state` is the value of `follow` in the previous answer."""
     rows = []
     for partition in _partitions(cluster, TopicName.parse(state["topic"])):
         end = state["ends"].get(str(partition.index))
@@ -82,10 +85,10 @@ def follow_offload(cluster: Cluster, state: Mapping[str, Any]) -> Answer:
 
 
 def first_kept(ledgers: tuple[Ledger, ...], keep_bytes: int) -> int | None:
-    """Return the id of the first ledger that is not offloaded, or None if there is nothing to offload.
+    """Return the id of the first ledger that must not be offloaded; None if no ledger must be offloaded.
 
-    The last ledger is still being written, so it stays. Older ledgers stay as long as all together are not larger than
-    `keep_bytes`.
+    The last ledger is not offloaded, because it is still being written. The newest ledgers before it are not offloaded
+    either, while the total size, with the last ledger, is at most `keep_bytes`.
     """
     size = 0
     kept = ledgers[-1].id if ledgers else 0

@@ -1,4 +1,4 @@
-"""The procedures by name, and the JVM's calls for them."""
+"""The procedures of the catalog by name, and the calls with which the JVM lists and runs procedures."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _PAUSE_MS: Final = 250
 
 
 def list_procedures(cluster: Cluster, namespace: Sequence[str]) -> list[str]:  # noqa: ARG001
-    """Return the names of the procedures. All are in the namespace `system`."""
+    """Return the names of the procedures in a namespace. Only the namespace `system` contains procedures."""
     return sorted(PROCEDURES) if list(namespace) == [_NAMESPACE] else []
 
 
 def load_procedure(cluster: Cluster, namespace: Sequence[str], name: str) -> dict[str, Any]:  # noqa: ARG001
-    """Return the signature of a procedure. Raises `CatalogUnsupported` for an unknown name."""
+    """Return the signature of a procedure. Raises `CatalogUnsupported` if the name is unknown."""
     if list(namespace) != [_NAMESPACE] or name.lower() not in PROCEDURES:
         known = ", ".join(f"{_NAMESPACE}.{each}" for each in sorted(PROCEDURES))
         raise CatalogUnsupported(
@@ -43,7 +43,7 @@ def load_procedure(cluster: Cluster, namespace: Sequence[str], name: str) -> dic
 def call_procedure(
     cluster: Cluster, name: str, namespace: Sequence[str], table: str, arguments: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Call a procedure. Also raises the procedure's own errors.
+    """Run a procedure. Raises the errors of the procedure, and these errors.
 
     Raises:
         CatalogUnsupported: The table is a system table.
@@ -60,12 +60,15 @@ def call_procedure(
 
 
 def follow_procedure(cluster: Cluster, name: str, state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the progress of a call, from the `follow` of an earlier answer."""
+    """Return the progress of a call. `state` is the value of `follow` in the previous answer."""
     return _answer_document(name, PROCEDURES[name].follow(cluster, state))
 
 
 def _answer_document(name: str, answer: Answer) -> dict[str, Any]:
-    """Return the answer as a document, with the next call and the pause before it while the broker is working."""
+    """Convert an answer to a document for the JVM.
+
+    While the broker is working, the document contains the next call and the pause before this call.
+    """
     if answer.follow is None:
         return {"rows": answer.rows}
     return {"rows": answer.rows, "follow": {"name": name, "state": answer.follow}, "pause_ms": _PAUSE_MS}

@@ -1,4 +1,4 @@
-"""The parameters and results of a procedure, which Spark needs before a call."""
+"""The types for a procedure's signature and result."""
 
 from __future__ import annotations
 
@@ -15,42 +15,42 @@ Row = list[Any]
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a procedure, after `table`. Each procedure has the name of a table as its first parameter."""
+    """A parameter of a procedure. The first parameter of each procedure is `table`."""
 
     name: str
     type: str
-    """The type in SQL."""
+    """The SQL type of the parameter."""
     default: str | None
-    """The default in SQL; None if the parameter is required."""
+    """The default value as an SQL expression; None if the parameter is required."""
     comment: str
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The present result of a call."""
+    """The result of a call, which may be incomplete."""
 
     rows: list[Row]
-    """Values in the order of the procedure's columns."""
+    """The rows of the result, with values in the order of the procedure's columns."""
     follow: Mapping[str, Any] | None = None
-    """The state of unfinished work in the broker, as JSON for `Procedure.follow`; None if the work is finished."""
+    """The state of unfinished work in the broker, as JSON, for `Procedure.follow`; None if the work is finished."""
 
 
 def refuse_follow(cluster: Cluster, state: Mapping[str, Any]) -> Answer:
-    """Fail, because the procedure has finished with its call."""
+    """Raise AssertionError, because the procedure never leaves unfinished work."""
     raise AssertionError(f"expected nothing to be followed, got {state} of {cluster}")
 
 
 @dataclass(frozen=True, slots=True)
 class Procedure:
-    """A procedure of the catalog. It raises the errors of `AdminClient`, and the errors that its module names."""
+    """A procedure of the catalog. A call raises the errors of `AdminClient` and the errors of the function `call`."""
 
     description: str
     columns: pa.Schema
     call: Callable[..., Answer]
-    """Called with the cluster, the topic, and each parameter by its name."""
+    """The function that runs the procedure. Its arguments are the cluster, the topic, and each parameter by name."""
     parameters: tuple[Parameter, ...] = ()
     follow: Callable[[Cluster, Mapping[str, Any]], Answer] = field(default=refuse_follow)
-    """Called with the cluster and the `follow` of the previous answer."""
+    """The function that queries the progress. Its arguments are the cluster and `follow` of the previous answer."""
 
 
 TABLE: Final = Parameter("table", "STRING", None, "the table, as in FROM")

@@ -1,6 +1,6 @@
-"""The calls that the JVM can make, by name. Arguments are JSON values, by the names of the catalog's protocol.
+"""The calls that the JVM can make, by name. The arguments are JSON values; the catalog's protocol defines their names.
 
-Code that changes anything is imported on demand, because most processes only load tables.
+Modules for statements that change tables are imported on demand, because most processes only load tables.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pyspark_pulsar.model.topic import TopicName
 def _load_namespace(cluster: Cluster, namespace: Sequence[str]) -> dict[str, str]:
     """Return the properties of a namespace.
 
-    A tenant alone has no properties. A role without the right to see a namespace's properties sees none.
+    The result is empty if `namespace` is only a tenant, or if the role may not see the properties.
     """
     from pyspark_pulsar.catalog.statements import namespaces
 
@@ -126,7 +126,7 @@ def _follow_procedure(cluster: Cluster, **named: Any) -> dict[str, Any]:
 
 
 def _topic(named: Table, action: str) -> TopicName:
-    """Return the topic of a table. Raises `CatalogUnsupported` for a system table."""
+    """Return the topic of a table. Raises `CatalogUnsupported` if the table is a system table."""
     if named.system is not None:
         raise CatalogUnsupported(
             f"table {named.name}: expected a topic to be {action}, got a system table, which is read-only; a topic "
@@ -161,4 +161,7 @@ CALLS: Final[Mapping[str, Callable[..., Any]]] = {
     "call_procedure": _call_procedure,
     "follow_procedure": _follow_procedure,
 }
-"""Each function accepts the cluster and the arguments of the call, and returns the `result` of the protocol."""
+"""The functions by the name of the call.
+
+Each function accepts the cluster and the arguments of the call, and returns the `result` of the protocol.
+"""

@@ -1,7 +1,8 @@
-"""The service that answers `catalog.process.calls` one at a time (`spark.service`), with errors that Spark knows.
+"""The service of the catalog's process (`spark.service`), which runs one call of `catalog.process.calls` at a time.
 
-The first frame contains the catalog's name and its settings: `{"catalog": name, "settings": {...}}`. This module
-imports only what the answer to that frame needs, because the JVM waits for it.
+Errors of calls are converted to Spark's kinds of errors. The first frame contains the catalog's name and its settings:
+`{"catalog": name, "settings": {...}}`. The JVM waits for the answer to this frame, so this module imports only the
+modules that the answer needs.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _KINDS: Final = (
 
 
 class CatalogService:
-    """The service of one catalog. One thread uses the catalog's cluster."""
+    """The service of one catalog. Only one thread uses the catalog's cluster."""
 
     threads = 1
     idle_seconds: float | None = 600.0
@@ -77,7 +78,7 @@ class CatalogService:
 
 
 def _kind(call: str, fault: PulsarError) -> str:
-    """Return the kind of an error for Spark, which also depends on the call."""
+    """Return Spark's kind of an error, which depends on the error and the call."""
     changes = call.startswith(("create_", "alter_", "drop_"))
     if isinstance(fault, TopicNameError) and not call.startswith("create_"):
         about_table = call.endswith("_table") or call in ("table_properties", "rows")

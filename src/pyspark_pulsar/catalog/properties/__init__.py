@@ -1,1 +1,1 @@
-"""The properties of tables and namespaces, and the policies of Pulsar that they set."""
+"""The properties of tables and namespaces, and the Pulsar policies that these properties set."""

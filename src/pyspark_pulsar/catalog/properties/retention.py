@@ -1,4 +1,4 @@
-"""Retention properties of tables and namespaces: converts them to and from Pulsar's policies."""
+"""Conversion between the retention properties of tables and namespaces and Pulsar's retention policies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ RETENTION_PROPERTIES: Final = (TIME, SIZE)
 
 @dataclass(frozen=True)
 class Retention:
-    """A retention in minutes and MiB; -1 is infinite. Both are 0 to keep nothing; otherwise neither may be 0."""
+    """A retention in minutes and MiB.
+
+    The value -1 means infinite. If both values are 0, no message is retained. A single 0 is not valid.
+    """
 
     minutes: int
     megabytes: int
@@ -36,7 +39,7 @@ ALL: Final = Retention(INFINITE, INFINITE)
 
 
 def parse_policy(policy: Any) -> Retention | None:
-    """Return the retention of a broker's policy, or None if there is no policy."""
+    """Convert a broker's policy to a `Retention`; return None if there is no policy."""
     if not isinstance(policy, Mapping):
         return None
     return Retention(int(policy["retentionTimeInMinutes"]), int(policy["retentionSizeInMB"]))
@@ -45,17 +48,17 @@ def parse_policy(policy: Any) -> Retention | None:
 def change_retention(
     before: Retention | None, properties: Mapping[str, str], removed: Collection[str] = ()
 ) -> Retention | None:
-    """Return the retention after a change, or None if none is set any more.
+    """Return the retention after a change; None if the change removes the retention.
 
-    A limit that the change does not set keeps its value, or is infinite.
+    A limit that the change neither sets nor removes keeps its value. If it had no value, it is infinite.
 
     Args:
-        before: The retention before the change.
+        before: The retention before the change; None if there was none.
         properties: The properties that the change sets.
         removed: The names of the properties that the change removes.
 
     Raises:
-        OptionError: A value is invalid, or only one limit is 0.
+        OptionError: A value is invalid, or only one of the two limits is 0.
 
     """
     minutes = before.minutes if before and TIME not in removed else None
@@ -87,7 +90,7 @@ def _limits_text(minutes: int | None, megabytes: int | None) -> str:
 
 
 def apply_retention(admin: AdminClient, where: Namespace | TopicName, retention: Retention | None) -> None:
-    """Set a retention of a namespace or topic, or remove its retention if `retention` is None."""
+    """Set the retention policy of a namespace or topic; remove the policy if `retention` is None."""
     if retention is None:
         admin.policies.remove_retention(where)
     else:
@@ -95,9 +98,9 @@ def apply_retention(admin: AdminClient, where: Namespace | TopicName, retention:
 
 
 def keep_messages(admin: AdminClient, topic: TopicName) -> None:
-    """Set an infinite retention for a topic without a retention.
+    """Set an infinite retention for a topic to which no retention applies.
 
-    Without one, Pulsar deletes the topic with its messages when no client uses it any more.
+    Without a retention, Pulsar deletes the topic and its messages when no client uses the topic any more.
     """
     applied = parse_policy(admin.policies.applied(topic, "retention"))
     if applied is None or applied.keeps_nothing:

@@ -1,4 +1,4 @@
-"""Detection of misspelled properties. Unknown properties are stored as the topic's or namespace's own."""
+"""Detection of misspelled properties. A property with an unknown name is stored in the topic or namespace."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Final
 
 from pyspark_pulsar.errors import OptionError
 
-# Misspelled forms of `partitions` are `partition` and `num_partitions`; `partner` is a property of the user's own.
+# With this limit, `partition` and `num_partitions` are misspelled forms of `partitions`, and `partner` is not.
 _SMALLEST_LIKENESS: Final = 0.85
 
 
 def refuse_misspelling(key: str, known: Iterable[str]) -> None:
-    """Raise `OptionError` for a property that resembles one of `known` without being equal to any."""
+    """Raise `OptionError` if a property is not in `known` but resembles one of these names."""
     names = list(known)
     if key in names:
         return

@@ -1,4 +1,4 @@
-"""The properties of a table: the ones that CREATE TABLE may set, and the ones that are shown for a topic."""
+"""The properties of a table: the properties that CREATE TABLE accepts, and the properties that a topic shows."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from pyspark_pulsar.schema.primitive import PRIMITIVES
 
 OWN_PREFIX: Final = "pyspark-pulsar."
 KEY_COLUMN_PROPERTY: Final = f"{OWN_PREFIX}key_column"
-"""The topic's property that contains `key_column`."""
+"""The name of the topic's property that stores the table's property `key_column`."""
 
 READ_ONLY_PREFIX: Final = "pulsar."
 FORMAT_PROPERTIES: Final = ("value_format", "key_value_encoding")
 KNOWN: Final = (
     "partitions", *FORMAT_PROPERTIES, "key_column", *RETENTION_PROPERTIES, "message_ttl", "compaction_threshold",
 )  # fmt: skip
-"""Properties with a meaning. All others are stored as the topic's own."""
+"""The names of properties that this package interprets. Other properties are stored unchanged in the topic."""
 
 _CHECKED_NAMES: Final = (*KNOWN, *TIER_PROPERTIES)
 
@@ -53,7 +53,10 @@ _FORMATS: Final = {
 
 @dataclass(frozen=True)
 class TableProperties:
-    """The parsed properties of a CREATE TABLE. None means that a property is not set; `own` is stored unchanged."""
+    """The parsed properties of a CREATE TABLE statement.
+
+    A property that is not set is None. The properties in `own` are stored unchanged in the topic.
+    """
 
     partitions: int | None = None
     value_format: str | None = None
@@ -66,11 +69,11 @@ class TableProperties:
 
 
 def parse_table_properties(properties: Mapping[str, str]) -> TableProperties:
-    """Parse the properties of a CREATE TABLE.
+    """Parse the properties of a CREATE TABLE statement.
 
     Raises:
         OptionError: A value is invalid, or a name is misspelled.
-        CatalogUnsupported: Tables cannot have the property.
+        CatalogUnsupported: A property is one that tables cannot have.
 
     """
     stated = {key: value for key, value in properties.items() if not _is_ignored(key, value)}
@@ -97,7 +100,7 @@ def parse_table_properties(properties: Mapping[str, str]) -> TableProperties:
 
 
 def refuse_reserved(key: str) -> None:
-    """Raise `CatalogUnsupported` for a property that no table has."""
+    """Raise `CatalogUnsupported` if no table can have the property."""
     if key in _UNSUPPORTED:
         raise CatalogUnsupported(
             f"property '{key}': expected a table without it, because Pulsar stores the messages of a topic, got "
@@ -111,7 +114,7 @@ def refuse_reserved(key: str) -> None:
 
 
 def refuse_misspelled(key: str) -> None:
-    """Raise `OptionError` for a misspelled property. An unset property is not checked, because it may exist."""
+    """Raise `OptionError` if a property that is to be set has a misspelled name."""
     refuse_misspelling(key, _CHECKED_NAMES)
 
 
@@ -119,7 +122,7 @@ def parse_partitions(text: str) -> int:
     """Parse the number of partitions.
 
     Raises:
-        OptionError: The text is not a number of partitions that a topic may have.
+        OptionError: The text is not a whole number, or the number is too large.
 
     """
     number = int(text) if text.strip().isascii() and text.strip().isdigit() else -1
@@ -140,7 +143,7 @@ def compaction_without_keys(what: str) -> CatalogUnsupported:
 
 
 def key_column(topic_properties: Mapping[str, str]) -> str | None:
-    """Return the value column that is also the key, for a topic with these properties, or None."""
+    """Return the value column that is also the key, from a topic's properties; None if there is no such column."""
     return topic_properties.get(KEY_COLUMN_PROPERTY) or None
 
 
@@ -149,10 +152,10 @@ def has_separated_keys(info: SchemaInfo | None, topic: TopicName) -> bool:
 
 
 def stored_properties(admin: AdminClient, topic: TopicName, partitions: int) -> dict[str, str]:
-    """Return the properties of a topic and the policies that apply to it, as properties for CREATE TABLE.
+    """Return the properties of a topic, and the policies that apply to the topic, as properties for CREATE TABLE.
 
     Raises:
-        PermissionDenied: The role may not see them.
+        PermissionDenied: The role may not see the properties or policies.
 
     """
     whole = topic.without_partition() if admin.topics.partitions(topic.without_partition()) else topic
@@ -176,7 +179,7 @@ def stored_properties(admin: AdminClient, topic: TopicName, partitions: int) -> 
 def format_properties(info: SchemaInfo | None) -> dict[str, str]:
     """Return the properties with which CREATE TABLE registers a schema of the same type.
 
-    A primitive type needs no property, because its column determines the type.
+    A schema of a primitive type needs no property, because the type of its column determines the type of the schema.
     """
     if info is None:
         return {"value_format": "bytes"}
@@ -191,7 +194,8 @@ def format_properties(info: SchemaInfo | None) -> dict[str, str]:
 def _is_ignored(key: str, value: str) -> bool:
     """Return whether CREATE TABLE ignores a property.
 
-    Spark adds some properties, and SHOW CREATE TABLE shows some that cannot be set. Spark passes options twice.
+    CREATE TABLE ignores properties that Spark adds, and read-only properties from SHOW CREATE TABLE. Spark passes each
+    option twice, and the second copy is ignored too.
     """
     if key.startswith(_OPTION):
         if key.removeprefix(_OPTION) not in KNOWN:

@@ -1,4 +1,4 @@
-"""Times and sizes in the properties of tables and namespaces: parsing and printing. Minus one is infinite."""
+"""Parsing and printing the times and sizes in properties of tables and namespaces. The number -1 means infinite."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _MOST_BYTES: Final = 2**63 - 1
 
 
 def ttl_seconds(key: str, text: str) -> int:
-    """Parse a duration to seconds. Raises `OptionError` if the text is not a duration."""
+    """Parse a duration, and return seconds. Raises `OptionError` if the text is not a duration."""
     return _within(key, text, _seconds(key, text, "a duration such as 30s, 12h or 7d"), _MOST)
 
 
 def retention_minutes(key: str, text: str) -> int:
-    """Parse a duration in whole minutes, or `infinite`. Raises `OptionError` for other texts."""
+    """Parse a duration in whole minutes, or `infinite`, and return minutes. Raises `OptionError` for other texts."""
     expected = "a duration in whole minutes such as 12h or 7d, or infinite"
     if text.strip().lower() == _ENDLESS:
         return INFINITE
@@ -37,7 +37,7 @@ def retention_minutes(key: str, text: str) -> int:
 
 
 def retention_megabytes(key: str, text: str) -> int:
-    """Parse a size in whole MiB, or `infinite`. Raises `OptionError` for other texts."""
+    """Parse a size in whole MiB, or `infinite`, and return MiB. Raises `OptionError` for other texts."""
     expected = "a size in whole megabytes such as 512MB or 10GB, or infinite"
     if text.strip().lower() == _ENDLESS:
         return INFINITE
@@ -48,33 +48,33 @@ def retention_megabytes(key: str, text: str) -> int:
 
 
 def threshold_bytes(key: str, text: str) -> int:
-    """Parse a size to bytes. Raises `OptionError` if the text is not a size."""
+    """Parse a size, and return bytes. Raises `OptionError` if the text is not a size."""
     return _within(key, text, _size(key, text, "a size such as 100MB, or a number of bytes"), _MOST_BYTES)
 
 
 def printed_duration(seconds: int) -> str:
-    """Print a duration in the largest unit that is exact."""
+    """Format a duration in the largest unit in which it is a whole number."""
     return _in_units(seconds, _SECONDS, "s")
 
 
 def printed_size(size: int) -> str:
-    """Print a size in the largest unit that is exact, a power of 1024, or otherwise as a number of bytes."""
+    """Format a size in the largest unit from TB to KB in which it is a whole number, otherwise in bytes."""
     return _in_units(size, _BYTES, "")
 
 
 def printed_retention(minutes: int, megabytes: int) -> dict[str, str]:
-    """Return the two properties of a retention."""
+    """Return the properties `retention_time` and `retention_size` of a retention."""
     size = megabytes if megabytes < 0 else megabytes * _BYTES["MB"]
     seconds = minutes if minutes < 0 else minutes * _MINUTE
     return {"retention_time": printed_duration(seconds), "retention_size": printed_size(size)}
 
 
 def _in_units(number: int, units: Mapping[str, int], least: str) -> str:
-    """Print a number in the largest unit that is exact.
+    """Format a number in the largest unit in which it is a whole number.
 
     Args:
         number: The number, in the unit `least`.
-        units: The units, in decreasing order.
+        units: A map from the name of a unit to its length in the unit `least`, the largest unit first.
         least: The name of the smallest unit.
 
     """

@@ -1,1 +1,1 @@
-"""The files, columns and filters with which Spark's own Parquet scan reads the table of a topic."""
+"""The files, columns and filters for reading the table of a topic with Spark's own Parquet scan."""

@@ -1,4 +1,7 @@
-"""The answer to the jar's request for a scan: files, columns, filters by time, and options for the rest of the read."""
+"""The answer to the jar's request for a scan.
+
+The answer contains the files, the columns, the time filters, and the options for the messages after the table.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ from pyspark_pulsar.schema.types.spark import spark_schema
 _PUBLISHED: Final = "__publishTime"
 _HAPPENED: Final = "__eventTime"
 _MOST_WINDOWS: Final = 100
-"""Upper limit on distinct windows of topic partitions that are pushed down as a filter."""
+"""The largest number of different time windows for which the scan has filters."""
 _TABLE_OPTIONS: Final = ("tiercatalog", "tiercatalogsecrets", "tiertable")
 _BEHIND_TABLE: Final = "behindtable"
 
@@ -31,7 +34,10 @@ _BEHIND_TABLE: Final = "behindtable"
 def windows_of(
     options: ReadOptions, partitions: Sequence[TopicPartition]
 ) -> list[tuple[TimeWindow, list[int] | None]]:
-    """Return the query's windows, each with the indexes of its topic partitions, or with None if it applies to all."""
+    """Return the time windows of the query, each with the indexes of its topic partitions.
+
+    The indexes are None if the window applies to all topic partitions.
+    """
     by_window: dict[TimeWindow, list[int]] = {}
     for partition, window in resolve_windows(options, partitions).items():
         by_window.setdefault(window, []).append(partition.index)
@@ -46,7 +52,7 @@ def windows_of(
 def fields_of(
     columns: pa.Schema, windows: Iterable[tuple[TimeWindow, list[int] | None]]
 ) -> dict[str, pa.Field]:
-    """Return the fields of the query, then the fields that only the windows need."""
+    """Return the columns of the query by name, followed by the columns that only the time windows need."""
     fields = {column.name: column for column in columns}
     for window, indexes in windows:
         needed = {
@@ -67,9 +73,9 @@ def scan_answer(
     *,
     is_all: bool,
 ) -> dict[str, Any]:
-    """Return the scan in the form that the jar reads.
+    """Return the scan in the form of the protocol with the jar.
 
-    The answer has these members:
+    The answer has these members, and further members for the table and its files:
 
         schema      the columns that are read from files, as JSON of a StructType
         columns     the columns of the query, then the columns that only the windows need: `name`, `scanned` (whether
@@ -83,7 +89,7 @@ def scan_answer(
     scanned_fields = [
         pa.field(column.field.name, column.scanned) for column in scanned if column.scanned is not None
     ]
-    # Counting rows also reads a column.
+    # A query without columns counts rows, and for that the scan must read one column.
     schema = pa.schema(scanned_fields or [metadata_columns.FIELDS[PARTITION]])
     return {
         "table": table.name,
@@ -122,6 +128,9 @@ def _window(window: TimeWindow, indexes: list[int] | None) -> dict[str, Any]:
 
 
 def _rest(texts: Mapping[str, str], table: ColumnarTable) -> dict[str, str]:
-    """Return the options of the data source without the options for tables, because the rest reads no table."""
+    """Return the options with which the data source reads the messages after the table.
+
+    The options for tables are left out, because the data source reads no table.
+    """
     kept = {key: text for key, text in texts.items() if key not in _TABLE_OPTIONS}
     return {**kept, _BEHIND_TABLE: table_end_document(table.name, table.id, table.positions)}

@@ -1,6 +1,6 @@
-"""Checks of `tier_scan` that Spark's own Parquet scan reads exactly the rows that the data source reads.
+"""The checks of `tier_scan`: whether Spark's own Parquet scan would return the same rows as the data source.
 
-Each check raises `NotScannable` with the reason why the data source must read all rows.
+If not, a check raises `NotScannable` with the reason. The data source then reads all rows.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pyspark_pulsar.schema.read_schema import ReadSchema, known_columns
 
 
 def tiered_schemas(table: ColumnarTable) -> dict[int, TieredSchema]:
-    """Return the schemas of the table's rows by their ids."""
+    """Return the parsed schemas of the table's rows, by schema id."""
     return {
         number: parse_tiered_schema(text, f"table {table.name}")
         for number, text in table.schema_texts.items()
@@ -36,7 +36,10 @@ def tiered_schemas(table: ColumnarTable) -> dict[int, TieredSchema]:
 
 
 def topic_of(options: ReadOptions) -> TopicName:
-    """Return the topic of the scan. Raises `NotScannable` for options other than the topic, times and columns."""
+    """Return the topic of the scan.
+
+    Raises `NotScannable` if the query has options that only the data source supports.
+    """
     topic = None if options.topic is None else TopicName.parse(options.topic)
     if topic is None or topic != topic.without_partition():
         raise NotScannable("the scan is not of one whole topic")
@@ -69,7 +72,7 @@ def _is_earliest(bound: OffsetBound | None) -> bool:
 
 
 def check_ends(bound: OffsetBound | None, positions: TieredPositions) -> None:
-    """Raise `NotScannable` unless the query ends after the table, in every topic partition of the table."""
+    """Raise `NotScannable` unless the query ends at or after the end of the table in every topic partition."""
     if bound is None:
         return
     named = dict(bound.named)
@@ -80,7 +83,7 @@ def check_ends(bound: OffsetBound | None, positions: TieredPositions) -> None:
 
 
 def check_types(columns: pa.Schema, schema: ReadSchema) -> None:
-    """Raise `NotScannable` if the topic's schema has changed since the query was analyzed."""
+    """Raise `NotScannable` if the columns of the query differ from the topic's present schema."""
     known = known_columns(schema.value_columns, None)
     for column in columns:
         if column.name not in known or known[column.name].type != column.type:
@@ -88,7 +91,7 @@ def check_types(columns: pa.Schema, schema: ReadSchema) -> None:
 
 
 def check_rows(positions: TieredPositions, partitions: Sequence[TopicPartition], files: TableFiles) -> None:
-    """Raise `NotScannable` unless all rows of all files are certainly before the ends of existing topic partitions."""
+    """Raise `NotScannable` unless statistics show that all rows of the files are before the table's end positions."""
     if not len(files):
         raise NotScannable("the table has no files yet")
     ends = {partition.index: tiered.end for partition, tiered in positions.partitions.items()}
@@ -110,11 +113,11 @@ def check_rows(positions: TieredPositions, partitions: Sequence[TopicPartition],
 
 
 def holds_all(positions: TieredPositions, ends: Mapping[TopicPartition, Position]) -> bool:
-    """Return whether no topic partition has messages after the table, or ever had any.
+    """Return whether no topic partition has, or ever had, messages after the end of the table.
 
-    Ledgers are removed from the front, and each ledger id is used once. So while the last message is a tiered one, no
-    later message was removed, and the topic is the same. Nothing is known about an empty partition whose rows are in
-    the table.
+    The broker removes the oldest ledgers first, and never uses a ledger id again. So if the last message of a partition
+    is in the table, no later message was removed, and the topic was not created again. If a partition with rows in the
+    table is empty, later messages may have been removed, so the result is False.
     """
     tiered = positions.partitions
     return all(
@@ -126,7 +129,10 @@ def holds_all(positions: TieredPositions, ends: Mapping[TopicPartition, Position
 def check_named_by_topic(
     cluster: Cluster, tables: TopicTables, topic: TopicName, table: ColumnarTable
 ) -> None:
-    """Raise `TierMismatch` if the topic names another table, and `NotScannable` if the topic names none."""
+    """Check that the topic's record names this table. Raises `TierMismatch` if it names another table.
+
+    Raises `NotScannable` if the topic has no such record.
+    """
     note = fetch_note(cluster.admin, topic)
     if note is None:
         raise NotScannable("the topic does not name the table as its own")
@@ -134,9 +140,9 @@ def check_named_by_topic(
 
 
 def check_payloads(names: Sequence[str], files: TableFiles) -> None:
-    """Raise `NotScannable` if files keep payloads and the query reads values. Spark's scan cannot decode payloads.
+    """Raise `NotScannable` if the query reads values and the files may contain kept payloads.
 
-    A query without any column also decodes values.
+    Spark's scan cannot decode kept payloads. The data source decodes values even for a query without columns.
     """
     reads_values = not names or not all(name in metadata_columns.FIELDS for name in names)
     if reads_values and files.may_have_payloads:

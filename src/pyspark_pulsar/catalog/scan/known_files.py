@@ -1,7 +1,7 @@
-"""The data files of tables, as their manifests list them, kept between queries. One process, one thread.
+"""A cache of the data files of tables, as listed in the tables' manifests. Only one thread may use the cache.
 
-The manifests of 10,000 files are read in one second. Statistics of ten columns of these files need 10 MB. A
-state of a table never changes, and the next state shares most of its manifests.
+The manifests of 10,000 files are read in one second. The statistics of ten columns of these files need 10 MB. A version
+of a table never changes, and the next version has most of its manifests too.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ from pyspark_pulsar.history.columnar.table import ColumnarTable
 from pyspark_pulsar.history.columnar.table_files import Parts, TableFiles
 
 _MOST_FILES: Final = 50_000
-"""The largest number of files of all tables together. The last table is always kept."""
+"""The largest total number of files in the cache. The last used table is never removed."""
 
 
 @dataclass(slots=True)
 class _KnownTable:
-    """The last requested state of a table."""
+    """The cached files of one table, in the version that was requested last."""
 
     version: str = ""
     columns: frozenset[str] = frozenset()
-    """The columns whose statistics are kept."""
+    """The columns whose statistics are in the cache."""
     files: TableFiles | None = None
     parts: Parts = field(default_factory=dict)
 
 
 class KnownFiles:
-    """The files of the most recently used tables."""
+    """A cache of the files of the most recently used tables."""
 
     def __init__(self, most_files: int = _MOST_FILES) -> None:
         self._most_files = most_files
         self._known: OrderedDict[str, _KnownTable] = OrderedDict()
 
     def files_of(self, table: ColumnarTable, columns: Iterable[str]) -> TableFiles:
-        """Return all files of the table's state, with statistics of at least these columns.
+        """Return all files of the table's version, with statistics of at least these columns.
 
         Raises the errors of `ColumnarTable.all_files`.
         """

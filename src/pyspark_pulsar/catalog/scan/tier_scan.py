@@ -1,22 +1,23 @@
-"""A plan for Spark's own Parquet scan of a topic's table, for one query, if that scan can read the table.
+"""Planning one query of a topic with Spark's own Parquet scan of the topic's table, if that scan is possible.
 
-The jar combines that scan with the data source, which reads the messages after the end of the table (jvm:
-`TierScanRule`). Both together must return the same rows as the data source alone. So if there is any doubt, the data
+The jar combines the scan with the data source, which reads the messages after the end of the table (jvm:
+`TierScanRule`). The combination must return the same rows as the data source alone. If this is not certain, the data
 source reads all rows, and the answer contains the reason (`checks`). Otherwise the jar gets the result of
 `scan_answer`.
 
 These rules make the results equal:
 
-    rows       The scan reads all files of one state of the table. The data source begins at that state's positions.
+    rows       The scan reads all files of one version of the table. The data source begins at the end positions of
+               this version.
     times      Filters on the scan select rows by the data source's rules for messages.
     columns    `columnar.scan.spark_columns`
-    schemas    Each schema that tiered rows has the query's fields under the query's names
+    schemas    Each schema with tiered rows has the query's fields under the query's names
                (`columnar.scan.tiered_columns`).
-    payloads   If the query reads values, the data source reads files with kept payloads.
-    topic      The topic names the table as its own, or the data source compares creation times.
-    rights     The request for the ends of the topic partitions shows the broker that the role may consume.
+    payloads   If the query reads values and files have kept payloads, the data source reads all rows.
+    topic      The topic's record names the table, or the data source compares creation times.
+    rights     The broker checks the right to consume when the end positions of the topic partitions are requested.
 
-The data source is left out if no messages follow the table, because its planner and its task would cost more than a
+If no messages follow the table, the data source is not used, because its planner and its task would take longer than a
 small query.
 """
 
@@ -56,11 +57,11 @@ from pyspark_pulsar.schema.protobuf.descriptor_file import read_descriptor_file
 
 
 def tier_scan(cluster: Cluster, options: Mapping[str, str], columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the result of `scan_answer`, or under `refused` the reason why the data source must read all rows.
+    """Return the result of `scan_answer`, or `{"refused": reason}` if the data source must read all rows.
 
     Args:
         cluster: The cluster of the catalog.
-        options: All options of the scan that Spark will run, by keys in lowercase.
+        options: All options of the data source in the query, with keys in lowercase.
         columns: The columns that the query needs, as JSON of a StructType.
 
     """
@@ -69,14 +70,14 @@ def tier_scan(cluster: Cluster, options: Mapping[str, str], columns: Mapping[str
     except NotScannable as reason:
         return {"refused": str(reason)}
     except PulsarError as fault:
-        # The data source will find the same fault, and can read without the table.
+        # The data source finds the same fault, and may still be able to read without the table.
         return {"refused": f"{type(fault).__name__}: {fault}"}
 
 
 def _plan_scan(
     cluster: Cluster, options: ReadOptions, texts: Mapping[str, str], columns: pa.Schema
 ) -> dict[str, Any]:
-    """Return the answer of `tier_scan`. Raises `NotScannable`."""
+    """Return the result of `scan_answer`. Raises `NotScannable`."""
     topic = topic_of(options)
     partitions = partitions_of(topic, cluster.client.partition_count(topic))
     windows = windows_of(options, partitions)
@@ -101,6 +102,6 @@ def _plan_scan(
         ends = log_ends.ends(partitions)
     is_all = options.read_from == COLUMNS or holds_all(table.positions, ends)
     if is_all:
-        # The data source reads no ledger then, so its own check for a topic that was created again does not run.
+        # In this case the data source reads nothing, so its check for a topic that was created again does not run.
         check_named_by_topic(cluster, tables, topic, table)
     return scan_answer(texts, table, files, scanned, windows, is_all=is_all)

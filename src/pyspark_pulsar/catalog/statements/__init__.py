@@ -1,1 +1,1 @@
-"""SQL statements for namespaces and tables: create, alter, drop, describe."""
+"""The SQL statements that create, alter, drop and describe namespaces and tables."""

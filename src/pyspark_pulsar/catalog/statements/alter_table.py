@@ -1,4 +1,4 @@
-"""ALTER TABLE: registers changed columns as one new version of the schema, then sets properties and policies."""
+"""ALTER TABLE, which registers all changed columns as one new schema version, and then sets properties and policies."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from pyspark_pulsar.schema.primitive import RECORD_TYPES
 from pyspark_pulsar.write.key_column import keyed_columns, refuse_separated
 
 TableChange = Mapping[str, Any]
-"""Spark's `TableChange` in the form of the catalog's protocol."""
+"""The JSON of Spark's `TableChange` in the catalog's protocol."""
 
 _TTL, _THRESHOLD, _KEY, _PARTITIONS = "message_ttl", "compaction_threshold", "key_column", "partitions"
 _FIXED: Final = (*FORMAT_PROPERTIES, "provider", "owner")
@@ -46,7 +46,7 @@ _FIXED: Final = (*FORMAT_PROPERTIES, "provider", "owner")
 
 @dataclass
 class _Alteration:
-    """The changes of one statement: the column changes in their order, and the last change of each property."""
+    """The changes of one statement: all column changes in order, and the last change of each property."""
 
     columns: list[TableChange] = field(default_factory=list)
     properties: dict[str, str] = field(default_factory=dict)
@@ -54,13 +54,15 @@ class _Alteration:
 
 
 def alter_table(admin: AdminClient, topic: TopicName, changes: Sequence[TableChange]) -> None:
-    """Alter a table. All checks precede the first change. The schema changes first, because the broker may refuse it.
+    """Alter a table. All checks precede the first change.
+
+    The new schema is registered before the other changes, because the broker may refuse the schema.
 
     Raises:
         TopicNotFoundError: The topic does not exist.
-        SchemaError: The new schema is invalid, or another change happened at the same time.
+        SchemaError: The new schema is invalid, or another statement changed the schema at the same time.
         OptionError: The value of a property is invalid.
-        CatalogUnsupported: The change is not possible.
+        CatalogUnsupported: Tables of topics do not support the change.
 
     """
     partitions = admin.topics.partitions(topic)
@@ -88,7 +90,7 @@ def alter_table(admin: AdminClient, topic: TopicName, changes: Sequence[TableCha
         _register(admin, topic, info, record)
     for apply in policies:
         apply()
-    # The server may refuse any step before, and nothing can undo this one, so it is last.
+    # Raising the number of partitions cannot be undone, so it follows the steps that the server may refuse.
     if raised_to > partitions:
         admin.topics.set_partitions(topic, raised_to)
     _set_own(admin, topic, alteration, own)
@@ -104,7 +106,8 @@ def _sort_changes(topic: TopicName, changes: Sequence[TableChange]) -> _Alterati
             alteration.properties[key] = str(change["value"])
             alteration.unset.discard(key)
         elif kind == "remove":
-            # Removing the note of the topic's table means that the topic is tiered from scratch.
+            # A user removes the property that names the topic's table, in order to tier the topic again from the
+            # beginning.
             named = change["property"]
             key = named if named == TIER_NOTE else _changeable(topic, named)
             if key == _PARTITIONS:
@@ -177,7 +180,7 @@ _EDITS: Final[Mapping[str, Callable[[EditedRecord, TableChange], None]]] = {
 def _edit_record(
     topic: TopicName, info: SchemaInfo | None, changes: Sequence[TableChange]
 ) -> EditedRecord | None:
-    """Return the record after the changes, checked to be a valid document, or None without column changes."""
+    """Return the changed record after checking that it is valid; None if there are no column changes."""
     if not changes:
         return None
     if info is None or info.type not in RECORD_TYPES:
@@ -195,14 +198,14 @@ def _edit_record(
 
 
 def _register(admin: AdminClient, topic: TopicName, info: SchemaInfo, record: EditedRecord) -> None:
-    """Register the record as the newest version.
+    """Register the record as the newest schema version.
 
-    If a schema equals an older version, apart from comments, the registry returns the older version, and the newest
-    version stays. Such a schema gets an attribute that makes it different.
+    If a schema differs from an older version only by comments, the registry returns the older version and adds no
+    version. Then an additional attribute makes the schema different.
 
     Raises:
-        SchemaError: Another change happened at the same time, and this change has undone it. Registries have no
-            conditional updates.
+        SchemaError: Another statement registered a schema at the same time, and this call has replaced that schema. The
+            registry has no conditional updates, so this call cannot prevent the conflict.
 
     """
     if record.text() == json.dumps(json.loads(info.text), separators=(",", ":"), ensure_ascii=False):
@@ -285,7 +288,7 @@ def _check_compaction(
 
 
 def _policies(admin: AdminClient, topic: TopicName, alteration: _Alteration) -> list[Callable[[], None]]:
-    """Return the changes of policies, with their values already parsed."""
+    """Parse the values of the changed policies, and return functions that apply the changes."""
     changes: list[Callable[[], None]] = []
     if set(RETENTION_PROPERTIES) & {*alteration.properties, *alteration.unset}:
         before = retention.parse_policy(admin.policies.own(topic, "retention"))

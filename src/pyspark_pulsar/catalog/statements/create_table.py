@@ -1,4 +1,4 @@
-"""CREATE TABLE: creates a topic with its schema, properties and policies, or nothing."""
+"""CREATE TABLE, which creates a topic with its schema, properties and policies, or nothing after a failure."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ def create_table(
 
     Args:
         admin: The admin client.
-        topic: The topic.
+        topic: The topic to create.
         schema: The columns, as JSON of a StructType.
         properties: The properties of the table.
-        partitioning: The columns of PARTITIONED BY, which must be empty.
-        options: The write options, which apply if `properties` does not set a value.
+        partitioning: The columns of PARTITIONED BY. Any column raises an error.
+        options: The write options. They apply to values that `properties` does not set.
 
     Raises:
         TopicExistsError: The topic exists already.
         NamespaceNotFoundError: The namespace does not exist.
-        SchemaError: The columns have no schema in Pulsar.
+        SchemaError: No Pulsar schema can describe the columns.
         OptionError: The value of a property is invalid.
         CatalogUnsupported: Topics cannot have a requested feature.
 
@@ -86,8 +86,8 @@ def create_table(
     partitions = table.partitions if table.partitions is not None else options.partitions or 0
     admin.topics.create(topic, partitions)
     try:
-        # The schema is last: if this process is killed before, the missing columns show that the table is incomplete.
-        # So no table has its columns without its key column.
+        # The schema is registered last. If this process is killed before, the table has no columns, so users see that
+        # it is incomplete. And no table has its columns without its key column.
         _set_up(admin, topic, table)
         if registers:
             admin.schemas.register(topic, info)
@@ -99,7 +99,7 @@ def create_table(
 def _schema(
     topic: TopicName, schema: Mapping[str, Any], table: TableProperties, options: WriteOptions
 ) -> tuple[SchemaInfo, bool]:
-    """Return the topic's new schema, and whether it must be registered."""
+    """Return the schema of the new topic, and whether the schema must be registered."""
     columns = arrow_columns(schema)
     _refuse_metadata(topic, columns)
     write_schema = resolve_write_schema(

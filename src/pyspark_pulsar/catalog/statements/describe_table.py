@@ -1,4 +1,4 @@
-"""The properties that DESCRIBE EXTENDED and SHOW CREATE TABLE show, as far as the role may see them. No secrets."""
+"""The properties of a table for DESCRIBE EXTENDED and SHOW CREATE TABLE. They contain no secrets."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _log: Final = logging.getLogger(__name__)
 
 
 def table_properties(cluster: Cluster, namespace: Sequence[str], table: str) -> Properties:
-    """Return the properties for CREATE TABLE, and properties with the prefix `pulsar.`, which CREATE TABLE ignores.
+    """Return the properties of a table: properties for CREATE TABLE, and read-only properties (`pulsar.*`).
 
-    Properties that the role may not see are left out. Without `admin.url`, all properties from the admin REST API are
-    left out.
+    CREATE TABLE ignores the read-only properties. Properties that the role may not see are left out. Without
+    `admin.url`, all properties from the admin REST API are left out.
 
     Raises:
         TopicNotFoundError: The topic does not exist.
@@ -55,15 +55,15 @@ def table_properties(cluster: Cluster, namespace: Sequence[str], table: str) -> 
 
 
 def version_number(version: bytes) -> str:
-    """Return a schema version as text: a number for Pulsar's own registry, hexadecimal digits for other registries."""
+    """Format a schema version. Versions of Pulsar's registry are numbers; other versions are hexadecimal digits."""
     is_count = len(version) == VERSION_BYTES
     return str(int.from_bytes(version, "big", signed=True)) if is_count else version.hex()
 
 
 def _topic_properties(admin: AdminClient, topic: TopicName, partitions: int) -> Properties:
-    """Return the topic's properties and policies. If policies are refused, return only the topic's own properties.
+    """Return the topic's properties and policies. If the server refuses policies, return only the properties.
 
-    Servers without topic policies, and non-persistent topics, refuse the request itself.
+    Servers without topic policies refuse all requests for policies, as do all servers for non-persistent topics.
     """
     refusals = (PermissionDenied, ProtocolError, TopicNotFoundError)
     try:
@@ -93,7 +93,7 @@ def _read_only(info: SchemaInfo | None) -> Properties:
 
 
 def _statistics_properties(stats: Mapping[str, Any]) -> Properties:
-    """Return the properties for statistics. The backlog is the largest of all subscriptions."""
+    """Return the statistics as properties. The backlog in messages is the largest backlog of a subscription."""
     subscriptions = stats.get("subscriptions") or {}
     backlogs = [int(subscription.get("msgBacklog", 0)) for subscription in subscriptions.values()]
     return {

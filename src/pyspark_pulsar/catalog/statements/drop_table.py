@@ -1,4 +1,4 @@
-"""DROP TABLE: deletes a topic with its messages, subscriptions, policies and schemas."""
+"""DROP TABLE, which deletes a topic with its messages, subscriptions, policies and schemas."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def drop_table(admin: AdminClient, topic: TopicName) -> bool:
         False if the topic does not exist.
 
     Raises:
-        CatalogUnsupported: The topic is in use, or must not be changed.
+        CatalogUnsupported: The topic is in use, or `refuse_unchangeable` refuses the topic.
 
     """
     partitions = admin.topics.partitions(topic)
@@ -25,7 +25,7 @@ def drop_table(admin: AdminClient, topic: TopicName) -> bool:
 
 
 def refuse_unchangeable(admin: AdminClient, topic: TopicName, action: str) -> None:
-    """Raise `CatalogUnsupported` for topics that Pulsar reserves for itself, and for one partition of a topic."""
+    """Raise `CatalogUnsupported` if Pulsar reserves the topic for itself, or if the topic is one partition."""
     if topic.is_system:
         raise CatalogUnsupported(
             f"topic {topic}: expected a topic of yours to be {action}, got one that Pulsar reserves for itself; name "

@@ -1,7 +1,7 @@
-"""Changes to a record's Avro document, in place. Everything that a change does not name stays as it was registered.
+"""Changing a record's Avro document in place. All other parts of the document stay as they were registered.
 
-The sections "Schema Declaration" and "Schema Resolution" of Avro 1.11 define the changes after which earlier messages
-can still be read (https://avro.apache.org/docs/1.11.1/specification/#schema-resolution).
+The sections "Schema Declaration" and "Schema Resolution" of Avro 1.11 define which changes keep earlier messages
+readable (https://avro.apache.org/docs/1.11.1/specification/#schema-resolution).
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ Node = dict[str, Any]
 Path = Sequence[str]
 
 REVISION: Final = "pyspark-pulsar.revision"
-"""The name of an attribute of the record. Avro's readers ignore the attribute."""
+"""The name of an attribute of the record that Avro's readers ignore."""
 
 _METADATA: Final = "__"
 _BUILT_IN: Final = ("null", "boolean", "int", "long", "float", "double", "string", "bytes")
 _NAMED: Final = ("record", "error", "enum", "fixed")
-# The types to which Avro's readers promote each type.
+# A map from each type to the types to which Avro's readers can promote its values.
 _PROMOTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "int": ("long", "float", "double"),
     "long": ("float", "double"),
@@ -48,19 +48,21 @@ _TYPES: Final = {
 
 
 class EditedRecord:
-    """A document that changes edit. Paths are Spark's: names of fields, `element` of an array, `value` of a map.
+    """An Avro document that the methods change.
+
+    A path has Spark's form: names of fields, `element` inside an array, and `value` inside a map.
 
     The methods raise `CatalogUnsupported` for changes after which existing messages could not be read. They raise
     `SchemaError` for fields that do not exist, and for names and types that Avro does not support.
     """
 
     def __init__(self, node: Node, *, where: str, of_json: bool = False) -> None:
-        """Keep the document for edits.
+        """Store the document, which the methods change in place.
 
         Args:
             node: The parsed document.
-            where: The topic or schema, for errors.
-            of_json: Whether the document belongs to a JSON schema.
+            where: The name of the topic or schema, for error texts.
+            of_json: True if the document belongs to a schema of type JSON, False for type AVRO.
 
         """
         self._node = node
@@ -68,7 +70,7 @@ class EditedRecord:
         self._where = where
 
     def text(self) -> str:
-        """Return the document as compact JSON. Raises `SchemaError` if the document is not valid any more."""
+        """Return the document as compact JSON. Raises `SchemaError` if the changes have made the document invalid."""
         text = json.dumps(self._node, separators=(",", ":"), ensure_ascii=False)
         document = json_document(text) if self._of_json else text
         where = f"{self._where} after the change"
@@ -79,7 +81,10 @@ class EditedRecord:
         return [field["name"] for field in self._node["fields"]]
 
     def revise(self, number: int) -> None:
-        """Set an attribute that makes the document differ from all earlier versions, even if comments are ignored."""
+        """Set the attribute `REVISION`, which makes the document differ from all earlier versions.
+
+        Without this attribute, a registry that ignores comments may treat the document as an earlier version.
+        """
         self._node[REVISION] = number
 
     def add(self, path: Path, column: pa.Field, comment: str | None, position: Any) -> None:
@@ -87,9 +92,9 @@ class EditedRecord:
 
         Args:
             path: The path of the new field.
-            column: The column, with the last name of the path.
+            column: The type and the name of the column. The name is the last part of the path.
             comment: The column's comment.
-            position: "first", {"after": name}, or None if the field follows all others.
+            position: `"first"`, `{"after": name}`, or None if the field is the last one.
 
         """
         record = self._record(path[:-1], path)
@@ -130,7 +135,7 @@ class EditedRecord:
         fields.remove(field)
 
     def retype(self, path: Path, kind: pa.DataType) -> None:
-        """Change a field's type to a type to which Avro's readers promote the old one."""
+        """Change the type of a field. Avro's readers must be able to promote the old type to the new type."""
         holder, key = self._slot(path)
         present = _plain(holder[key])
         avro_type = _TYPES.get(kind)
@@ -153,13 +158,16 @@ class EditedRecord:
             holder[key] = avro_type
 
     def allow_null(self, path: Path) -> None:
-        """Make a field nullable. It is null in messages that lack it. A nullable field stays unchanged."""
+        """Make a field nullable, with null as its value in messages without the field.
+
+        A field that is nullable already does not change.
+        """
         field = self._field(path)
         kind = field["type"]
         branches = kind if isinstance(kind, list) else [kind]
         if "null" in branches:
             return
-        # In Avro, the default is a value of the first branch.
+        # In Avro, the default of a union must be a value of its first branch.
         field["type"] = [*branches, "null"] if "default" in field else ["null", *branches]
         field.setdefault("default", None)
 
@@ -168,7 +176,10 @@ class EditedRecord:
         return isinstance(kind, list) and "null" in kind
 
     def comment(self, path: Path, text: str | None) -> None:
-        """Set or remove the field's `doc`. Only fields can have one; the element of an array cannot."""
+        """Set the attribute `doc` of a field; remove it if `text` is None or empty.
+
+        Only fields have this attribute. An element of an array has no `doc`.
+        """
         field = self._field(path)
         if text:
             field["doc"] = text
@@ -189,7 +200,7 @@ class EditedRecord:
         raise self._missing(path, self._record(path[:-1], path))
 
     def _record(self, path: Path, whole: Path) -> Node:
-        """Return the record at a path. An empty path is the whole record."""
+        """Return the record at `path`. The empty path is the outermost record."""
         if not path:
             return self._node
         holder, key = self._slot(path)
@@ -206,7 +217,10 @@ class EditedRecord:
         return node
 
     def _slot(self, path: Path) -> tuple[Any, Any]:
-        """Return the container of the type at a path, without its null, and the key in the container."""
+        """Return the container of the type at a path, and the key of the type in the container.
+
+        For a union of null and another type, the container is the union, and the key is the index of the other type.
+        """
         if len(path) > 1 and path[-1] in ("element", "value"):
             around, key = self._slot(path[:-1])
             node, member = around[key], "items" if path[-1] == "element" else "values"
@@ -240,7 +254,7 @@ class EditedRecord:
         return names.index(after) + 1
 
     def _new_field(self, column: pa.Field, record_name: str) -> Node:
-        """Return the document of a new field. Its records get names that the document does not have yet."""
+        """Return the document of a new field. Records in the field get names that are new in the document."""
         taken = {name.rpartition(".")[2] for name in _defined_names(self._node)}
         base, number = record_name, 2
         while True:
@@ -268,14 +282,14 @@ def _node_of(node: Any) -> Node:
 
 
 def _plain(node: Any) -> str | None:
-    """Return the primitive type at a place, or None if the type is another one or has a logical type."""
+    """Return the name of a node's type; None if the node is not a plain name or has a logical type."""
     if isinstance(node, dict):
         return None if "logicalType" in node else _plain(node.get("type"))
     return node if isinstance(node, str) else None
 
 
 def _within(node: Any) -> Iterator[Any]:
-    """Yield a type and all types inside it."""
+    """Yield the type `node` and all types inside this type."""
     yield node
     if isinstance(node, list):
         for branch in node:
@@ -302,5 +316,5 @@ def _last_name(node: Node) -> str:
 
 
 def _references(node: Any) -> set[str]:
-    """Return the last parts of the names of types that a node refers to, including built-in types."""
+    """Return the names of all types that a node refers to, including built-in types, without Avro namespaces."""
     return {name.rpartition(".")[2] for name in _within(node) if isinstance(name, str)}

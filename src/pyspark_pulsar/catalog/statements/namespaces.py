@@ -1,4 +1,4 @@
-"""CREATE, ALTER and DROP NAMESPACE, and the properties that DESCRIBE NAMESPACE shows."""
+"""The statements CREATE, ALTER and DROP NAMESPACE, and the properties for DESCRIBE NAMESPACE."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ _LOCATION, _OWNER = "location", "owner"
 
 
 def load_namespace(admin: AdminClient, namespace: Namespace) -> dict[str, str]:
-    """Return the namespace's own properties and policies, as far as the role may see them.
+    """Return the properties and policies that are set for a namespace.
+
+    Values that the role may not see are left out.
 
     Raises:
         NamespaceNotFoundError: The namespace does not exist.
@@ -38,7 +40,7 @@ def load_namespace(admin: AdminClient, namespace: Namespace) -> dict[str, str]:
 
 
 def create_namespace(admin: AdminClient, namespace: Namespace, properties: Mapping[str, str]) -> None:
-    """Create a namespace with its properties, or not at all.
+    """Create a namespace with its properties. If setting the properties fails, delete the namespace again.
 
     Raises:
         NamespaceExistsError: The namespace exists already.
@@ -71,13 +73,13 @@ def alter_namespace(
 
 
 def drop_namespace(admin: AdminClient, namespace: Namespace, *, cascade: bool) -> bool:
-    """Delete a namespace. With `cascade`, delete its topics first, because brokers do not delete both in one step.
+    """Delete a namespace. With `cascade`, first delete its topics, because brokers delete only empty namespaces.
 
     Returns:
         False if the namespace does not exist.
 
     Raises:
-        NamespaceNotEmptyError: The namespace has topics. Topics that Pulsar reserves for itself do not count.
+        NamespaceNotEmptyError: The namespace has topics other than topics that Pulsar reserves for itself.
 
     """
     if not admin.namespaces.exists(namespace):
@@ -96,7 +98,7 @@ def drop_namespace(admin: AdminClient, namespace: Namespace, *, cascade: bool) -
             return fault
         return None
 
-    # If a topic cannot be dropped, the others are dropped all the same.
+    # If one topic cannot be dropped, all other topics are dropped nevertheless.
     for fault in map_concurrently(drop, sorted(topics)):
         if fault is not None:
             raise fault
