@@ -1,4 +1,4 @@
-"""The first and last positions of a topic partition. The broker returns them to roles that may consume."""
+"""The first and last positions of a topic partition, which the broker returns to roles that may consume."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The settings of a catalog, `spark.sql.catalog.<name>.*`. They are checked when the catalog's process starts."""
+"""The settings `spark.sql.catalog.<name>.*` of a catalog, which are checked when the catalog's process starts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CatalogSettings:
 
     default_namespace: Namespace
     tenants: tuple[str, ...] | None
-    """The tenants whose namespaces are listed; None if these are all tenants that the role may list."""
+    """The tenants whose namespaces are listed; None if all tenants that the role may list are shown."""
     system_topics: bool
     """True if lists of topics and namespaces contain names that Pulsar reserves for itself."""
     connection: ReadOptions

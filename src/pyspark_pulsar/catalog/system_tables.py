@@ -142,7 +142,8 @@ def _offsets(cluster: Cluster, topic: TopicName, count: int) -> Iterable[Row]:
 def offsets_of(cluster: Cluster, partitions: Sequence[TopicPartition]) -> Iterable[Row]:
     """Yield the rows of the system table `$offsets`. The role must have the right to consume.
 
-    The values of `entries` and `bytes` are from the admin REST API. They are None if the role may not use that API.
+    The values of `entries` and `bytes` are from the admin REST API. Both values are None if the role may not use the
+    admin REST API.
     """
     kept = _stored_sizes(cluster, partitions)
     for partition in partitions:

@@ -44,9 +44,9 @@ _log: Final = logging.getLogger(__name__)
 def list_namespaces(cluster: Cluster, parent: Sequence[str]) -> list[list[str]]:
     """List the namespaces of all shown tenants, or of one tenant.
 
-    The setting `tenants` selects the shown tenants. Without this setting, all tenants are shown if the role may list
-    tenants. Otherwise only the tenant of the default namespace is shown. If the role may not list the namespaces of
-    that tenant, only the default namespace is shown.
+    The setting `tenants` selects the shown tenants. Without this setting, all tenants are shown. If the role may not
+    list tenants, only the tenant of the default namespace is shown. If the role may not list the namespaces of that
+    tenant, only the default namespace is shown.
 
     Args:
         cluster: The cluster of the catalog.

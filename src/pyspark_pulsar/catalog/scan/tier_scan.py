@@ -2,8 +2,8 @@
 
 The jar combines the scan with the data source, which reads the messages after the end of the table (jvm:
 `TierScanRule`). The combination must return the same rows as the data source alone. If this is not certain, the data
-source reads all rows, and the answer contains the reason (`checks`). Otherwise the jar gets the result of
-`scan_answer`.
+source reads all rows, and the answer contains the reason (`checks`). If the scan is possible, the jar gets the result
+of `scan_answer`.
 
 These rules make the results equal:
 
@@ -102,6 +102,6 @@ def _plan_scan(
         ends = log_ends.ends(partitions)
     is_all = options.read_from == COLUMNS or holds_all(table.positions, ends)
     if is_all:
-        # In this case the data source reads nothing, so its check for a topic that was created again does not run.
+        # The data source reads nothing in this query, so its check for a topic that was created again does not run.
         check_named_by_topic(cluster, tables, topic, table)
     return scan_answer(texts, table, files, scanned, windows, is_all=is_all)

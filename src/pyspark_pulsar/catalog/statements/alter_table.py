@@ -201,7 +201,7 @@ def _register(admin: AdminClient, topic: TopicName, info: SchemaInfo, record: Ed
     """Register the record as the newest schema version.
 
     If a schema differs from an older version only by comments, the registry returns the older version and adds no
-    version. Then an additional attribute makes the schema different.
+    version. In this case, the call adds an attribute that makes the schema different.
 
     Raises:
         SchemaError: Another statement registered a schema at the same time, and this call has replaced that schema. The

@@ -1,4 +1,4 @@
-"""CREATE TABLE, which creates a topic with its schema, properties and policies, or nothing after a failure."""
+"""CREATE TABLE, which creates a topic with its schema, properties and policies. After a failure, nothing remains."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def create_table(
         schema: The columns, as JSON of a StructType.
         properties: The properties of the table.
         partitioning: The columns of PARTITIONED BY. Any column raises an error.
-        options: The write options. They apply to values that `properties` does not set.
+        options: The write options, for values that `properties` does not set.
 
     Raises:
         TopicExistsError: The topic exists already.

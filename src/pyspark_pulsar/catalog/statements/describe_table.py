@@ -1,4 +1,4 @@
-"""The properties of a table for DESCRIBE EXTENDED and SHOW CREATE TABLE. They contain no secrets."""
+"""The properties of a table for DESCRIBE EXTENDED and SHOW CREATE TABLE. No property contains a secret."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _read_only(info: SchemaInfo | None) -> Properties:
 
 
 def _statistics_properties(stats: Mapping[str, Any]) -> Properties:
-    """Return the statistics as properties. The backlog in messages is the largest backlog of a subscription."""
+    """Return the statistics as properties. `pulsar.backlog.messages` is the largest backlog of all subscriptions."""
     subscriptions = stats.get("subscriptions") or {}
     backlogs = [int(subscription.get("msgBacklog", 0)) for subscription in subscriptions.values()]
     return {

@@ -52,8 +52,8 @@ class EditedRecord:
 
     A path has Spark's form: names of fields, `element` inside an array, and `value` inside a map.
 
-    The methods raise `CatalogUnsupported` for changes after which existing messages could not be read. They raise
-    `SchemaError` for fields that do not exist, and for names and types that Avro does not support.
+    The methods raise `CatalogUnsupported` for changes after which existing messages could not be read. The methods
+    raise `SchemaError` for fields that do not exist, and for names and types that Avro does not support.
     """
 
     def __init__(self, node: Node, *, where: str, of_json: bool = False) -> None:
