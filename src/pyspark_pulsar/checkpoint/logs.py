@@ -31,7 +31,7 @@ class Logs:
     chunk_locations: ChunkLocations
 
     def close(self) -> None:
-        """Close the logs. Calls that wait for them fail."""
+        """Close the logs. Calls that wait for a log fail."""
         self.index.close()
         self.content_writer.close()
         self.content.close()

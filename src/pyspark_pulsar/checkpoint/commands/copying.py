@@ -1,8 +1,8 @@
 """Copying whole checkpoints to local folders and back, and checking whether all files of a checkpoint are readable.
 
 A copy from Pulsar contains the files of one point in time, even while a query is running. The reason is that the copy
-reads the files by id. A copy to Pulsar requires that the path in the checkpoint has no files. The command is then the
-owner of the checkpoint until a query takes over.
+reads the files by id. A copy to Pulsar requires that the path in the checkpoint has no files. After a copy to Pulsar,
+the command owns the checkpoint until a query takes over.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def content(checkpoint: Checkpoint, entry: Entry) -> Iterator[bytes]:
 def verify(checkpoint: Checkpoint) -> Iterator[tuple[Entry, PulsarError | None]]:
     """Read every file, and yield each file with its error, or with None if the file is readable.
 
-    The records of the index are not checked again, because reading the index has already checked them. Files that are
+    The records of the index are not checked again, because reading the index includes this check. Files that are
     deleted during the check are left out.
     """
     for entry in entries(checkpoint):

@@ -174,7 +174,7 @@ def chunk_gone(chunk: Chunk, where: str, partition: TopicPartition, why: object)
 
 
 def _runs(chunks: Sequence[Chunk]) -> Iterator[list[Chunk]]:
-    """Split chunks into runs that one reader can fetch.
+    """Split chunks into runs. One reader can fetch a whole run.
 
     The chunks of a run are in one ledger, in ascending order, with small gaps.
     """

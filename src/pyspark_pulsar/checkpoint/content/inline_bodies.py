@@ -73,7 +73,7 @@ class InlineBodies:
         return self._index.look(look)
 
     def _fetch(self, file_id: str, at: MessagePosition | None, where: str) -> bytes:
-        """Read the bytes from the topic. Raises `CheckpointLost` if the record does not contain them."""
+        """Read a file's bytes from the topic. Raises `CheckpointLost` if the record does not contain these bytes."""
         if at is not None:
             with self._cluster.borrowed() as client:
                 for position, payload in messages(client, self._partition, at, at, where):

@@ -1,7 +1,7 @@
 """Locations of a content log's closed ledgers in bookies and tiered storage.
 
-The search is the same as in the planning of reads. It uses the admin REST API, so `admin.url` must be set and
-`readFrom` must not be `broker`. All other ledgers are read from the broker.
+Reads are planned with the same search. The search uses the admin REST API, so `admin.url` must be set and `readFrom`
+must not be `broker`. All other ledgers are read from the broker.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 An exclusive producer writes this record. The broker of a topic counts the openings of exclusive producers, and reports
 this count to every producer. So an empty topic without a count is new. An empty topic with a count has lost its
-records. A process may die after opening the producer, before writing the record. Then the empty topic has a count, and
-a reader raises an error although nothing was lost. The opposite mistake, an empty state after a loss, is not possible.
+records. A process may die after opening the producer, before writing the record. A reader of the empty topic then
+raises an error although no record was lost. A reader never returns an empty state after a loss.
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ Missed, or lost
     position P searches a state again. Upkeep removes the oldest records, and never removes the last anchor or later
     records. So upkeep does not remove records that the new search needs. The search begins at that anchor, at a later
     anchor, or at the first remaining record. If the search still misses records before P or before an earlier position,
-    upkeep did not remove these records. Then the reader raises `CheckpointLost`. If the search misses records only
-    after P, upkeep has removed these records during the search, and the reader searches again. Upkeep removes records
-    only after it stores another snapshot. So the searches end when upkeep stores no snapshot during a search.
+    upkeep did not remove these records, and the reader raises `CheckpointLost`. If the search misses records only after
+    P, upkeep has removed these records during the search, and the reader searches again. Upkeep removes records only
+    after it stores another snapshot. So the searches end when upkeep stores no snapshot during a search.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ Reading after writing: `sync` requests the end of the log from the broker, and w
 applied. So a caller sees every record for which any process received a receipt before the call.
 
 A record of this process is applied when its receipt arrives, if its position directly follows the last applied record
-in the same ledger. Then no other record can be between the two. Otherwise, the thread applies the record when it reads
-that record. In both cases, records are applied in the order of the log.
+in the same ledger. No other record can be between two adjacent positions. If the position does not follow directly, the
+thread applies the record when it reads that record. In both cases, records are applied in the order of the log.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _POLL_SECONDS: Final = 0.5
 _STATE_SECONDS: Final = 15.0
 """The maximum wait for a state, in seconds, in addition to the duration of a call.
 
-It is less than 20 s, because the JVM waits 20 s longer than the maximum duration of a call.
+The value is less than 20 s, because the JVM waits 20 s longer than the maximum duration of a call.
 """
 _PAUSES: Final = (0.05, 0.1, 0.2, 0.5, 1.0)
 
@@ -92,7 +92,7 @@ class IndexLog:
             return "" if self._view.is_empty else self._await_state().owner
 
     def body(self, file_id: str) -> bytes | None:
-        """Return the bytes of a small file from memory; None if memory does not contain them."""
+        """Return the bytes of a small file from memory; None if the file is not in memory."""
         with self._view.changed:
             return self._view.replay.bodies.get(file_id)
 
@@ -132,7 +132,7 @@ class IndexLog:
             kind: The kind of the record.
             owner: The owner that the record names as its writer.
             deadline: The time after which the call fails.
-            details: The keys for this kind of record; the module `records` lists them.
+            details: The keys for this kind of record, which the module `records` lists.
             body: The bytes of small files.
             record_id: The id of the record; by default a new id.
             wait: With False, the call returns DONE when the record is stored, and does not wait for its outcome.

@@ -59,8 +59,8 @@ class IndexState:
             record: The next record of the index.
 
         Raises:
-            ValueError: The record has another form than this package writes. KeyError and TypeError have the same
-                meaning.
+            ValueError: The record has another form than this package writes. Such a record may also raise KeyError or
+                TypeError.
 
         """
         if record.kind in {Kind.FORMAT, Kind.SNAPSHOT}:

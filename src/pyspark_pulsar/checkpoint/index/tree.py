@@ -54,7 +54,7 @@ Node = File | Folder
 
 
 class Tree:
-    """The files and folders of a checkpoint. Callers find them by path, and files also by id.
+    """The files and folders of a checkpoint, by path. The attribute `files` contains the files by id.
 
     The caller holds the lock of the state.
     """
