@@ -15,7 +15,8 @@ from pyspark_pulsar.write.exactly_once.state import PreparedTransaction, Writer
 class RowsStored(WriterCommitMessage):
     """The result of a task without a transaction.
 
-    `rows` is the number of sent rows. If receipts are awaited, the broker has confirmed these rows. Picklable.
+    `rows` is the number of sent rows. If receipts are awaited, the broker has confirmed these rows. Instances are
+    picklable.
     """
 
     rows: int
@@ -23,7 +24,7 @@ class RowsStored(WriterCommitMessage):
 
 @dataclass(frozen=True)
 class RowsPrepared(WriterCommitMessage):
-    """The result of a task of the exactly-once sink. Picklable.
+    """The result of a task of the exactly-once sink. Instances are picklable.
 
     `prepared` is None if the task had no rows, or if an earlier attempt of its epoch was decided.
     """

@@ -24,14 +24,14 @@ from pyspark_pulsar.write.task import write_rows
 
 
 class Delivery(ABC):
-    """A delivery guarantee. Picklable.
+    """A delivery guarantee. Instances are picklable.
 
     A job has one instance. For a query, each process that plans, writes or commits an epoch has its own instance.
     """
 
     @abstractmethod
     def prepare(self, *, runs: bool = False) -> None:
-        """Check the prerequisites of the guarantee before any row is sent. Driver only.
+        """Check the prerequisites of the guarantee before any row is sent. Runs on the driver only.
 
         Args:
             runs: See `BrokerClient.for_planning`.
@@ -40,7 +40,7 @@ class Delivery(ABC):
 
     @abstractmethod
     def write(self, target: Target | RowTargets, batches: Iterator[pa.RecordBatch]) -> CommitMessage:
-        """Send all rows of a task, and return the task's message to the driver. Executor only.
+        """Send all rows of a task, and return the task's message to the driver. Runs on executors only.
 
         Raises:
             SendError: The broker did not store a row.
@@ -50,7 +50,7 @@ class Delivery(ABC):
 
     @abstractmethod
     def commit(self, epoch: int, messages: Sequence[object]) -> None:
-        """Commit the epoch or job, after all tasks have ended. Driver only.
+        """Commit the epoch or job, after all tasks have ended. Runs on the driver only.
 
         Args:
             epoch: Spark's number of the micro-batch; `EPOCH_OF_A_JOB` for a job.
@@ -60,7 +60,7 @@ class Delivery(ABC):
 
     @abstractmethod
     def abort(self, epoch: int, messages: Sequence[object]) -> None:
-        """Abort an epoch or job after a failure. Driver only.
+        """Abort an epoch or job after a failure. Runs on the driver only.
 
         Args:
             epoch: Spark's number of the micro-batch; `EPOCH_OF_A_JOB` for a job.

@@ -11,7 +11,7 @@ _EXACTLY_ONCE = "exactly-once"
 
 
 def delivery_of_job(options: WriteOptions) -> Delivery:
-    """Return the delivery for a `df.write`. Driver only.
+    """Return the delivery for a `df.write`. Runs on the driver only.
 
     Raises:
         OptionError: Rows name their topics, and the option `transactionJournal` is missing.
@@ -23,7 +23,7 @@ def delivery_of_job(options: WriteOptions) -> Delivery:
 
 
 def delivery_of_query(options: WriteOptions, checkpoint: str | None) -> Delivery:
-    """Return the delivery for a `df.writeStream`, whose `checkpointLocation` is `checkpoint`. Driver only.
+    """Return the delivery for a `df.writeStream`, whose `checkpointLocation` is `checkpoint`. Runs on the driver only.
 
     Raises:
         OptionError: The options do not determine the journal of an exactly-once query.

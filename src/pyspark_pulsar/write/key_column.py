@@ -25,7 +25,7 @@ _LAST_PLAIN_DAY: Final = pa.scalar(dt.date(9999, 12, 31))
 
 
 def keyed_columns(columns: pa.Schema, key_column: str | None) -> pa.Schema:
-    """Return the columns of a DataFrame. If `key_column` is set, add the last column `__key`. Driver only.
+    """Return the columns of a DataFrame. If `key_column` is set, add the last column `__key`. Runs on the driver only.
 
     Raises:
         OptionError: The column does not exist, or is not a value column, or the DataFrame already has a column `__key`.
@@ -76,7 +76,7 @@ def refuse_separated(info: SchemaInfo | None, key_column: str | None, topic: str
 
 
 def keyed(batches: Iterator[pa.RecordBatch], key_column: str | None) -> Iterator[pa.RecordBatch]:
-    """Yield the batches with the additional column `__key`, as `keyed_columns` describes it. Executor only."""
+    """Yield the batches with the additional column `__key`, as `keyed_columns` describes it. Runs on executors only."""
     if key_column is None:
         yield from batches
         return

@@ -1,4 +1,4 @@
-"""Sending rows that name their topic in the column `__topic`. Executor only.
+"""Sending rows that name their topic in the column `__topic`. Runs on executors only.
 
 A topic is settled when its first row arrives.
 

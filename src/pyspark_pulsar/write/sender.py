@@ -1,4 +1,4 @@
-"""Sending the rows of one task to one topic. Executor only."""
+"""Sending the rows of one task to one topic. Runs on executors only."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class DeliveryTerms:
     """The requirements of a delivery guarantee for sending. The default values belong to `at-least-once`."""
 
     awaits_receipts: bool = True
-    """True if a task waits until the broker has stored every row. Otherwise, a task ends when every row is sent."""
+    """True if a task waits until the broker has stored every row; False if a task ends when every row is sent."""
     transaction: OpenTransaction | None = None
     """The transaction of all messages; None if the messages have no transaction.
 
@@ -35,7 +35,7 @@ class DeliveryTerms:
     time. If a connection is lost while receipts are missing, `SendError` is raised.
     """
     digests: bool = False
-    """True if the encoder computes the digest of the rows; False if it only counts the rows."""
+    """True if the encoder computes the digest of the rows; False if the encoder only computes the number of rows."""
 
 
 class TopicSender:
@@ -192,7 +192,7 @@ class TopicSender:
 
     @property
     def row_digest(self) -> RowDigest:
-        """The digest of the sent rows. Without `DeliveryTerms.digests`, it contains only the number of rows."""
+        """The digest of the sent rows. Without `DeliveryTerms.digests`, the digest contains only the number of rows."""
         return RowDigest() if self._encoder is None else self._encoder.row_digest
 
     def close(self) -> None:

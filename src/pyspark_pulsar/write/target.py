@@ -34,7 +34,7 @@ from pyspark_pulsar.write.sequence_ids import check_sequence_ids, with_sequence_
 
 @dataclass(frozen=True)
 class Target:
-    """An existing topic, with the schema for its rows. Picklable.
+    """An existing topic, with the schema for its rows. Instances are picklable.
 
     `partitions` contains the full names of the topic's partitions, sorted by partition index. For a topic without
     partitions, it contains the name of the topic.
@@ -47,7 +47,7 @@ class Target:
 
 @dataclass(frozen=True)
 class RowTargets:
-    """A target for rows that name their topics. Tasks settle each topic. Picklable.
+    """A target for rows that name their topics. Tasks settle each topic. Instances are picklable.
 
     `columns` contains the columns of the DataFrame. If the option `keyColumn` is set, it also contains `__key`.
     """
@@ -114,7 +114,7 @@ def settle_topic(
         columns: The columns of the DataFrame.
         descriptor: The Protobuf descriptor that the options name; None if they name none.
         named_by_rows: True if rows name the topic.
-        runs: True if the query is already running. Then the call waits for brokers that are restarting.
+        runs: True if the query is already running. With True, the call waits for brokers that are restarting.
 
     Raises:
         SchemaError: The columns do not fit the schema of the topic.

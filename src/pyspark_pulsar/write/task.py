@@ -1,4 +1,4 @@
-"""The work of a task that writes: encode rows, send rows, and wait for every receipt. Executor only."""
+"""The work of a task that writes: encode rows, send rows, and wait for every receipt. Runs on executors only."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def write_rows(
     """Send all rows, and return their number.
 
     If receipts are awaited, the broker has confirmed every row before the call returns. If the call raises an error, or
-    the process dies, some rows may be stored. Then Spark runs the task again, so readers may see rows twice
+    the process dies, some rows may be stored. Spark runs a failed task again, so readers may see rows twice
     (`at-least-once`).
 
     Raises:

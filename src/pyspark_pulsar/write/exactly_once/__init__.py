@@ -51,13 +51,13 @@ No row is written twice. Only decided transactions are committed, and each epoch
 epoch's number. A decision is a compare-and-append (`journal`), so two drivers cannot decide the same epoch. A decision
 contains one attempt of each task: the attempt whose message the driver received in `commit`. In a transaction, no
 message is sent a second time. When Spark runs a decided epoch again, its tasks find the epoch's number in the state and
-send nothing. Then the driver compares the digests of the rows (`repeated`).
+send nothing. For a repeated epoch, the driver compares the digests of the rows (`repeated`).
 
 No row is lost. A task ends when every row has a receipt. Step 5 finds transactions that have timed out. Then the whole
 epoch fails, and Spark runs the epoch again. After step 6, a process always commits, because the first task after a
-restart of the query begins with step 1. One gap remains, because Pulsar does not close it: a transaction may time out
-between steps 6 and 7. The marker of this transaction is missing. Every start then raises the error `RowsLost`, which
-identifies the rows, until an operator has repaired the topic.
+restart of the query begins with step 1. One gap remains: a transaction may time out between steps 6 and 7, and Pulsar
+cannot prevent this timeout. The marker of this transaction is missing. Every start then raises the error `RowsLost`,
+which identifies the rows, until an operator has repaired the topic.
 
 If the broker's answer was lost in step 7, the markers in `-ended` show the outcome. In a topic, no message after the
 first message of an open transaction is visible. So a marker may be missing only because it is hidden. The marker is

@@ -9,23 +9,23 @@ buffer then stays `Ready`.
     a buffer that was not `Ready`, or waits for its    treats the transaction as open
       first snapshot
 
-In the second case, no process ends the transaction. Readers of the partition wait at the message until another
-transaction of the same coordinator ends in the partition. So before an abort, this module sends an empty message to
-each partition that these transactions may have. The empty messages are in a separate transaction. When the receipt of
-an empty message arrives, the buffer is `Ready`. Then the separate transaction is aborted too. If a receipt is missing,
-the separate transaction is not aborted, because a late empty message would also block readers. The separate transaction
-then times out.
+If the broker treats the transaction as open, no process ends the transaction. Readers of the partition wait at the
+message until another transaction of the same coordinator ends in the partition. So before an abort, this module sends
+an empty message to each partition that these transactions may have. The empty messages are in a separate transaction.
+When the receipt of an empty message arrives, the buffer is `Ready`. When all receipts have arrived, the separate
+transaction is aborted. If a receipt is missing, the separate transaction is not aborted, because a late empty message
+would also block readers. The separate transaction then times out.
 
-A task writes its partitions to `-begun` before it adds them to its transaction. The partitions exist at that time. So a
-partition in `-begun` that does not exist was deleted, and is not created again. A task may add more partitions while
-buffers become `Ready`. So `-begun` is read until it contains no new partitions. The abort follows the last reading
-after one round trip. Partitions that a task adds between the two may be missed.
+A task writes its partitions to `-begun` before it adds the partitions to its transaction. The partitions exist at that
+time. So a partition in `-begun` that does not exist was deleted, and is not created again. A task may add more
+partitions while buffers become `Ready`. So `-begun` is read until it contains no new partitions. The abort follows the
+last reading after one round trip. Partitions that a task adds during this round trip may be missed.
 
 If a partition's buffer does not become `Ready`, the transactions are aborted nevertheless, because open transactions
 would block its readers for certain.
 
-Prepared transactions are aborted without these steps, because the receipts of all their messages have arrived. A task
-stops sending when its clock shows that its transaction has timed out (`OpenTransaction.require_time`).
+Prepared transactions are aborted without empty messages, because the receipts of all their messages have arrived. A
+task stops sending when its clock shows that its transaction has timed out (`OpenTransaction.require_time`).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def abort_running(
 
     Args:
         sink: The journal and the coordinators.
-        read_begun: A function that reads the transactions. It is called until it returns no new partition.
+        read_begun: A function that reads the transactions. `abort_running` calls it until it returns no new partition.
         require_alone: A function that is called immediately before the abort, if there are transactions to abort.
 
     Raises:
@@ -86,7 +86,7 @@ def abort_running(
         if not partitions:
             break
         _make_ready(sink, sorted(partitions))
-        # Failed partitions are included, so that a writer that is fenced and tries again does not repeat them.
+        # Failed partitions are included, so that a writer that is fenced and tries again leaves out these partitions.
         sink.ready.update(partitions)
     if begun:
         require_alone()
@@ -112,7 +112,7 @@ def _partitions_of_open(sink: Sink, begun: Sequence[BegunTransaction]) -> set[st
 def _make_ready(sink: Sink, partitions: Sequence[str]) -> None:
     """Make the transaction buffers of the existing partitions `Ready`.
 
-    The function logs errors instead of raising them, because the transactions must be aborted in any case.
+    Errors are only logged, because the transactions must be aborted in any case.
     """
     faults: list[Exception] = []
     for window in in_windows(partitions, _PARTITIONS_AT_A_TIME):

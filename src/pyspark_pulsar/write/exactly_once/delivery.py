@@ -52,7 +52,7 @@ class ExactlyOnce(Delivery):
         return cls(options, journal, Writer(job_id, job_id, journal.target))
 
     def prepare(self, *, runs: bool = False) -> None:
-        """Check transactions, and create the journal if its name is known.
+        """Check that the broker supports transactions. Create the journal if the driver can determine its name.
 
         Raises:
             OptionError: Transactions are disabled in the broker.
@@ -126,8 +126,8 @@ class ExactlyOnce(Delivery):
     def _retry_seconds(self) -> float:
         """Maximum seconds of retries after a decision.
 
-        After the timeout of the transactions, the broker has ended them, and retries are useless. The other limit ends
-        the retries before the JVM stops, because the JVM's error would contain less advice.
+        After their timeout, the broker has ended the transactions, and retries are useless. The other limit ends the
+        retries before the JVM stops, because the JVM's error would contain less advice.
         """
         seconds = max(self.options.transaction_timeout_ms, self.options.operation_timeout_ms) / 1000
         return min(seconds, _MOST_RETRY_SECONDS)

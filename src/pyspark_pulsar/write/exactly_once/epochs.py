@@ -1,9 +1,9 @@
 """The steps of an epoch that change the state: take over, commit, abort, finish (steps 1 and 5 to 8 of the package).
 
-A process may die at any point of these functions. Then this driver or the next driver calls the function again. A
-function first reads the state, and continues from that state. While a function changes the state, no other process can
-change it. Aborting and committing may be repeated. Only the decision (`_decide`) may not be repeated, so the decision
-is a single record.
+A process may die at any point of these functions. After such a failure, this driver or the next driver calls the
+function again. A function first reads the state, and continues from that state. While a function changes the state, no
+other process can change it. Aborting and committing may be repeated. Only the decision (`_decide`) may not be repeated,
+so the decision is a single record.
 """
 
 from __future__ import annotations
@@ -332,7 +332,7 @@ def _abort_own(
 
 
 def finish_decided(sink: Sink, *, abort_open: bool = False, release: bool = False) -> JournalState | None:
-    """Commit the last decided epoch of the journal, unless it is known to be committed.
+    """Commit the last decided epoch of the journal, unless the journal shows that the epoch is committed.
 
     Args:
         sink: The journal and the coordinators.

@@ -4,8 +4,8 @@ The process that makes the decision opens an exclusive producer on the topic `-d
 producers (Pulsar's producer access mode `ExclusiveWithFencing`). Then the process appends a fence record, and reads the
 topic up to this record. If another process appends later, it first fences this process, and the next append of this
 process fails. So if the append of the next state succeeds, the state that was read was still the last state. If the
-fence record is not among the records that were read, the records are incomplete. Then the broker has just loaded the
-topic, or another process has fenced this process and removed records.
+fence record is not among the records that were read, the records are incomplete. The cause is that the broker has just
+loaded the topic, or that another process has fenced this process and removed records.
 
 A fence record contains the position of the last state before the fence. So a reader finds the last state from the last
 record of the topic, even if many fences follow the state.
@@ -170,7 +170,7 @@ class Decider:
         self.state = state
 
     def require_alone(self) -> None:
-        """Check that no other writer has opened the journal since. Raises `WriterFenced` if another writer has."""
+        """Check that no other writer has opened the journal after this writer. Otherwise, raise `WriterFenced`."""
         self._writer.append(_fence(self._before))
 
     def decide(self, state: JournalState) -> None:

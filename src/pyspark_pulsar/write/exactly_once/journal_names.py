@@ -20,7 +20,7 @@ _PREFIX: Final = "__pyspark-pulsar"
 
 @dataclass(frozen=True, slots=True)
 class JournalName:
-    """The parts of a journal's name that the driver knows. Picklable.
+    """The parts of a journal's name that the driver knows. Instances are picklable.
 
     Only tasks know the missing part, which is the query's id.
     """

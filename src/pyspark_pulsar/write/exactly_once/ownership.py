@@ -42,6 +42,6 @@ def refuse_others(state: JournalState | None, writer: Writer, journal: str) -> N
 
 
 def is_committed_job(state: JournalState | None, job: Writer) -> bool:
-    """Return whether another run took over after the epoch of `job` was decided. Then the epoch is committed too."""
+    """Return whether another run took over after `job` was decided. The other run has then committed `job`."""
     fenced = None if state is None else state.fenced_run(job)
     return fenced is not None and job.is_job and fenced.epoch >= EPOCH_OF_A_JOB

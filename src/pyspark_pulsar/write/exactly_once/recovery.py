@@ -47,7 +47,8 @@ def exclusively(
 
     Args:
         sink: The journal.
-        attempt: The function to call. It may be called again, so it must begin with the state of its `Decider`.
+        attempt: The function to call, with a `Decider`. A call must begin at the state of its `Decider`, because an
+            earlier call may have failed at any point.
         settled: A function that is called before each try. If it returns a result, `attempt` is not called.
 
     Returns:
@@ -69,8 +70,8 @@ def exclusively(
         except WriterFenced:
             if number == _TRIES - 1:
                 raise
-            # All tasks of a run begin at the same time and fence each other. So the pauses grow until one task has
-            # enough time. A pause ends early when another task has taken over for this run.
+            # All tasks of a run begin at the same time, and each task fences the other tasks. So the pauses grow until
+            # one task has enough time. A pause ends early when another task has taken over for this run.
             again = time.monotonic() + random.uniform(0.5, 1.5) * _PAUSE_SECONDS * 2**number  # noqa: S311 -- spreads them
             while (left := again - time.monotonic()) > 0:
                 time.sleep(min(left, _LOOK_SECONDS))

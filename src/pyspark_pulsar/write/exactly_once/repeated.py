@@ -1,6 +1,6 @@
-"""Computing the digest of rows whose epoch was decided before. Executor only.
+"""Computing the digest of rows whose epoch was decided before. Runs on executors only.
 
-The rows are encoded as for sending, but are not sent.
+The encoder processes the rows in the same way as rows to send, but the rows are not sent.
 """
 
 from __future__ import annotations

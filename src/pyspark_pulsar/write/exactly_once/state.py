@@ -106,8 +106,8 @@ class JournalState:
     def belongs_to(self, writer: Writer) -> bool:
         """Return whether `writer` may take over.
 
-        The next run of the same query may take over if its target is the same. Another job may take over from a job.
-        Any writer may take over a released journal.
+        A query's next run may take over if it has the target of the previous run. Any job may take over from a job. Any
+        writer may take over a released journal.
         """
         owner = self.writer
         if owner.owner == writer.owner:

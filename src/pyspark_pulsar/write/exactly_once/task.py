@@ -46,8 +46,8 @@ class _RecordedTransaction(OpenTransaction):
 
     A driver that abandons or decides a job first writes this fact to the journal, and then reads the begun
     transactions. A task first writes its transaction to the journal, and then reads whether its job still runs. So the
-    driver or the task finds the record of the other, and aborts the transaction. This requires that brokers return all
-    stored records. For a query, the next epoch or the next start aborts the transaction.
+    driver or the task finds the other's record and aborts the transaction, if brokers return all stored records. For a
+    query, the next epoch or the next start aborts the transaction.
     """
 
     def __init__(self, sink: Sink, writer: Writer, epoch: int, timeout_ms: int) -> None:
@@ -88,7 +88,7 @@ def write_in_transaction(
     batches: Iterator[pa.RecordBatch],
     job: Writer | None,
 ) -> RowsPrepared:
-    """Send all rows in an open transaction. Executor only.
+    """Send all rows in an open transaction. Runs on executors only.
 
     If the call raises an error, the transaction is aborted. If the process dies, the next process that commits an epoch
     aborts the transaction.
@@ -165,7 +165,7 @@ def _epoch_of_a_stream() -> tuple[Writer, int]:
 
 
 def _abort(sink: Sink, begun: BegunTransaction) -> None:
-    """Abort the transaction. Log errors instead of raising them, because the user must see the error of the task."""
+    """Abort the transaction. An error of the abort is only logged, because the user must see the error of the task."""
     try:
         if begun.partitions:
             abort_running(sink, lambda: [begun], require_alone=lambda: None)
