@@ -1,4 +1,4 @@
-"""The changelog of a table for SQL's `CHANGES`: the columns, and the options of the data source that read it."""
+"""The changelog of a table for SQL's `CHANGES`: its columns, and the options with which the data source reads it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Planning one query of a topic with Spark's own Parquet scan of the topic's table, if that scan is possible.
 
 The jar combines the scan with the data source, which reads the messages after the end of the table (jvm:
-`TierScanRule`). The combination must return the same rows as the data source alone. If this is not certain, the data
+`TierScanRule`). The combination must return the same rows as the data source alone. If the rows may differ, the data
 source reads all rows, and the answer contains the reason (`checks`). If the scan is possible, the jar gets the result
 of `scan_answer`.
 
