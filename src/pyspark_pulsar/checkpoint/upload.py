@@ -117,8 +117,8 @@ class Upload:
     def commit(self, deadline: Deadline) -> Outcome:
         """Store the file, and return the outcome.
 
-        When a small file is replaced, the call does not wait for the outcome. DONE then means that the record is
-        stored. Raises the errors of `write` and `IndexLog.append`.
+        When a small file is replaced, the call does not wait for the outcome. The result DONE then means only that the
+        PUT record is stored. Raises the errors of `write` and `IndexLog.append`.
         """
         if not self._is_streaming:
             body, self._buffer = bytes(self._buffer), bytearray()
