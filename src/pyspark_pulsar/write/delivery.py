@@ -73,8 +73,8 @@ class Delivery(ABC):
 class WithoutTransactions(Delivery):
     """A delivery whose rows are visible when they are stored, and cannot be removed.
 
-    A repeated task attempt writes its rows again. If receipts are awaited, the delivery is `at-least-once`. If not, the
-    delivery is `none`: a task ends when its rows are sent, and rows may be lost.
+    A repeated task attempt writes its rows again. If receipts are awaited, the delivery is `at-least-once`. If receipts
+    are not awaited, the delivery is `none`: a task ends when its rows are sent, and rows may be lost.
     """
 
     options: WriteOptions
