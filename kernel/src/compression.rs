@@ -73,8 +73,8 @@ impl Codec {
     }
 }
 
-/// Decompresses to exactly `size` bytes. Fails with "too_large" if `size` is above `limit`, and with
-/// "corrupt" for any other size of the result.
+/// Decompresses to exactly `size` bytes. Fails with an error of the kind `too_large` if `size` is above
+/// `limit`. If the result has another size, the error has the kind `corrupt`.
 pub fn decompress(codec: Codec, data: &[u8], size: usize, limit: usize) -> Result<Vec<u8>> {
     decompress_in(Vec::new(), codec, data, size, limit)
 }

@@ -99,7 +99,7 @@ pub struct MessageMetadata<'a> {
     pub uncompressed_size: u32,
     /// Field 11: number of messages. The entry is a batch if this field is set, to any value.
     pub num_messages_in_batch: Option<i32>,
-    /// Field 12: Unix milliseconds; 0 means that the message has no event time.
+    /// Field 12: event time in Unix milliseconds; 0 means that the message has no event time.
     pub event_time: u64,
     /// Field 13: an `EncryptionKeys` message for each key name; empty if the payload is not encrypted.
     pub encryption_keys: Vec<&'a [u8]>,
@@ -109,7 +109,7 @@ pub struct MessageMetadata<'a> {
     pub encryption_param: &'a [u8],
     /// Field 16: version of the schema in the registry.
     pub schema_version: Option<&'a [u8]>,
-    /// Field 17: whether the key is base64.
+    /// Field 17: true if the key is base64 text.
     pub partition_key_base64: bool,
     /// Field 18: ordering key of an unbatched message.
     pub ordering_key: Option<&'a [u8]>,
@@ -177,7 +177,7 @@ impl<'a> MessageMetadata<'a> {
         Ok(metadata)
     }
 
-    /// Returns the key of an unbatched message.
+    /// Returns the partition key of an unbatched message.
     pub fn key(&self) -> Option<Key<'a>> {
         self.partition_key.map(|text| Key { text, base64: self.partition_key_base64 })
     }
@@ -221,9 +221,9 @@ pub struct SingleMetadata<'a> {
     pub payload_size: u32,
     /// Field 4: whether compaction removed the message.
     pub compacted_out: bool,
-    /// Field 5: Unix milliseconds; 0 means that the message has no event time.
+    /// Field 5: event time in Unix milliseconds; 0 means that the message has no event time.
     pub event_time: u64,
-    /// Field 6: whether the key is base64.
+    /// Field 6: true if the key is base64 text.
     pub partition_key_base64: bool,
     /// Field 7: ordering key of the message.
     pub ordering_key: Option<&'a [u8]>,

@@ -35,17 +35,17 @@ impl PayloadSchema {
         Self { value_type: value_type.to_owned(), ..Self::default() }
     }
 
-    /// Returns the fields. Fails with "schema" if there are none.
+    /// Returns the fields. Fails with an error of the kind `schema` if there are none.
     pub fn fields(&self) -> Result<&SchemaRef> {
         self.value_schema.as_ref().ok_or_else(|| self.missing("value_schema"))
     }
 
-    /// Returns the definition. Fails with "schema" if there is none.
+    /// Returns the definition. Fails with an error of the kind `schema` if there is none.
     pub fn definition(&self) -> Result<&str> {
         self.definition.as_deref().ok_or_else(|| self.missing("definition"))
     }
 
-    /// Returns the sides. Fails with "schema" if there are none.
+    /// Returns the sides. Fails with an error of the kind `schema` if there are none.
     pub fn pair(&self) -> Result<&KeyValueSchema> {
         self.pair.as_deref().ok_or_else(|| self.missing("pair"))
     }

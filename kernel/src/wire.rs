@@ -178,7 +178,7 @@ pub fn put_bytes(out: &mut Vec<u8>, field: u32, value: &[u8]) {
     out.extend_from_slice(value);
 }
 
-/// Splits a big-endian `u32` off the front; returns `None` if fewer than four bytes are left.
+/// Splits a big-endian `u32` off the front of `bytes`; returns `None` if fewer than four bytes are left.
 #[inline]
 pub fn split_u32(bytes: &[u8]) -> Option<(u32, &[u8])> {
     let (head, rest) = bytes.split_first_chunk::<4>()?;

@@ -83,7 +83,7 @@ pub enum AvroType {
 pub struct DecimalType {
     /// Total number of digits, at least 1.
     pub precision: u32,
-    /// Number of digits after the point, at most the precision.
+    /// Number of digits after the decimal point, at most the precision.
     pub scale: u32,
     /// The underlying fixed; `None` for bytes.
     pub fixed: Option<FixedType>,
@@ -180,7 +180,7 @@ pub struct AvroField {
 }
 
 impl AvroType {
-    /// Parses a schema; returns an error of the kind "schema" if the text is not an Avro schema.
+    /// Parses a schema; returns an error of the kind `schema` if the text is not an Avro schema.
     pub fn parse(avro_schema: &str) -> Result<Self> {
         Self::parse_recursive(avro_schema).map(|(kind, _)| kind)
     }

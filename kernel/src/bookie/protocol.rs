@@ -92,7 +92,7 @@ pub fn split_body(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(length as usize)
 }
 
-/// Splits a big-endian `i64` off the front; returns `None` if fewer than eight bytes are left.
+/// Splits a big-endian `i64` off the front of `bytes`; returns `None` if fewer than eight bytes are left.
 pub fn split_i64(bytes: &[u8]) -> Option<(i64, &[u8])> {
     let (head, rest) = bytes.split_first_chunk::<8>()?;
     Some((i64::from_be_bytes(*head), rest))

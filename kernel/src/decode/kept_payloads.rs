@@ -29,7 +29,7 @@ struct KeptRow {
 }
 
 impl KeptPayloads {
-    /// Creates the buffer for messages of `schema`; returns an error of the kind "schema" if it is not valid.
+    /// Creates the buffer for messages of `schema`; returns an error of the kind `schema` if it is not valid.
     pub fn new(schema: &PayloadSchema) -> Result<Self> {
         let completeness = Completeness::new(schema)?;
         Ok(Self {

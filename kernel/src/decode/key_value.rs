@@ -64,7 +64,7 @@ impl KeyValues {
         Ok(())
     }
 
-    /// Returns whether `add_version` was called with the version.
+    /// Returns whether `add_version` was already called for this version.
     pub fn knows(&self, version: &[u8]) -> bool {
         self.separated.contains_key(version)
     }

@@ -15,7 +15,7 @@ use crate::conform::ArrowResult;
 pub trait Items {
     /// Returns the number of values.
     fn len(&self) -> usize;
-    /// Returns the column, and starts a new column.
+    /// Returns the values as an Arrow array, and empties the column.
     fn finish(&mut self) -> ArrowResult<ArrayRef>;
 }
 
@@ -94,7 +94,7 @@ impl<C: Items> ListColumn<C> {
         items
     }
 
-    /// Returns the lists, and starts a new column.
+    /// Returns the lists as an Arrow array, and empties the column.
     pub fn finish(&mut self) -> ArrowResult<ArrayRef> {
         let DataType::List(item) = self.kind.clone() else { return Err(type_error(&self.kind)) };
         let (offsets, nulls) = self.take();

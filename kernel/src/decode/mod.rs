@@ -76,7 +76,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Creates a decoder; returns an error of the kind "schema" if the options contradict each other.
+    /// Creates a decoder; returns an error of the kind `schema` if the options contradict each other.
     pub fn new(options: DecoderOptions) -> Result<Self> {
         let rows = options.batch_rows;
         if rows == 0 || rows > MAX_BATCH_ROWS {
@@ -147,7 +147,7 @@ impl Decoder {
 
     /// Starts another selection, of the same or another partition of the topic.
     ///
-    /// Returns an error of the kind "schema" unless every row of the current selection was returned.
+    /// Returns an error of the kind `schema` unless every row of the current selection was returned.
     pub fn rewind(&mut self, partition: i32, selection: impl Into<Selection>) -> Result<()> {
         if self.failure.is_some() || !self.queue.is_empty() || self.open.is_some() || !self.rows.is_empty() {
             return Err(KernelError::schema(

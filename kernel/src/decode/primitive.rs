@@ -97,7 +97,7 @@ impl PrimitiveValues {
         })
     }
 
-    /// Adds a message; `None` is a null value.
+    /// Appends the value of a message; a payload of `None` is a null value.
     pub fn append(&mut self, payload: Option<&[u8]>) -> Result<()> {
         match self {
             Self::Bytes(b) => b.append_option(payload),
@@ -120,7 +120,7 @@ impl PrimitiveValues {
         Ok(())
     }
 
-    /// Returns the column, and starts a new column.
+    /// Returns the values as an Arrow array, and empties the column.
     pub fn finish(&mut self) -> ArrowResult<ArrayRef> {
         Ok(match self {
             Self::Bytes(b) => Arc::new(b.finish()),

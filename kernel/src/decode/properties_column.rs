@@ -57,7 +57,7 @@ impl PropertiesColumn {
         Ok(())
     }
 
-    /// Returns the column, and starts a new column.
+    /// Returns the values as an Arrow array, and empties the column.
     pub fn finish(&mut self) -> ArrowResult<MapArray> {
         let mut offsets = Vec::with_capacity(self.ends.len() + 1);
         offsets.push(0);

@@ -86,7 +86,7 @@ impl ValueColumns {
 
     /// Makes all messages of a version bad rows, for the reason `why`.
     ///
-    /// In mode [`BadRows::Fail`], such a message is an error of the kind "schema".
+    /// In mode [`BadRows::Fail`], such a message is an error of the kind `schema`.
     pub fn refuse_version(&mut self, version: &[u8], why: &str) {
         self.messages.refuse(
             version,

@@ -65,7 +65,7 @@ struct Properties {
 }
 
 impl Input {
-    /// Casts the columns. A value that does not fit is a "payload" error that contains its row.
+    /// Casts the columns. A value that does not fit is an error of the kind `payload` that contains the row.
     pub fn new(batch: &RecordBatch, kind: &ValueKind) -> Result<Self> {
         let column = |name: &str, to: DataType| match batch.column_by_name(name) {
             Some(array) => fit(array, name, &[&to]).map(Some),
@@ -233,14 +233,14 @@ impl Input {
         Ok(key)
     }
 
-    /// Appends the value. Returns false for a null value, which has no bytes.
+    /// Appends the bytes of the value. Returns false, and appends nothing, if the value is null.
     pub fn write_value(&self, row: usize, out: &mut Vec<u8>) -> Result<bool> {
         self.value.write(row, out)
     }
 }
 
 impl InputValue {
-    /// Appends the value. Returns false for a null value, which has no bytes.
+    /// Appends the bytes of the value. Returns false, and appends nothing, if the value is null.
     pub fn write(&self, row: usize, out: &mut Vec<u8>) -> Result<bool> {
         let written = match self {
             Self::Primitive(array) => return Ok(primitive::write(array, row, out)),
@@ -254,8 +254,8 @@ impl InputValue {
             .map_err(|e| KernelError::payload(format!("field {}: {}", e.path, e.why)).in_row(row))
     }
 
-    /// Casts the value columns of a batch. A value that does not fit is a "payload" error that contains its
-    /// row.
+    /// Casts the value columns of a batch. A value that does not fit is an error of the kind `payload` that
+    /// contains the row.
     pub fn new(batch: &RecordBatch, kind: &ValueKind) -> Result<Self> {
         match kind {
             ValueKind::Primitive(physical) => {

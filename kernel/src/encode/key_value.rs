@@ -54,7 +54,7 @@ pub struct PairColumns {
 }
 
 impl PairColumns {
-    /// Casts the columns. A value that does not fit is a "payload" error that contains its row.
+    /// Casts the columns. A value that does not fit is an error of the kind `payload` that contains the row.
     pub fn new(batch: &RecordBatch, kind: &PairKind) -> Result<Self> {
         let side = |name: &'static str, kind| {
             let column = batch.column_by_name(name).ok_or_else(|| lacking(name))?;

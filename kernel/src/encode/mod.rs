@@ -42,7 +42,7 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// Creates an encoder. Fails with "schema" if the options contradict each other.
+    /// Creates an encoder. Fails with an error of the kind `schema` if the options contradict each other.
     pub fn new(options: &EncoderOptions) -> Result<Self> {
         if options.partitions == 0 {
             return Err(KernelError::schema("partitions: expected at least 1, got 0"));

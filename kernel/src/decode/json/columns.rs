@@ -100,7 +100,7 @@ impl JsonColumn {
         })
     }
 
-    /// Adds a null; all columns below also get a null.
+    /// Adds a null; all child columns also get a null.
     pub fn append_null(&mut self) {
         match self {
             Self::Null(rows) => *rows += 1,
@@ -119,7 +119,7 @@ impl JsonColumn {
         }
     }
 
-    /// Keeps the first `rows` values.
+    /// Truncates the column to its first `rows` values.
     pub fn truncate(&mut self, rows: usize) {
         match self {
             Self::Null(all) => *all = rows.min(*all),

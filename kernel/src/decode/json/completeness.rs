@@ -53,7 +53,7 @@ struct Member {
 }
 
 impl JsonCompleteness {
-    /// Creates the check; returns an error of the kind "schema" if the definition is not valid.
+    /// Creates the check; returns an error of the kind `schema` if the definition is not valid.
     pub fn new(definition: &str) -> Result<Self> {
         let kind = AvroType::parse_for_json(definition)?;
         let root = RecordShape::new(kind.fields()?);

@@ -16,16 +16,16 @@ const MAX_DEPTH: usize = 1000;
 pub struct JsonFault {
     /// True if the text is not JSON; false if a value does not fit its schema.
     pub is_malformed: bool,
-    /// Path of the value: field names, outermost first.
+    /// Path of the value: the names of its fields, from the outermost to the innermost.
     pub path: String,
     /// Offset in the payload, in bytes.
     pub offset: usize,
-    /// Text "expected ..., got ...".
+    /// Error text of the form `expected ..., got ...`.
     pub why: String,
 }
 
 impl JsonFault {
-    /// Adds the field `name` before the path.
+    /// Prepends the field `name` to the path.
     pub fn below(mut self: Box<Self>, name: &str) -> Box<Self> {
         let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
         self.path = format!("{name}{dot}{}", self.path);

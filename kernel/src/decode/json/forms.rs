@@ -52,7 +52,7 @@ impl FormColumn {
         }
     }
 
-    /// Keeps the first `rows` values.
+    /// Truncates the column to its first `rows` values.
     pub fn truncate(&mut self, rows: usize) {
         match &mut self.values {
             FormValues::Long(n) => n.truncate(rows),
@@ -70,7 +70,7 @@ impl FormColumn {
         }
     }
 
-    /// Returns the values, and starts a new column.
+    /// Returns the values as an Arrow array, and empties the column.
     pub fn finish(&mut self) -> ArrowResult<ArrayRef> {
         Ok(match &mut self.values {
             FormValues::Long(n) => Arc::new(n.finish()?),

@@ -76,7 +76,8 @@ impl JsonValues {
         Ok(Self { values, columns })
     }
 
-    /// Adds a message; `None` is a null value. After an error, the columns are unusable.
+    /// Appends the value of a message; a payload of `None` is a null value. After an error, the columns are
+    /// unusable.
     pub fn append(&mut self, payload: Option<&[u8]>) -> Result<()> {
         let Some(payload) = payload else {
             self.values.append_null();
@@ -96,7 +97,7 @@ impl JsonValues {
         Ok(())
     }
 
-    /// Returns the columns, and starts new columns.
+    /// Returns the columns as Arrow arrays, and empties them for the next batch.
     pub fn finish(&mut self) -> Result<Vec<ArrayRef>> {
         let fit = |(array, (field, declared)): (&ArrayRef, &(FieldRef, DataType))| {
             conform(&conform_type(array, declared)?, field)

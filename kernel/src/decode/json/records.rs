@@ -97,21 +97,21 @@ impl RecordColumn {
         Ok(())
     }
 
-    /// Adds a null; all columns below also get a null.
+    /// Adds a null; all child columns also get a null.
     pub fn append_null(&mut self) {
         self.children.iter_mut().for_each(JsonColumn::append_null);
         self.nulls.push(self.len);
         self.len += 1;
     }
 
-    /// Keeps the first `rows` rows.
+    /// Truncates the column to its first `rows` rows.
     pub fn truncate(&mut self, rows: usize) {
         self.children.iter_mut().for_each(|child| child.truncate(rows));
         self.len = self.len.min(rows);
         self.nulls.truncate(rows);
     }
 
-    /// Returns the rows, and starts a new column.
+    /// Returns the rows as an Arrow array, and empties the column.
     pub fn finish(&mut self) -> ArrowResult<StructArray> {
         let len = std::mem::take(&mut self.len);
         let nulls = self.nulls.finish(len);

@@ -65,7 +65,7 @@ enum ValueShape {
 }
 
 impl ProtobufCompleteness {
-    /// Creates the check; returns an error of the kind "schema" if the definition is not a plan.
+    /// Creates the check; returns an error of the kind `schema` if the definition is not a plan.
     pub fn new(definition: &str) -> Result<Self> {
         let plan = ProtobufPlan::parse(definition)?;
         let mut messages =

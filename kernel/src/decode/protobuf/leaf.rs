@@ -143,7 +143,7 @@ impl ScalarColumn {
         }
     }
 
-    /// Sets the value of `row` to zero if it has none.
+    /// Sets the value of `row` to zero if `row` has no value yet.
     pub fn ensure_value(&mut self, row: usize) -> std::result::Result<(), String> {
         if self.len() > row {
             return Ok(());
@@ -194,7 +194,7 @@ impl ScalarColumn {
         }
     }
 
-    /// Removes the rows from `rows` on.
+    /// Truncates the column to its first `rows` rows.
     pub fn truncate(&mut self, rows: usize) {
         every!(&mut self.store, values => values.truncate(rows));
         self.nulls.truncate(rows);
@@ -215,7 +215,7 @@ impl ScalarColumn {
         }
     }
 
-    /// Returns the column, and starts a new column.
+    /// Returns the values as an Arrow array, and empties the column.
     pub fn finish(&mut self) -> Result<ArrayRef> {
         let nulls = self.nulls.finish(self.len());
         Ok(match &mut self.store {

@@ -198,7 +198,7 @@ impl MessageColumn {
         }
     }
 
-    /// Removes the rows from `rows` on.
+    /// Truncates the column to its first `rows` rows.
     pub fn truncate(&mut self, rows: usize) {
         self.rows = self.rows.min(rows);
         self.nulls.truncate(rows);
@@ -223,7 +223,7 @@ impl MessageColumn {
         self.nulls = Nulls::default();
     }
 
-    /// Returns the structs, and starts a new column.
+    /// Returns the structs as an Arrow array, and empties the column.
     pub fn finish(&mut self) -> Result<ArrayRef> {
         let nulls = self.nulls.finish(self.rows);
         let rows = std::mem::take(&mut self.rows);

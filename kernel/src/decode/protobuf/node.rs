@@ -162,7 +162,7 @@ impl FieldColumn {
         }
     }
 
-    /// Removes the rows from `rows` on, and the items of an open row.
+    /// Truncates the column to its first `rows` closed rows, and removes the items of an open row.
     pub fn truncate(&mut self, rows: usize) {
         match self {
             Self::Leaf(leaf) | Self::Wrapped(leaf) => leaf.truncate(rows),
@@ -174,7 +174,7 @@ impl FieldColumn {
         }
     }
 
-    /// Returns the column, and starts a new column.
+    /// Returns the values as an Arrow array, and empties the column.
     pub fn finish(&mut self) -> Result<ArrayRef> {
         match self {
             Self::Leaf(leaf) | Self::Wrapped(leaf) => leaf.finish(),

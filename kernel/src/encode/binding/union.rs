@@ -21,7 +21,7 @@ pub struct BoundUnion {
 /// A branch that is not null.
 #[derive(Debug)]
 pub struct Member {
-    /// The index among all branches.
+    /// The index of the branch in the union, which also counts the branch for null.
     pub branch: usize,
     /// The member's values.
     pub values: Bound,

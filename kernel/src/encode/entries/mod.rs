@@ -19,11 +19,11 @@ use crate::error::{ErrorKind, KernelError};
 pub struct Limits {
     /// Codec of the payload.
     pub codec: Codec,
-    /// Most messages of an entry.
+    /// Maximum number of messages in an entry.
     pub max_messages: usize,
-    /// Most uncompressed bytes of an entry with several messages.
+    /// Maximum number of uncompressed bytes of an entry with several messages.
     pub max_bytes: usize,
-    /// Most bytes of an entry as sent.
+    /// Maximum number of bytes of an entry in the form in which it is sent.
     pub max_message_bytes: usize,
     /// Largest number of bytes of a chunk. Larger messages are cut into chunks; with `None` they are an
     /// error.

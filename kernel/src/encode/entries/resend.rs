@@ -50,7 +50,8 @@ fn digits(attempt: u32) -> String {
 }
 
 /// Returns the SEND frames of a message's chunks with the uuid of another attempt. Attempt 0 has the original
-/// uuid. Apart from the checksums no other byte changes. Fails with "corrupt" for other frames.
+/// uuid. Apart from the checksums no other byte changes. Fails with an error of the kind `corrupt` for other
+/// frames.
 pub fn renew_chunks(frames: &[u8], attempt: u32) -> Result<Vec<u8>> {
     let mut out = frames.to_vec();
     let mut start = 0;

@@ -71,7 +71,7 @@ impl PartitionWriter<'_> {
             let overhead = first.len() + uuid.len() + limits.encryption_bytes + SPARE_BYTES;
             let pieces = pieces(packed.payload, overhead, &limits, row)?;
             for (index, piece) in pieces.iter().enumerate() {
-                // Each chunk has a sequence id of its own. A broker that loads the topic again continues from the
+                // Each chunk has its own sequence id. A broker that loads the topic again continues from the
                 // last id in the topic. It would drop a chunk with the same id as a duplicate.
                 let (mut metadata, _) = head(self);
                 if pieces.len() > 1 {
