@@ -67,8 +67,8 @@ impl PairColumns {
         })
     }
 
-    /// Appends the payload. Returns false if the message has none: a null value, or null on both sides of an
-    /// inline pair.
+    /// Appends the payload. Returns false if the message has no payload: the value is null, or both sides of
+    /// an inline pair are null.
     pub fn write(&self, row: usize, out: &mut Vec<u8>) -> Result<bool> {
         if self.separated {
             return self.value.write(row, out);
@@ -138,8 +138,8 @@ impl SideEncoder {
     }
 }
 
-/// Returns the columns of one side: the members of a struct, or one `value`. All are nullable, because a
-/// member is null where the struct itself is null.
+/// Returns the columns of one side: the members of a struct, or one `value`. All columns are nullable,
+/// because a member is null where the struct itself is null.
 fn side_schema(column: &Field) -> Schema {
     let nullable = |name: &str, kind: &DataType| Field::new(name, kind.clone(), true);
     match column.data_type() {

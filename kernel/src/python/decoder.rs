@@ -86,8 +86,8 @@ impl TryFrom<PyDecoderOptions> for decode::DecoderOptions {
     }
 }
 
-/// The Python class, which is documented in `_kernel.pyi`. The mutex only makes the type `Sync`, because its
-/// builders are not.
+/// The Python class, which is documented in `_kernel.pyi`. The mutex makes the type `Sync`, because the
+/// builders inside the decoder are not `Sync`.
 #[pyclass(name = "Decoder", module = "pyspark_pulsar._kernel")]
 pub struct PyDecoder(Mutex<decode::Decoder>);
 
