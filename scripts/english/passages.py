@@ -117,7 +117,7 @@ _DEFINITION: Final = re.compile(
 def _slashes(path: str, source: str) -> _Found:
     """Yield the passages of Rust or Java.
 
-    Comments at the end of a line of code are read as comments of their own.
+    A comment at the end of a line of code is a separate passage.
     """
     block: list[str] = []
     kind = ""
