@@ -176,8 +176,8 @@ fn snappy(data: &[u8], size: usize) -> Result<Vec<u8>> {
 }
 
 fn zstd_frame(data: &[u8], size: usize) -> Result<Vec<u8>> {
-    // Decompressing in one piece bounds the memory. A stream would use as much memory as the window size in
-    // the frame.
+    // The data are decompressed in one piece, so that the memory is limited. A stream would use as much
+    // memory as the window size in the frame.
     zstd::bulk::decompress(data, size).map_err(|e| damaged(Codec::Zstd, e))
 }
 

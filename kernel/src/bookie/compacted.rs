@@ -1,6 +1,7 @@
 //! Entries of a compacted ledger: `i32 length | MessageIdData | i32 length | entry`.
 //!
-//! The inner entry is the entry of the ledger that the id names (`RawMessageImpl` of Pulsar).
+//! The inner entry is the original entry, and the id is its position in the original ledger (`RawMessageImpl`
+//! of Pulsar).
 
 use crate::entry::{Entry, EntryBatch};
 use crate::error::{KernelError, Result};

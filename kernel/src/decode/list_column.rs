@@ -25,7 +25,8 @@ pub struct ListColumn<C> {
     /// Start of each list in `items`, and then the start of the next list.
     offsets: Vec<i32>,
     nulls: NullRows,
-    /// Numbers of map entries, ascending, whose key is repeated later in their map: the last entry counts.
+    /// Numbers of the map entries whose key is repeated later in the map, ascending. These entries are
+    /// removed.
     overwritten: Vec<usize>,
     /// True if items may be null.
     pub nullable_items: bool,

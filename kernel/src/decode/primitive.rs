@@ -40,7 +40,7 @@ pub enum PrimitiveValues {
     Double(Float64Builder),
     /// "date" and "local_date", with a function that reads days since 1970 from a payload
     Day(Date32Builder, fn(&[u8]) -> Result<i32>),
-    /// "time" and "local_time", with a function that reads nanoseconds since midnight from a payload
+    /// `time` and `local_time`, with a function that reads nanoseconds since midnight from a payload
     TimeOfDay(Time64NanosecondBuilder, fn(&[u8]) -> Result<i64>),
     /// "timestamp", "instant" and "local_date_time", with a function that reads microseconds since 1970
     Micros(TimestampMicrosecondBuilder, fn(&[u8]) -> Result<i64>),
@@ -178,7 +178,7 @@ fn timestamp(payload: &[u8]) -> Result<i64> {
     millis.checked_mul(1000).ok_or_else(|| beyond("timestamp", format!("{millis} ms since 1970")))
 }
 
-/// Reads a `java.time.Instant`: seconds, and nanoseconds after them.
+/// Reads a `java.time.Instant`, which consists of seconds and then nanoseconds.
 fn instant(payload: &[u8]) -> Result<i64> {
     let bytes = exact_bytes::<12>(payload)?;
     let (seconds, nanos) = bytes.split_at(8);

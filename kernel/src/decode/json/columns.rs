@@ -1,6 +1,7 @@
 //! Arrow columns for JSON values.
 //!
-//! The last values of a column can be removed, because the last of two members with the same key counts.
+//! The last values of a column can be removed. This is needed if an object has two members with the same key,
+//! because the last member replaces the first.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use crate::conform::ArrowResult;
 
 /// A column under construction.
 pub enum JsonColumn {
-    /// Nulls, as the number of rows
+    /// Nulls; only the number of rows is stored
     Null(usize),
     /// Booleans
     Boolean(BooleanValues),
@@ -58,7 +59,8 @@ pub enum JsonColumn {
 }
 
 impl JsonColumn {
-    /// Creates an empty column for `field` of [`JsonTypes`](super::types::JsonTypes), which also returned `unions`.
+    /// Creates an empty column for a field that [`JsonTypes`](super::types::JsonTypes) returned; `unions` are
+    /// from the same [`JsonTypes`](super::types::JsonTypes).
     pub fn new(field: &Field, unions: &[Arc<UnionShape>]) -> ArrowResult<Self> {
         let list = |item: &FieldRef| {
             Ok::<_, ArrowError>(ListColumn::new(field.data_type().clone(), Self::new(item, unions)?))

@@ -54,7 +54,8 @@ pub struct JsonValues {
 impl JsonValues {
     /// Creates the columns `output`, whose fields must all be in `value_schema`; other fields are not decoded.
     ///
-    /// The Avro schema in `definition` distinguishes unions from records, and fixed uuids from text.
+    /// The Avro schema in `definition` shows which columns are unions and not records, and which are `fixed`
+    /// UUIDs and not texts.
     pub fn new(output: Vec<FieldRef>, value_schema: &Schema, definition: Option<&str>) -> Result<Self> {
         let avro_schema = definition.map(AvroType::parse_for_json).transpose()?;
         let described = avro_schema.as_ref().map_or(Ok(&[][..]), AvroType::fields)?;

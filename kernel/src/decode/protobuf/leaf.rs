@@ -1,7 +1,7 @@
 //! Columns of scalars under construction.
 //!
-//! The value of an open row may be set again, because the last value in the message counts. If the length of a column
-//! exceeds the open row, the row has a value.
+//! The value of an open row may be set again, because a column contains the last value in the message. The
+//! open row has a value if the column's length is greater than the number of the row.
 
 use std::sync::Arc;
 

@@ -134,7 +134,7 @@ pub struct MapColumn {
     keys: ScalarColumn,
     values: FieldColumn,
     rows: Rows,
-    /// Numbers of entries, ascending, whose key is repeated later in their row: the last entry counts.
+    /// Numbers of the entries whose key is repeated later in the row, ascending. These entries are removed.
     overwritten: Vec<usize>,
 }
 

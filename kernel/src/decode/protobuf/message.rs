@@ -11,7 +11,7 @@ use super::nulls::Nulls;
 use crate::error::{KernelError, Result};
 use crate::protobuf::{self, FieldPlan, GROUP_END, ProtobufPlan, Shape};
 
-/// Limit of the field numbers that are found by a table.
+/// Upper limit, exclusive, of the field numbers that `table` contains.
 const TABLE_SIZE: u32 = 256;
 const NO_SLOT: u16 = u16::MAX;
 
@@ -162,7 +162,8 @@ impl MessageColumn {
         slot.node.read(row, tag, cursor).map_err(|fault| fault.below(&slot.name))
     }
 
-    /// Removes the values of other members of a oneof, because only the last member counts.
+    /// Removes the values of other members of a oneof, because the columns contain only the last member in
+    /// the message.
     #[inline]
     fn remove_siblings(&mut self, row: usize, index: usize) {
         let count = self.slots.get(index).map_or(0, |slot| slot.siblings.len());
