@@ -11,49 +11,48 @@ trigger are sent before the first answer is awaited.
     present    a topic partition that exists on a broker
     log end    a broker's answer about a partition (`LogEnd`): the end E and the mark-delete position M
     end        E, the position after the last message that consumers can see; `earliest` if they can see none
-        stored     an entry in the topic's ledgers, whether or not consumers can see it
+    stored     an entry in the topic's ledgers, whether or not consumers can see it
     hidden     a topic partition with stored entries that may be messages, although its end is `earliest`
-        start      S, the query's position: the position of the next message that the query reads
+    start      S, the query's position: the position of the next message that the query reads
 
     state of a partition   what happens                                     next state
     none, or closed        subscribe at the start S                         open
     open                   GetLastMessageId: the end E, the mark-delete M   open
     open                   acknowledge cumulatively up to S                 open, S is acknowledged
-        open                   the broker closes the consumer, or the topic     closed
-                               moves to another broker
-        any                    the broker answers that no such topic exists     closed, the topic is deleted
-        any                    the query no longer reads the partition          closed
+    open                   the broker closes the consumer, or the topic     closed
+                           moves to another broker
+    any                    the broker answers that no such topic exists     closed, the topic is deleted
+    any                    the query no longer reads the partition          closed
 
-    The consumer's cursor is put at S, and follows the query by acknowledging. Here, M is the first position that is not
-    acknowledged. E and M arrive in the same answer. So a trigger learns which entries were removed without another
-    request, and without any permission except the permission to consume.
+The consumer's cursor is put at S, and follows the query by acknowledging. Here, M is the first position that is not
+acknowledged. E and M arrive in the same answer. So a trigger learns which entries were removed without another request,
+and without any permission except the permission to consume.
 
-    Brokers treat a cursor as follows (`tests/integration/source/test_removed_ledgers.py` checks this):
+Brokers treat a cursor as follows (`tests/integration/source/test_removed_ledgers.py` checks this):
 
-    1. A cursor moves only forward: by acknowledging, by an expiry or a skip on request, or by trimming.
-    2. Trimming removes whole ledgers, the oldest first. A cursor in a removed ledger moves to the existing entries. If
-       it was at the end of that ledger, it moves to entry 0 of the next one. If entries followed it, it moves after
-       them.
-    3. If a new cursor is put at a position that was removed, it moves to the first existing position after it.
+1. A cursor moves only forward: by acknowledging, by an expiry or a skip on request, or by trimming.
+2. Trimming removes whole ledgers, the oldest first. A cursor in a removed ledger moves to the existing entries. If it
+   was at the end of that ledger, it moves to entry 0 of the next one. If entries followed it, it moves after them.
+3. If a new cursor is put at a position that was removed, it moves to the first existing position after it.
 
-    So an answer M has the following meaning for the range that begins at S:
+So an answer M has the following meaning for the range that begins at S:
 
-        M                                       conclusion
-        M <= S                                  all entries from S on exist (1, 2): proved up to S
-        M = (a later ledger, entry 0), from a   the ledger of S ended at S and was trimmed (2); it had no unread entry:
-          consumer that proved S itself         proved up to M
-        M <= the proved position for S          nothing was removed
-        M after the proved position             in doubt: trimmed unread, or only skipped on request (1)
+    M                                       conclusion
+    M <= S                                  all entries from S on exist (1, 2): proved up to S
+    M = (a later ledger, entry 0), from a   the ledger of S ended at S and was trimmed (2); it had no unread entry:
+      consumer that proved S itself         proved up to M
+    M <= the proved position for S          nothing was removed
+    M after the proved position             in doubt: trimmed unread, or only skipped on request (1)
 
-    If in doubt, a new consumer is put at S. If its M is not after the proved position, only the old cursor had been
-    moved, and nothing was removed (3). Otherwise the entries between S and M were removed (`RemovedEntries`). Their
-    number is known if the earlier M is in the ledger of S (2). Otherwise that ledger no longer exists, and no broker
-    can report where it ended (`is_unclear`). The planner's earlier lists of ledgers may still contain the ledger.
+If in doubt, a new consumer is put at S. If its M is not after the proved position, only the old cursor had been moved,
+and nothing was removed (3). Otherwise the entries between S and M were removed (`RemovedEntries`). Their number is
+known if the earlier M is in the ledger of S (2). Otherwise that ledger no longer exists, and no broker can report where
+it ended (`is_unclear`). The planner's earlier lists of ledgers may still contain the ledger.
 
-    A proof stays true after its consumer is closed, because entries after S can be removed only by moving M past the
-    proof. A proof can be used only for the same S. A position inside a batched entry is treated as the position of the
-    entry, because cursors do not distinguish the messages of an entry. For a compacted view there is no such proof,
-    because compaction removes entries that no reader misses.
+A proof stays true after its consumer is closed, because entries after S can be removed only by moving M past the proof.
+A proof can be used only for the same S. A position inside a batched entry is treated as the position of the entry,
+because cursors do not distinguish the messages of an entry. For a compacted view there is no such proof, because
+compaction removes entries that no reader misses.
 """
 
 from __future__ import annotations
@@ -243,7 +242,7 @@ class LogEnds:
         """Check that this role may consume the partitions, because bookies check no permissions.
 
         Raises:
-                PermissionDenied: This role may not consume one of the partitions.
+            PermissionDenied: This role may not consume one of the partitions.
 
         """
         self._requests.request_all(

@@ -23,10 +23,10 @@ def resolve_bound(
     """Return the position in each topic partition that the value of an option means.
 
     Args:
-            key: The option's name, for errors.
-            bound: The value of the option.
-            partitions: The topic partitions that the query reads.
-            ends: The present ends of these partitions, for `latest`.
+        key: The option's name, for errors.
+        bound: The value of the option.
+        partitions: The topic partitions that the query reads.
+        ends: The present ends of these partitions, for `latest`.
 
     Raises:
         OptionError: The bound does not fit the partitions.

@@ -38,7 +38,7 @@ def named_topics(options: ReadOptions) -> list[TopicName]:
 
     Raises:
         TopicNameError: A name is not a topic name.
-            OptionError: A topic cannot be read at all, or not with these options.
+        OptionError: A topic cannot be read at all, or not with these options.
 
     """
     texts = options.topics if options.topics is not None else (options.topic or "",)

@@ -4,43 +4,42 @@ The planner works in steps. Each step sets its fields in the draft of every topi
 can be about many topic partitions:
 
     step        result                                       requests to                in
-        tables      the part of each range that is in a topic's  catalog, admin REST        tables.tiered_ranges,
-                    table, after a check of the table                                       tables.topic_notes
+    tables      the part of each range that is in a topic's  catalog, admin REST        tables.tiered_ranges,
+                table, after a check of the table                                       tables.topic_notes
     ledgers     the ledgers after the table's end, except    admin REST, some at the    ledgers.known_ledgers,
                 for many small ranges                        same time                  ledgers.small_ranges
     loss        an error for messages that retention removed none                       ledgers.data_loss
-        narrowing   the range without the ledgers outside of     broker: an entry next to   bounds.window_edges
-                    its window of publish times                  each end of the window
-        ranges      a `LedgerRange` for each ledger, and a       none                       ledgers.ledger_range,
-                    `FileRange` for each group of table files                               tables.file_range
+    narrowing   the range without the ledgers outside of     broker: an entry next to   bounds.window_edges
+                its window of publish times                  each end of the window
+    ranges      a `LedgerRange` for each ledger, and a       none                       ledgers.ledger_range,
+                `FileRange` for each group of table files                               tables.file_range
     placement   the location of each LedgerRange             admin REST, bookies,       placement.placer
                                                              tiered storage
     records     messages in an entry, if splits are          broker: some entries       splits.sampling
                 limited by messages
-        packing     splits: small neighbors are joined, large    none                       splits.packing,
+    packing     splits: small neighbors are joined, large    none                       splits.packing,
                 ranges cut between entries                                              splits.key_ranges
 
 Each plan has these properties, for all ledgers, bounds and limits (tests/property/test_plan.py):
 
-    * The splits of a topic partition cover each position of its narrowed range once, in order. So do the ranges of a
-      split.
-    * Each message in the window is in a split. A split may contain more messages, and the decoder drops the messages
-      outside the window.
-    * A range that is not read from the broker is in one closed ledger. The broker serves the open ledger, and every
-      ledger that the planner has no facts about.
-    * Splits are within the limits. A limit is exceeded only if one entry is larger.
+  * The splits of a topic partition cover each position of its narrowed range once, in order. So do the ranges of a
+    split.
+  * Each message in the window is in a split. A split may contain more messages, and the decoder drops the messages
+    outside the window.
+  * A range that is not read from the broker is in one closed ledger. The broker serves the open ledger, and every
+    ledger that the planner has no facts about.
+  * Splits are within the limits. A limit is exceeded only if one entry is larger.
 
-  Missing facts make a plan worse. Without the admin REST API, or without the permission to list ledgers, the broker
-  serves all ranges. Then no ledger is left out by time, and a range can be cut only if it is inside one ledger. The
-  steps are the same, and `TopicLedgers` is None. With `readFrom=auto` a missing answer only makes the plan worse, and
-  the planner logs a warning once. If `readFrom` names a location, a ledger that is missing in this location is an
-  error.
+Missing facts make a plan worse. Without the admin REST API, or without the permission to list ledgers, the broker
+serves all ranges. Then no ledger is left out by time, and a range can be cut only if it is inside one ledger. The steps
+are the same, and `TopicLedgers` is None. With `readFrom=auto` a missing answer only makes the plan worse, and the
+planner logs a warning once. If `readFrom` names a location, a ledger that is missing in this location is an error.
 
-  Ledgers may be closed, offloaded or removed between two steps, or before a task runs. No step locks ledgers. Positions
-  stay valid through all such changes, and tasks find the new location (`task.fallback`).
+Ledgers may be closed, offloaded or removed between two steps, or before a task runs. No step locks ledgers. Positions
+stay valid through all such changes, and tasks find the new location (`task.fallback`).
 
-  Direct reads bypass the broker's authorization. So before the caller calls `plan`, it must check with the broker that
-  its role may consume each topic partition.
+Direct reads bypass the broker's authorization. So before the caller calls `plan`, it must check with the broker that
+its role may consume each topic partition.
 """
 
 from __future__ import annotations

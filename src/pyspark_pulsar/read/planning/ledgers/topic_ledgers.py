@@ -2,15 +2,15 @@
 
 This module merges two resources, because neither contains all facts:
 
-    * `internal-info` contains the closing time of a ledger, its number of entries, and its id in tiered storage. Its
-      ledgers are not sorted. It also contains an offload id if the offload of a ledger failed.
-    * `internalStats` contains the existing ledgers, which of them are completely offloaded, and the size of the open
-      ledger so far.
+  * `internal-info` contains the closing time of a ledger, its number of entries, and its id in tiered storage. Its
+    ledgers are not sorted. It also contains an offload id if the offload of a ledger failed.
+  * `internalStats` contains the existing ledgers, which of them are completely offloaded, and the size of the open
+    ledger so far.
 
-  Answers with many ledgers are slow. So for few topic partitions, both resources are requested at the same time. For
-  many topic partitions, `internalStats` is requested first. If a partition has only the open ledger, `internal-info`
-  adds only the creation time. If the striping is needed too, `internal-info` is requested first. It shows how many
-  ledgers a broker would have to open to report the striping.
+Answers with many ledgers are slow. So for few topic partitions, both resources are requested at the same time. For many
+topic partitions, `internalStats` is requested first. If a partition has only the open ledger, `internal-info` adds only
+the creation time. If the striping is needed too, `internal-info` is requested first. It shows how many ledgers a broker
+would have to open to report the striping.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ class KnownTables:
 
         Raises:
             ColumnsUnavailable: A catalog or a table cannot be read.
-                TierMismatch: A table belongs to another topic.
+            TierMismatch: A table belongs to another topic.
             ProtocolError: A table cannot be parsed.
 
         """

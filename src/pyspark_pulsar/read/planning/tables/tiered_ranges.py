@@ -110,7 +110,7 @@ class TieredRanges:
 
         Raises:
             ColumnsUnavailable: With `readFrom=columns`, the topic has no table.
-                DataLossError: Messages of this part were removed before they were tiered.
+            DataLossError: Messages of this part were removed before they were tiered.
 
         """
         tiered = self.tables.positions_of(request.partition)
