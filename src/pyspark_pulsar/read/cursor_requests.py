@@ -64,7 +64,7 @@ class PartitionCursor:
 
     @property
     def mark_delete(self) -> Position:
-        """The mark-delete position of the last answer. It raises `ValueError` before the first answer."""
+        """The mark-delete position of the last answer. The property raises `ValueError` before the first answer."""
         if self.log_end is None:
             raise ValueError("expected an answer of a broker about the log end, got none yet")
         return self.log_end.mark_delete

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PartitionAccess:
-    """Access of a task to one topic partition. It stays on the executor that created it."""
+    """Access of a task to one topic partition. The access stays on the executor that created it."""
 
     options: ReadOptions
     partition: TopicPartition

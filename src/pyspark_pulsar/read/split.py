@@ -13,7 +13,7 @@ from pyspark_pulsar.model.topic import TopicPartition
 from pyspark_pulsar.read.location import Location
 
 ENTRY_BYTES: Final = 16 << 10
-"""Assumed entry size when the ledgers are unknown. It is larger than a typical producer's batch."""
+"""Assumed entry size when the ledgers are unknown. This size is larger than a typical producer's batch."""
 
 
 @dataclass(frozen=True, slots=True)

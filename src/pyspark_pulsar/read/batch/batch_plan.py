@@ -26,7 +26,7 @@ from pyspark_pulsar.read.planning.splits.tasks import tasks_of
 from pyspark_pulsar.read.split import Split
 
 Narrow = Callable[[Sequence[RangeRequest]], Sequence[RangeRequest]]
-"""A function that removes partitions, positions and times that a query does not use. It never adds any."""
+"""A function that removes partitions, positions and times that a query does not use. The function never adds any."""
 
 
 @dataclass(frozen=True, slots=True)

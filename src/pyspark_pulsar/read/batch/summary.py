@@ -1,6 +1,6 @@
 """A short summary of a batch read for Spark's plans and UI. Driver only; no I/O.
 
-The JVM calls `summary_of` through `spark.driver_process`. It passes the partitions that it received for a read.
+The JVM calls `summary_of` through `spark.driver_process`. The JVM passes the partitions that it received for a read.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ class StreamOffset:
     """The id of the run that has reached all ends of the query; None while the query continues."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON that Spark stores. Its keys are sorted, so equal offsets have equal texts."""
+        """Return the JSON that Spark stores. The keys of the JSON are sorted, so equal offsets have equal texts."""
         document: dict[str, Any] = {"version": VERSION}
         bounds = {"publishedFrom": self.published_from, "publishedBefore": self.published_before}
         times = {key: _times(bound) for key, bound in bounds.items() if bound is not None}

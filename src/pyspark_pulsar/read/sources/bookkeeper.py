@@ -33,7 +33,7 @@ class FromBookies(ClosedLedger):
     title: ClassVar[str] = "bookies"
 
     bookies: tuple[str, ...] = ()
-    """The ids of all known bookies. They are searched if the striping of the ledger is unknown."""
+    """The ids of all known bookies. All bookies are searched if the striping of the ledger is unknown."""
 
     def stored_entries(
         self, access: PartitionAccess, first: int, last: int

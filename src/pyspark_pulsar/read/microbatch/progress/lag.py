@@ -46,7 +46,7 @@ class Lag:
     """
 
     messages: int | None = 0
-    """Estimated number of messages. It is exact if no message is in a batch or was written by a transaction."""
+    """Estimated number of messages. The number is exact if no message is in a batch or was written by a transaction."""
     bytes: int | None = 0
     """Estimated number of stored bytes. Replicas are not counted."""
     seconds: float | None = 0.0

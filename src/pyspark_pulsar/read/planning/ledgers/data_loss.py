@@ -37,7 +37,7 @@ def check_loss(
 ) -> None:
     """Raise `DataLossError` if the range begins in removed ledgers; with `fail` false, log a warning instead.
 
-    `previous` contains the ledgers from earlier lists of this process, by id. They determine how many entries were
+    `previous` contains the ledgers from earlier lists of this process, by id. These ledgers determine how many entries were
     lost.
     """
     if start.is_earliest or not present.ledgers or start >= end:
