@@ -37,8 +37,8 @@ def check_loss(
 ) -> None:
     """Raise `DataLossError` if the range begins in removed ledgers; with `fail` false, log a warning instead.
 
-    `previous` contains the ledgers from earlier lists of this process, by id. These ledgers determine how many entries were
-    lost.
+    `previous` contains the ledgers from earlier lists of this process, by id. The number of lost entries is
+    computed from these ledgers.
     """
     if start.is_earliest or not present.ledgers or start >= end:
         return
