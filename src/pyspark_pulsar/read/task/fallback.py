@@ -102,7 +102,7 @@ Part = TypeVar("Part")
 
 
 class _LocationAvoided(ConnectionFailed):
-    """A recent failure of a location, because of which this worker avoids the location for a while."""
+    """A recent failure of a location. After it, this worker avoids the location for a while."""
 
 
 @dataclass(frozen=True, slots=True)
