@@ -29,7 +29,7 @@ _frozen = False
 
 
 def restorer() -> Callable[[bytes, str], Any]:
-    """Return a function that restores an object. It belongs to no module, so cloudpickle sends the function by value."""
+    """Return a function that restores an object. It belongs to no module, so that cloudpickle sends it by value."""
 
     def restore(state: bytes, driver_executable: str) -> Any:
         import os
