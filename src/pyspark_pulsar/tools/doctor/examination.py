@@ -29,10 +29,10 @@ def examine(
     """Run the checks, and yield a finding for each.
 
     Args:
-        options: How to reach the cluster. No wait takes longer than some seconds.
+        options: The connection to the cluster. Timeouts are at most 5 seconds here.
         topics: The topics to check, from `options`.
-        writes: Check that the topics may be written too.
-        master: Spark's master, to check executors; None skips them.
+        writes: Also check the permission to write the topics.
+        master: The Spark master whose executors are checked; None skips this check.
         conf: The settings of the Spark session.
 
     Raises:
