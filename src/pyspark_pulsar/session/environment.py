@@ -168,7 +168,7 @@ def _submitted_settings() -> tuple[dict[str, str], str | None]:
 
 
 def _conf_file(name: str | None) -> dict[str, str]:
-    """Return the settings in a file, by default `spark-defaults.conf`; an empty dict if the file does not exist."""
+    """Return the settings in a file, by default `spark-defaults.conf`; an empty mapping if the file does not exist."""
     file = _conf_path(name)
     if file is None or not file.is_file():
         return {}

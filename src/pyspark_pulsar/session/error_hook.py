@@ -64,7 +64,7 @@ def sentence_of(error: BaseException) -> str | None:
 
 
 def _catalog_message(error: BaseException) -> str | None:
-    """Return the message of an error that the jar raised for a statement; None for other errors.
+    """Return the message of an error that the jar raised for a statement; None if the error is another one.
 
     The text of such an error is only the message. Over Spark Connect, the class of the error is below the message.
     Otherwise the class is requested from the JVM, which may have ended.

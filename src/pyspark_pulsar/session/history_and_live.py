@@ -111,7 +111,10 @@ def _refuse(texts: Mapping[str, str], fields: Mapping[str, str | None], table: s
 
 
 def _field(key: str) -> str | None:
-    """Return the name of an option's field in `ReadOptions`, or None for an unknown key, which parsing rejects later."""
+    """Return the name of an option's field in `ReadOptions`, or None if the key is unknown.
+
+    Parsing rejects unknown keys later.
+    """
     for name, option in option_fields(ReadOptions).items():
         if key.lower() in (known.lower() for known in (option.key, *option.aliases)):
             return name
