@@ -7,7 +7,7 @@ them, but the jar of this package does (`spark.stream_readers`). Only this modul
 from __future__ import annotations
 
 SPARK_ASKS_FOR_LIMITS: bool
-"""Whether Spark itself, without the jar of this package, requests limits from a Python source. Spark since 4.2 does."""
+"""True if Spark itself, without the jar of this package, requests limits from a Python source. Spark since 4.2 does."""
 
 __all__ = [
     "SPARK_ASKS_FOR_LIMITS",

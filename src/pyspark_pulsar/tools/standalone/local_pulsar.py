@@ -123,7 +123,7 @@ class LocalPulsar:
 
     @property
     def version(self) -> str:
-        """The requested version of Pulsar, or else the version of the last start on the data, or else the default."""
+        """The requested version of Pulsar. By default, it is the version of the last start on the data, or `DEFAULT_VERSION`."""
         record = read_record(self._record_file)
         return self._version_after(record)
 

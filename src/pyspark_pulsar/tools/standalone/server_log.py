@@ -23,7 +23,7 @@ def rotate_log(log: Path) -> None:
 def registers_endlessly(log: Path) -> bool:
     """Return whether the server reports its bookie's registration as lost again and again.
 
-    If the server does, this call takes half a second. The loop sometimes occurs when a server starts on the data of a
+    If the server does, this call lasts half a second. The loop sometimes occurs when a server starts on the data of a
     killed server (Pulsar 4.0.8). The registration of the killed server still exists. The new server deletes it and
     registers again. Then the notification of the deletion arrives, and the server treats it as a loss of the new
     registration. So the server deletes and registers again. The reason is that `ResourceLockImpl` compares descriptions

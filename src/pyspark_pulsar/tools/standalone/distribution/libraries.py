@@ -90,7 +90,7 @@ class ServerLibraries:
 
     @property
     def libraries(self) -> tuple[Library, ...]:
-        """All libraries of the server."""
+        """The libraries of the server."""
         return tuple(Library.parse(line) for line in _pinned(self.version).splitlines())
 
     @property
