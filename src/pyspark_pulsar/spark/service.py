@@ -80,7 +80,7 @@ class Service(Protocol):
 
 
 def run(service: Service) -> NoReturn:
-    """Answer the JVM over this process's standard streams until the JVM closes them. Then end the process."""
+    """Answer the JVM over this process's standard streams until the JVM closes the streams, and end the process."""
     answers, calls = _take_standard_streams()
     show_warnings()
     _add_pyspark()

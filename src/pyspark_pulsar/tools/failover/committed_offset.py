@@ -53,7 +53,7 @@ def committed_offset(where: Path, source: int | None = None) -> CommittedOffset:
         source: The number of the query's Pulsar source, from 0; None if there is only one.
 
     Raises:
-        CheckpointError: The checkpoint cannot be read, or has no such source.
+        CheckpointError: The checkpoint cannot be read, or has no Pulsar source with this number.
 
     """
     if where.is_file():

@@ -123,7 +123,7 @@ class LocalPulsar:
 
     @property
     def version(self) -> str:
-        """The requested version of Pulsar. By default, it is the version of the last start on the data, or `DEFAULT_VERSION`."""
+        """The requested version of Pulsar; by default, that of the last start on the data, or `DEFAULT_VERSION`."""
         record = read_record(self._record_file)
         return self._version_after(record)
 

@@ -23,11 +23,12 @@ def rotate_log(log: Path) -> None:
 def registers_endlessly(log: Path) -> bool:
     """Return whether the server reports its bookie's registration as lost again and again.
 
-    If the server does, this call lasts half a second. The loop sometimes occurs when a server starts on the data of a
-    killed server (Pulsar 4.0.8). The registration of the killed server still exists. The new server deletes it and
-    registers again. Then the notification of the deletion arrives, and the server treats it as a loss of the new
-    registration. So the server deletes and registers again. The reason is that `ResourceLockImpl` compares descriptions
-    of bookies that are never equal. Such a server works, but it uses most of a core, and logs a megabyte a second.
+    If the server does, this call lasts half a second. This endless registration sometimes occurs when a server starts
+    on the data of a killed server (Pulsar 4.0.8). The registration of the killed server still exists. The new server
+    deletes that registration and registers again. Then the notification of the deletion arrives, and the server treats
+    it as a loss of the new registration. So the server deletes and registers again. The reason is that
+    `ResourceLockImpl` compares descriptions of bookies that are never equal. Such a server works, but it uses most of a
+    core, and logs a megabyte a second.
     """
     losses = _registrations_lost(log)
     if losses < _MANY_LOSSES:

@@ -24,7 +24,7 @@ WORKPLACE_PREFIX = ".unpack-"
 
 @dataclass(frozen=True)
 class ServerArtifact:
-    """A version of a distribution.
+    """A distribution of one version of Pulsar.
 
     `size` is the archive's size in bytes, and `sha512` its checksum in hex. `folder` is its only top-level folder.
     """

@@ -29,7 +29,7 @@ PULSAR_OFFLOADERS = ServerArtifact(
     ),
     folder="apache-pulsar-offloaders-4.0.8",
 )
-"""The files with which a broker moves ledgers to tiered storage. Set `offloadersDirectory` to the folder `offloaders`."""
+"""The files with which a broker moves ledgers to tiered storage. Set `offloadersDirectory` to its `offloaders`."""
 
 _EARLIER_SERVER = ServerArtifact(
     group="org.apache.pulsar",
