@@ -123,7 +123,7 @@ class LocalPulsar:
 
     @property
     def version(self) -> str:
-        """The requested version of Pulsar; by default, that of the last start on the data, or `DEFAULT_VERSION`."""
+        """The version of Pulsar: requested, or from the last start on the data, or `DEFAULT_VERSION`, in this order."""
         record = read_record(self._record_file)
         return self._version_after(record)
 
