@@ -47,7 +47,7 @@ class HistoryAndLive(NamedTuple):
     history: DataFrame
     """A batch of all rows before the boundary."""
     live: DataFrame
-    """A stream of all rows after the boundary."""
+    """A stream of all rows at or after the boundary."""
     offsets: str
     """The boundary as JSON, a value for `startingOffsets` and `endingOffsets`."""
 

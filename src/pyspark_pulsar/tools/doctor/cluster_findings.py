@@ -142,7 +142,10 @@ def _ledgers(admin: AdminClient, partition: TopicPartition) -> str:
 
 
 def server(version: BrokerVersion) -> Finding:
-    """Return a finding about the brokers' version. Versions that are not tested with this package cause a warning."""
+    """Return a finding about the brokers' version.
+
+    A version before 3.0 causes a warning, because this package is not tested with such versions.
+    """
     numbers = tuple(int(number) for number in re.findall(r"\d+", version.text)[:2])
     if numbers < _LEAST_VERSION:
         return Finding(

@@ -26,7 +26,7 @@ def examine(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> Iterator[Finding]:
-    """Run the checks, and yield a finding for each.
+    """Run the checks, and yield their findings.
 
     Args:
         options: The connection to the cluster. Timeouts are at most 5 seconds here.

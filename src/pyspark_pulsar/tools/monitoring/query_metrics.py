@@ -114,7 +114,7 @@ class QueryMetrics:
     def progress(self, progress: Any, ours: Iterable[int]) -> None:
         """Count a committed micro-batch of a query that reads from Pulsar or writes to Pulsar.
 
-        The metrics of all other queries are removed.
+        If the query does neither, its metrics are removed.
 
         Args:
             progress: Spark's progress.

@@ -123,7 +123,10 @@ class LocalPulsar:
 
     @property
     def version(self) -> str:
-        """The version of Pulsar: requested, or from the last start on the data, or `DEFAULT_VERSION`, in this order."""
+        """The requested version of Pulsar.
+
+        If no version is requested, this is the version of the last start on the data, or `DEFAULT_VERSION`.
+        """
         record = read_record(self._record_file)
         return self._version_after(record)
 

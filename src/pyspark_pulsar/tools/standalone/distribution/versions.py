@@ -29,7 +29,10 @@ PULSAR_OFFLOADERS = ServerArtifact(
     ),
     folder="apache-pulsar-offloaders-4.0.8",
 )
-"""The files with which a broker moves ledgers to tiered storage. Set `offloadersDirectory` to its `offloaders`."""
+"""The distribution with which a broker moves ledgers to tiered storage.
+
+The broker's setting `offloadersDirectory` must be the folder `offloaders` of this distribution.
+"""
 
 _EARLIER_SERVER = ServerArtifact(
     group="org.apache.pulsar",
