@@ -154,7 +154,8 @@ def test_a_table_in_an_object_store_is_tiered_and_read(tier: Tier, endpoint: str
     assert tier.run().rows > 0
     assert "columns" in tier.places()
     assert same().num_rows == 600
-    place = tier.table._state.location
+    table: Any = tier.table
+    place = table._state.location
     assert not {file.url for file in tier.table.files()} - tier.table.known_urls()
     storage = {name: value for name, value in place.options.items() if name.startswith("aws_")}
     seen = pl.scan_delta(place.url, storage_options=storage).select("item", "amount").collect()
