@@ -40,9 +40,9 @@ class Absent:
     """The value of a column or member that a file lacks."""
 
     value: pa.Array | None = None
-    """One row, of the column's type in Spark (`schema.types.exchange`); None means null."""
+    """An array of one element with the column's type in Spark (`schema.types.exchange`); None means null."""
     members: Members = field(default_factory=dict)
-    """The values of members inside the column. Unnamed members are null."""
+    """The values of the members of the column. A member that is not in this mapping is null."""
 
 
 NULL: Final = Absent()
