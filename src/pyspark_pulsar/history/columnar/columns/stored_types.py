@@ -1,6 +1,7 @@
 """The types of columns in data files.
 
 Some types of Spark are replaced, because open table formats lack these types.
+
     column            in the file                        values that a read returns
     tinyint, smallint int                                the same numbers
     time              microseconds (Delta: as long)      the same times; writing a finer value is an error

@@ -2,9 +2,9 @@
 
 Driver only. The log is a sequence of commits. Each commit is a file that is created only if the file does not exist
 yet, so only one commit can follow a state. Retries by delta-rs would break this rule, because a retry can commit after
-a newer state if delta-rs detects no conflict. delta-rs detects no conflict between two commits that add files, so the
-table would contain a range twice. So retries by delta-rs are disabled. The table shows the result of our commit if
-another process has committed first.
+a newer state if delta-rs detects no conflict. Two commits that add files do not conflict for delta-rs, so the table
+would contain a range twice. So retries by delta-rs are disabled. If another process has committed first, the table
+shows the result of our commit.
 
     our commit           result
     create, evolve       the commit fails
