@@ -178,7 +178,7 @@ def _partition_status(
 
 
 def status_rows(known: Sequence[TierStatus]) -> list[dict[str, Any]]:
-    """Return a row for each topic partition, or one row for a topic without a status of its partitions."""
+    """Return one row for each topic partition. A topic whose partitions have no status gets one row."""
     return [
         {
             "topic": str(topic.topic),

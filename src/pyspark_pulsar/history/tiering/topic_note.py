@@ -74,7 +74,7 @@ def drop_table(admin: AdminClient, tables: TopicTables, topic: TopicName, *, kee
         admin: The admin REST API.
         tables: The settings by which the table is found.
         topic: The topic, which may be deleted already.
-        keep_files: Whether the table's files stay.
+        keep_files: Whether to keep the table's files.
 
     Returns:
         True if the table existed.

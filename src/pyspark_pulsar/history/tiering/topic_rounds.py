@@ -97,7 +97,7 @@ def tier_forever(
     Args:
         tier_round: Runs the round of a topic.
         every_seconds: The time between the starts of two turns.
-        report: Called with the outcome of each topic. Its exceptions are logged.
+        report: Called with the outcome of each topic. Exceptions that `report` raises are logged.
         stop: An event that ends the loop after the present turn.
         by_property: Whether to tier only topics whose property selects tiering.
         turn_ended: Called after each turn in which the topics were found.

@@ -1,4 +1,4 @@
-"""The statistics of a data file in an add action. Other engines and our planner use them to skip files. Pure.
+"""The statistics of a data file in an add action. Other engines and our planner skip files by these statistics. Pure.
 
 The statistics are computed from the file's footer, so the file is not read again. For each column, at any depth of
 structs, the statistics contain the number of nulls. They also contain either both the smallest and the largest value,
