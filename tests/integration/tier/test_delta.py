@@ -72,7 +72,7 @@ ORDER = {
     ],
 }  # fmt: skip
 SEEN_BY_ALL = "item,amount,price,day,moment,local,ratio,point,__partition,__messageId,__publishTime"
-"""Of these all engines have the same values in Python; others have maps as they like, and no times of day."""
+"""The columns for which all engines return the same Python values. Engines differ for maps and for times of day."""
 
 
 def order(number: int) -> dict[str, Any]:
